@@ -1,0 +1,44 @@
+# The project's vocabulary, for people and for CI. Everything runs in .venv, made on first use.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.PHONY: demo test test-all check lint type imports bench format clean install
+
+install: $(INSTALLED)
+
+$(INSTALLED): setup.cfg pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing phrasescore and what it needs into $(VENV) (a few minutes the first time)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,alignment]'
+	@touch $@
+
+demo: $(INSTALLED)  ## the main job, start to finish, on the bundled sample corpus
+	@$(BIN)/python sample_corpus/demo.py
+
+test: $(INSTALLED)  ## the tests (under ten minutes)
+	@$(BIN)/python -m pytest -q -m "not slow"
+
+test-all: $(INSTALLED)  ## the slow tests too
+	@$(BIN)/python -m pytest -q
+
+lint: $(INSTALLED)
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+type: $(INSTALLED)
+	@$(BIN)/mypy
+
+imports: $(INSTALLED)
+	@$(BIN)/lint-imports
+
+check: lint type imports test  ## lint, types, import rules, tests
+
+bench: $(INSTALLED)  ## timings against peers, one after the other
+	@$(BIN)/python -m benchmarks
+
+format: $(INSTALLED)
+	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
+
+clean:
+	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-output

@@ -1,0 +1,121 @@
+"""The exception tree: what went wrong, where, what to do, and the exit status it means.
+
+Library code raises; only ``phrasescore.cli`` prints. A leaf module: standard library only.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from pathlib import Path
+
+
+class PhrasescoreError(Exception):
+    """The root: something a user can understand and act on.
+
+    Args:
+        problem: What was expected and what was found, one sentence without a final full stop.
+        path: The file it was found in, if any.
+        line: The 1-based line in that file, if known.
+        remedy: What to do about it, one sentence without a final full stop.
+    """
+
+    exit_code = 1
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        path: str | Path | None = None,
+        line: int | None = None,
+        remedy: str | None = None,
+    ) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.path = path
+        self.line = line
+        self.remedy = remedy
+
+    def at(self, path: str | Path, line: int | None = None) -> PhrasescoreError:
+        """Fill in the place where none is known yet, and return the error itself."""
+        if self.path is None:
+            self.path = path
+            if self.line is None:
+                self.line = line
+        return self
+
+    def __str__(self) -> str:
+        place = ""
+        if self.path is not None:
+            name = "standard input" if str(self.path) == "-" else str(self.path)
+            place = f"{name}:{self.line}: " if self.line is not None else f"{name}: "
+        remedy = f". {self.remedy[0].upper()}{self.remedy[1:]}" if self.remedy else ""
+        return f"{place}{self.problem}{remedy}."
+
+
+class SettingsError(PhrasescoreError):
+    """An option or setting that makes no sense, alone or together with another."""
+
+    exit_code = 2
+
+
+class InputError(PhrasescoreError):
+    """A file that is not what it should be."""
+
+    exit_code = 3
+
+
+class PhraseTableError(InputError):
+    """A phrase table, reordering table or lexical table that breaks its format."""
+
+
+class IniError(InputError):
+    """A moses.ini that breaks its format, or that cannot be edited without guessing."""
+
+
+class NBestError(InputError):
+    """An n-best list that breaks its format, or is out of step with its references."""
+
+
+class LanguageModelError(InputError):
+    """An ARPA file that breaks its format."""
+
+
+class CorpusError(InputError):
+    """Text, parallel text or a word alignment that cannot be used."""
+
+
+class ModelError(PhrasescoreError):
+    """A model folder that is damaged, incomplete, foreign or from a newer version."""
+
+    exit_code = 4
+
+
+class MissingDependencyError(PhrasescoreError):
+    """An optional library or an outside program that is not there."""
+
+    exit_code = 5
+
+    @classmethod
+    def extra(cls, library: str, extra: str) -> MissingDependencyError:
+        """Say that ``library`` is missing and which extra brings it."""
+        return cls(
+            f"this needs the Python package {library}, which is not installed",
+            remedy=f"install it with: pip install 'phrasescore[{extra}]'",
+        )
+
+
+class ResumeError(PhrasescoreError):
+    """A work folder or journal that belongs to another run."""
+
+    exit_code = 6
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return `` (did you mean X?)`` for the closest known word, or nothing.
+
+    >>> did_you_mean("hiden", ["hidden", "embedding"])
+    ' (did you mean hidden?)'
+    """
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return f" (did you mean {close[0]}?)" if close else ""

@@ -1,0 +1,50 @@
+"""Where a result comes from: versions, command, settings, and the digests of what was read."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import platform
+import shlex
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from phrasescore import __version__
+from phrasescore.files import sha256_of, write_atomically
+
+_LIBRARIES = ("torch", "numpy", "numba", "sacremoses", "sacrebleu", "safetensors", "isal")
+
+
+def provenance(
+    *, inputs: Iterable[str | Path] = (), settings: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Describe this run: what it ran with, on what.
+
+    Args:
+        inputs: Files whose SHA-256 to record; ``-`` is skipped.
+        settings: Everything that changes the result, seed included, as JSON values.
+    """
+    return {
+        "phrasescore": __version__,
+        "python": platform.python_version(),
+        "libraries": {name: _version(name) for name in _LIBRARIES},
+        "machine": platform.machine(),
+        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "inputs": {str(path): sha256_of(path) for path in inputs if str(path) != "-"},
+        "settings": dict(settings or {}),
+    }
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def write_json(path: str | Path, value: Any) -> None:
+    """Write ``value`` as indented JSON with sorted keys and a final line feed, atomically."""
+    text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False)
+    write_atomically(path, text.encode("utf-8") + b"\n")

@@ -1,0 +1,54 @@
+"""Closed, typed settings: a dataclass to and from JSON, where an unknown key is an error."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from phrasescore.errors import SettingsError, did_you_mean
+
+T = TypeVar("T")
+
+
+def from_mapping(kind: type[T], values: Mapping[str, Any], *, where: str) -> T:
+    """Build the settings dataclass ``kind`` from ``values``; nothing unknown, nothing mistyped.
+
+    Args:
+        kind: A dataclass whose fields are bool, int, float, str or ``Literal`` of these.
+        values: Its fields by name; fields with defaults may be missing.
+        where: What to call the place in an error, e.g. ``config.json``.
+
+    Raises:
+        SettingsError: A key is unknown (with the closest known one), missing, or of another type.
+    """
+    hints = typing.get_type_hints(kind)
+    fields = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    for key in values:
+        if key not in fields:
+            raise SettingsError(f"{where}: unknown setting {key}{did_you_mean(key, fields)}")
+    for name, field in fields.items():
+        required = (
+            field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        )
+        if required and name not in values:
+            raise SettingsError(f"{where}: the setting {name} is missing")
+    return kind(**{key: _checked(key, value, hints[key], where) for key, value in values.items()})
+
+
+def _checked(key: str, value: Any, hint: Any, where: str) -> Any:
+    if typing.get_origin(hint) is typing.Literal:
+        choices = typing.get_args(hint)
+        if value not in choices:
+            known = ", ".join(map(str, choices))
+            raise SettingsError(f"{where}: {key} is {value!r}, which is none of: {known}")
+        return value
+    accepted = typing.get_args(hint) or (hint,)
+    if float in accepted and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    exact = any(type(value) is kind for kind in accepted if isinstance(kind, type))
+    if not exact:
+        names = " or ".join(getattr(kind, "__name__", str(kind)) for kind in accepted)
+        raise SettingsError(f"{where}: {key} is {value!r}, expected {names}")
+    return value

@@ -1,0 +1,80 @@
+"""What every test may use: the evaluation data, real Moses, a command runner, Hypothesis profiles."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import hypothesis
+import numpy as np
+import pytest
+
+PROJECT = Path(__file__).resolve().parent.parent
+
+hypothesis.settings.register_profile("dev", max_examples=25, deadline=None)
+hypothesis.settings.register_profile("ci", max_examples=100, deadline=None, derandomize=True)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+
+def _shared() -> Path:
+    return Path(os.environ.get("PHRASESCORE_SHARED", PROJECT.parent / "shared"))
+
+
+@pytest.fixture(scope="session")
+def golden() -> Path:
+    """The folder with what real Moses and the reference model gave."""
+    folder = _shared() / "golden"
+    if not folder.is_dir():
+        pytest.skip(f"no {folder}: set PHRASESCORE_SHARED to the folder that holds golden/")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def multi30k() -> Path:
+    """The real Moses system on Multi30k English-French."""
+    folder = _shared() / "data" / "multi30k-enfr"
+    if not folder.is_dir():
+        pytest.skip(f"no {folder}: set PHRASESCORE_SHARED to the folder that holds data/")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def moses_bin() -> Path:
+    """The folder with real Moses binaries; tests that use it are marked ``moses``."""
+    folder = os.environ.get("MOSES_BIN")
+    if not folder or not (Path(folder) / "moses").is_file():
+        pytest.skip("no real Moses: set MOSES_BIN to the folder of its binaries")
+    return Path(folder)
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """A seeded generator."""
+    return np.random.default_rng(20141025)
+
+
+Phrasescore = Callable[..., "subprocess.CompletedProcess[bytes]"]
+
+
+@pytest.fixture
+def phrasescore(tmp_path: Path) -> Phrasescore:
+    """Run ``phrasescore ARGS...`` as a user would, in an empty folder; returns the finished process."""
+
+    def run(
+        *arguments: str | Path, stdin: bytes = b"", timeout: float = 300
+    ) -> subprocess.CompletedProcess[bytes]:
+        environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+        return subprocess.run(
+            [sys.executable, "-m", "phrasescore", *map(str, arguments)],
+            input=stdin,
+            capture_output=True,
+            cwd=tmp_path,
+            env=environment,
+            timeout=timeout,
+            check=False,
+        )
+
+    return run

@@ -1,0 +1,1 @@
+"""Command lines: parse, call, report. Heavy libraries are imported inside the commands."""
