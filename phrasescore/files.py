@@ -1,8 +1,8 @@
-"""Files as bytes: plain or gzip, standard input and output, atomic writing.
+r"""Files as bytes: plain or gzip, standard input and output, atomic writing.
 
-Lines end at ``b"\\n"`` and nowhere else: U+0085 and U+2028 are ordinary characters to Moses, so
+Lines end at ``b"\n"`` and nowhere else: U+0085 and U+2028 are ordinary characters to Moses, so
 ``str.splitlines`` is never used. Output bytes depend on the content alone (no time stamp, no file
-name in the gzip header). Reads with isal where it is installed, with the standard library elsewhere.
+name in the gzip header). isal does the work where it is installed, the standard library elsewhere.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ from phrasescore.errors import InputError, SettingsError
 try:
     from isal import igzip, isal_zlib
 except ImportError:  # a platform without isal wheels
-    igzip = None
-    isal_zlib = None
+    igzip = isal_zlib = None  # type: ignore[assignment]
 
 GZIP_MAGIC = b"\x1f\x8b"
 STANDARD_STREAM = "-"
@@ -56,12 +55,12 @@ def open_input(path: str | Path) -> Iterator[BinaryIO]:
             else:
                 raw = stack.enter_context(Path(path).open("rb", buffering=_BLOCK))
             peekable = raw if hasattr(raw, "peek") else io.BufferedReader(cast(io.RawIOBase, raw))
-            magic = peekable.peek(2)[:2]  # type: ignore[attr-defined]
+            magic = peekable.peek(2)[:2]
             if magic == GZIP_MAGIC:
                 opener = igzip if igzip is not None else gzip
                 unzipped = stack.enter_context(opener.open(peekable, "rb"))
                 peekable = stack.enter_context(io.BufferedReader(unzipped, _BLOCK))
-            yield cast(BinaryIO, peekable)
+            yield peekable
     except FileNotFoundError:
         raise InputError("no such file", path=path) from None
     except IsADirectoryError:
@@ -78,11 +77,7 @@ def open_input(path: str | Path) -> Iterator[BinaryIO]:
         ) from None
 
 
-class _NeverRaised(Exception):
-    pass
-
-
-_IsalError: type[Exception] = isal_zlib.error if isal_zlib is not None else _NeverRaised
+_IsalError = cast(type[Exception], isal_zlib.error if isal_zlib is not None else zlib.error)
 
 
 def read_lines(path: str | Path) -> Iterator[bytes]:
@@ -95,7 +90,7 @@ def read_lines(path: str | Path) -> Iterator[bytes]:
 def compress_member(data: bytes) -> bytes:
     """Return ``data`` as one whole gzip member; members may be concatenated (Moses reads them)."""
     if igzip is not None:
-        return cast(bytes, igzip.compress(data, compresslevel=_LEVEL, mtime=0))
+        return igzip.compress(data, compresslevel=_LEVEL, mtime=0)
     return gzip.compress(data, compresslevel=_LEVEL, mtime=0)
 
 
@@ -104,7 +99,7 @@ def open_output(path: str | Path) -> Iterator[BinaryIO]:
     """Open a file for writing that gets its final name only when it is whole.
 
     The data go to a hidden file beside it, which is flushed to disk and renamed at the end, or
-    removed if the block raises. A name that ends in ``.gz`` is compressed. ``-`` is standard output.
+    removed if the block raises. A name ending in ``.gz`` is compressed. ``-`` is standard output.
 
     Raises:
         SettingsError: The folder does not exist or cannot be written.

@@ -1,4 +1,4 @@
-"""What every test may use: the evaluation data, real Moses, a command runner, Hypothesis profiles."""
+"""What every test may use: evaluation data, real Moses, a command runner, Hypothesis profiles."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ Phrasescore = Callable[..., "subprocess.CompletedProcess[bytes]"]
 
 @pytest.fixture
 def phrasescore(tmp_path: Path) -> Phrasescore:
-    """Run ``phrasescore ARGS...`` as a user would, in an empty folder; returns the finished process."""
+    """Run ``phrasescore ARGS...`` as a user would, in an empty folder; return the process."""
 
     def run(
         *arguments: str | Path, stdin: bytes = b"", timeout: float = 300
