@@ -1,0 +1,339 @@
+r"""The text of a Moses phrase table, line by line: columns, scores, tokens, and their errors.
+
+A line has up to seven columns, separated by ``|||``: source phrase, target phrase, scores, word
+alignment, counts, sparse features, properties. The first three are required. Scores are
+probabilities: Moses takes their natural logarithm and floors it at -100. Everything is bytes:
+lines end at ``\n``, tokens at a space or a tab, and nothing else separates. The rules are those of
+Moses's own loader (RuleTable/LoaderStandard.cpp, Phrase.cpp).
+
+``phrasescore.table_block`` does the same to many lines at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from phrasescore.errors import PhraseTableError
+from phrasescore.files import open_input
+from phrasescore.look_alikes import look_alike
+
+SEPARATOR = b" ||| "
+PIPES = b"|||"
+COLUMNS = ("source", "target", "scores", "alignment", "counts", "sparse features", "properties")
+# what a gap of a hierarchical rule becomes: one token, whatever its label on either side
+GAP = b"[X]"
+# so many lines decide what kind of table it is; also for a table that comes through a pipe
+INSPECTED_LINES = 1000
+
+Side = Literal["source", "target"]
+
+_BLANKS = b" \t\r"
+# the grammar Moses reads strictly (double-conversion without flags), less its inf
+_SCORE = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+# what nearly every line has: recognised at once, to be quick
+_UNSIGNED = rb"[0-9]+(?:\.[0-9]*)?(?:e-?[0-9]+)?"
+_UNSIGNED_SCORES = re.compile(rb"[ \t\r]*" + _UNSIGNED + rb"(?:[ \t]+" + _UNSIGNED + rb")*[ \t\r]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of a phrase table; columns without the blanks around them, empty where missing."""
+
+    source: bytes
+    target: bytes
+    scores: bytes
+    alignment: bytes = b""
+    counts: bytes = b""
+    sparse: bytes = b""
+    properties: bytes = b""
+
+
+@dataclass(frozen=True)
+class TableFormat:
+    """What holds for every line of one table.
+
+    Args:
+        scores: How many scores each line has, at least one.
+        hierarchical: Whether both phrases of every line end in a left-hand side such as ``[X]``.
+    """
+
+    scores: int
+    hierarchical: bool
+
+    @classmethod
+    def of(cls, lines: Sequence[bytes], path: str | Path) -> TableFormat:
+        """Find the format from a table's first lines.
+
+        One bracketed token at the end of a phrase does not make a table hierarchical; one at the
+        end of both phrases of all these lines does, because a rule cannot be without it.
+
+        Args:
+            lines: Up to ``INSPECTED_LINES`` lines from the beginning, without line feeds.
+            path: Their file, for errors.
+
+        Raises:
+            PhraseTableError: The file is empty or not a phrase table, or its first line is bad.
+        """
+        if not lines:
+            raise PhraseTableError(
+                "the file is empty, where a phrase table was expected", path=path
+            )
+        if other := look_alike(lines):
+            raise PhraseTableError(
+                f"this is {other.name}, not a phrase table", path=path, remedy=other.remedy
+            )
+        try:
+            scores = len(parse_scores(parse_entry(lines[0]).scores))
+        except PhraseTableError as error:
+            raise error.at(path, 1) from None
+        return cls(scores, all(map(_ends_in_label, lines)))
+
+
+def split_columns(line: bytes) -> list[bytes]:
+    """Split a line at every ``|||``, as Moses does; ``b"|||".join`` gives the line back.
+
+    >>> split_columns(b"la maison ||| the house ||| 0.5 0.25")
+    [b'la maison ', b' the house ', b' 0.5 0.25']
+    """
+    return line.split(PIPES)
+
+
+def parse_entry(line: bytes) -> Entry:
+    """Parse one line (without its line feed); the scores are not looked into.
+
+    Raises:
+        PhraseTableError: The line is blank, has fewer than three columns or no source phrase.
+    """
+    columns = [column.strip(b" \t\r") for column in line.split(b"|||", 6)]
+    if len(columns) < 3:
+        if not any(columns):
+            raise PhraseTableError(
+                "a blank line, where a phrase pair was expected",
+                remedy="delete the line; Moses refuses it too",
+            )
+        raise PhraseTableError(
+            f"{_counted(len(columns), 'column')}, expected at least 3 "
+            "(source ||| target ||| scores)",
+            remedy="repair or delete the line; Moses refuses it too",
+        )
+    if not columns[0]:
+        raise PhraseTableError(
+            "the source phrase is empty", remedy="delete the line; Moses skips it"
+        )
+    return Entry(*columns)
+
+
+def parse_scores(field: bytes) -> list[float]:
+    """Parse the score column; every number is finite and not negative.
+
+    Raises:
+        PhraseTableError: There is no score, or one is not such a number.
+
+    >>> parse_scores(b"0.5 1e-3 2.718")
+    [0.5, 0.001, 2.718]
+    """
+    if _UNSIGNED_SCORES.fullmatch(field):
+        scores = [float(token) for token in field.split()]
+        if max(scores) < float("inf"):
+            return scores
+    tokens = [token for token in re.split(rb"[ \t\r]+", field) if token]
+    if not tokens:
+        raise PhraseTableError("no score in column 3", remedy="repair or delete the line")
+    return [_parse_score(number, token) for number, token in enumerate(tokens, 1)]
+
+
+def _parse_score(number: int, token: bytes) -> float:
+    value = float(token) if _SCORE.fullmatch(token) else float("nan")
+    # -0.0 is not negative; an overflow to infinity is no probability either
+    if not 0.0 <= value < float("inf"):
+        raise _bad_score(number, token)
+    return value
+
+
+def _bad_score(number: int, token: bytes) -> PhraseTableError:
+    text = token.decode("utf-8", "backslashreplace")
+    if token.lower() in (b"nan", b"+nan", b"-nan"):
+        return PhraseTableError(
+            f"score {number} is {text}", remedy="repair or delete the line; Moses refuses it too"
+        )
+    if _SCORE.fullmatch(token) and token.startswith(b"-"):
+        return PhraseTableError(
+            f"score {number} is negative ({text}), and Moses, which takes its logarithm, "
+            "would drop the phrase pair without a word",
+            remedy="write probabilities into the table, exp(x) in place of a log-probability x",
+        )
+    if _SCORE.fullmatch(token) or token.lower() in (b"inf", b"+inf", b"infinity"):
+        return PhraseTableError(
+            f"score {number} is infinite ({text})", remedy="repair or delete the line"
+        )
+    return PhraseTableError(
+        f"score {number} is {text!r}, which Moses does not read as a number",
+        remedy="repair or delete the line; Moses reads digits, a decimal point and an exponent",
+    )
+
+
+def check_line(line: bytes, expected: TableFormat) -> Entry:
+    """Parse one line and compare it with the format of its table.
+
+    Raises:
+        PhraseTableError: What is wrong with the line, without its place.
+    """
+    entry = parse_entry(line)
+    count = len(parse_scores(entry.scores))
+    if count != expected.scores:
+        raise PhraseTableError(
+            f"{_counted(count, 'score')}, where the lines before have {expected.scores}",
+            remedy="give every line the same number of scores; Moses refuses the table otherwise",
+        )
+    if expected.hierarchical:
+        # both raise where the label is missing
+        if not scored_tokens(entry.source, "source", hierarchical=True):
+            raise PhraseTableError(
+                "the source side of the rule is empty", remedy="delete the line; Moses skips it"
+            )
+        scored_tokens(entry.target, "target", hierarchical=True)
+    return entry
+
+
+def read_entries(path: str | Path) -> Iterator[Entry]:
+    """Yield the lines of a plain or gzip phrase table, or of ``-``, checked and parsed.
+
+    Raises:
+        InputError: The file cannot be read.
+        PhraseTableError: It breaks the format; the error names the file and the line.
+    """
+    with open_input(path) as stream:
+        lines = numbered_lines(stream, path)
+        head = list(itertools.islice(lines, INSPECTED_LINES))
+        expected = TableFormat.of([line for _, line in head], path)
+        for number, line in itertools.chain(head, lines):
+            try:
+                yield check_line(line, expected)
+            except PhraseTableError as error:
+                raise error.at(path, number) from None
+
+
+def numbered_lines(stream: Iterable[bytes], path: str | Path) -> Iterator[tuple[int, bytes]]:
+    """Yield 1-based line numbers and lines without line feeds; say where broken gzip data end."""
+    number = 0
+    with truncation_at(path, lambda: number + 1):
+        for line in stream:
+            number += 1
+            yield number, line[:-1] if line.endswith(b"\n") else line
+
+
+@contextlib.contextmanager
+def truncation_at(path: str | Path, line: Callable[[], int]) -> Iterator[None]:
+    """Turn the end of gzip data in the middle into an error that names the line."""
+    try:
+        yield
+    except EOFError:
+        raise PhraseTableError(
+            "the gzip data end in the middle",
+            path=path,
+            line=line(),
+            remedy="copy or make the file again",
+        ) from None
+
+
+def with_appended_scores(line: bytes, scores: Sequence[bytes]) -> bytes:
+    """Return the line with scores added after the last one, every other byte as it was.
+
+    >>> with_appended_scores(b"a ||| b ||| 0.5 ||| 0-0", [b"0.25"])
+    b'a ||| b ||| 0.5 0.25 ||| 0-0'
+    """
+    columns = line.split(PIPES, 3)
+    end = len(columns[2].rstrip(_BLANKS))
+    columns[2] = columns[2][:end] + b" " + b" ".join(scores) + columns[2][end:]
+    return PIPES.join(columns)
+
+
+def with_replaced_score(line: bytes, number: int, score: bytes) -> bytes:
+    """Return the line with one score replaced, every other byte as it was.
+
+    Args:
+        line: A line whose scores have been checked.
+        number: Which score, counted from 1.
+        score: What to write in its place.
+
+    >>> with_replaced_score(b"a ||| b ||| 0.5  0.25 ||| 0-0", 2, b"1")
+    b'a ||| b ||| 0.5  1 ||| 0-0'
+    """
+    columns = line.split(PIPES, 3)
+    found = list(re.finditer(rb"[^ \t\r]+", columns[2]))[number - 1]
+    columns[2] = columns[2][: found.start()] + score + columns[2][found.end() :]
+    return PIPES.join(columns)
+
+
+def phrase_tokens(phrase: bytes) -> list[bytes]:
+    """Split a phrase at spaces and tabs, and at nothing else."""
+    return [token for token in phrase.replace(b"\t", b" ").split(b" ") if token]
+
+
+def scored_tokens(
+    phrase: bytes, side: Side, factor: int = 0, *, hierarchical: bool = False
+) -> list[bytes]:
+    """Return the tokens of a phrase as the model sees them.
+
+    Of a token ``surface|tag`` one factor counts; factor 0 is what Moses itself takes of it. A token
+    whose factor is empty (a bare ``|``) counts whole. Of a hierarchical rule the left-hand side at
+    its end is dropped, and every gap ``[X][X]`` becomes the one token ``[X]``.
+
+    Args:
+        phrase: The source or target column.
+        side: Which of the two, for errors.
+        factor: The factor to take, counted from 0.
+        hierarchical: Whether the table holds rules (see ``TableFormat``).
+
+    Raises:
+        PhraseTableError: A token has no such factor, or a rule has no left-hand side.
+
+    >>> scored_tokens(b"le [X][X] de [X][X] [X]", "source", hierarchical=True)
+    [b'le', b'[X]', b'de', b'[X]']
+    >>> scored_tokens(b"la|DET maison|N", "source")
+    [b'la', b'maison']
+    """
+    tokens = phrase_tokens(phrase)
+    if hierarchical:
+        if not tokens or not _is_bracketed(tokens[-1]):
+            raise PhraseTableError(
+                f"the {side} side has no left-hand side such as [X] at its end, "
+                "which every line before has",
+                remedy="keep hierarchical rules and plain phrase pairs in tables of their own",
+            )
+        tokens.pop()
+    return [_scored_token(token, side, factor, hierarchical) for token in tokens]
+
+
+def _scored_token(token: bytes, side: Side, factor: int, hierarchical: bool) -> bytes:
+    if hierarchical and _is_bracketed(token) and b"][" in token:
+        return GAP
+    factors = token.split(b"|")
+    if factor >= len(factors):
+        text = token.decode("utf-8", "backslashreplace")
+        raise PhraseTableError(
+            f"the {side} token {text} has {_counted(len(factors), 'factor')}, "
+            f"so there is no factor {factor} (they count from 0)",
+            remedy="name another --factor",
+        )
+    return factors[factor] or token
+
+
+def _is_bracketed(token: bytes) -> bool:
+    return len(token) >= 2 and token.startswith(b"[") and token.endswith(b"]")
+
+
+def _ends_in_label(line: bytes) -> bool:
+    columns = line.split(PIPES, 2)
+    tokens = [phrase_tokens(column) for column in columns[:2]]
+    return len(columns) == 3 and all(side and _is_bracketed(side[-1]) for side in tokens)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
