@@ -1,0 +1,194 @@
+"""Thousands of phrase-table lines at once: where columns and tokens are, found by compiled loops.
+
+The compiled loops accept only what is certainly right. Any line they doubt is given to
+``phrase_table.check_line``, which accepts it or says what is wrong: the rules and the error texts
+stand in one place. Nothing here makes a Python object per token.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phrasescore.errors import PhraseTableError
+from phrasescore.files import open_input
+from phrasescore.phrase_table import (
+    GAP,
+    INSPECTED_LINES,
+    Side,
+    TableFormat,
+    check_line,
+    scored_tokens,
+    truncation_at,
+)
+from phrasescore.table_scanning import find_columns, find_scores, find_tokens
+
+LINES_PER_BLOCK = 65_536
+Positions = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class TokenSpans:
+    """Where the tokens of the phrases of one side are, after factors and gaps have been resolved.
+
+    Args:
+        data: uint8, the bytes of the block and, behind them, those of the gap token.
+        begins: (tokens,) int64, the first byte of each token.
+        ends: (tokens,) int64, the byte after its last.
+        offsets: (lines + 1,) int64; the phrase of line i has tokens offsets[i] to offsets[i + 1].
+    """
+
+    data: NDArray[np.uint8]
+    begins: Positions
+    ends: Positions
+    offsets: Positions
+
+    def tokens(self, line: int) -> list[bytes]:
+        """Return the tokens of one phrase as bytes."""
+        return [
+            self.data[self.begins[i] : self.ends[i]].tobytes()
+            for i in range(self.offsets[line], self.offsets[line + 1])
+        ]
+
+
+@dataclass(frozen=True)
+class TableBlock:
+    """Some consecutive lines of a phrase table, checked.
+
+    Args:
+        text: Their bytes, line feeds included.
+        first_line: The 1-based number of the first.
+        path: The file, for errors.
+        format: What all lines of the table have in common.
+        spans: (lines, 6) int64: begin and end of source, target and scores, blanks trimmed.
+    """
+
+    text: bytes
+    first_line: int
+    path: str | Path
+    format: TableFormat
+    spans: Positions
+
+    def __len__(self) -> int:
+        return len(self.spans)
+
+    @cached_property
+    def data(self) -> NDArray[np.uint8]:
+        """The text and, behind it, the gap token, as uint8."""
+        return np.frombuffer(self.text + GAP, np.uint8)
+
+    def token_spans(self, side: Side, factor: int = 0) -> TokenSpans:
+        """Find the tokens that a model sees (see ``phrase_table.scored_tokens``).
+
+        Raises:
+            PhraseTableError: A token lacks the factor, or a rule its left-hand side.
+        """
+        column = 0 if side == "source" else 2
+        begins, ends = self.spans[:, column], self.spans[:, column + 1]
+        most = int((ends - begins + 1).sum()) // 2 + len(self)
+        spans = np.empty((2, most), np.int64)
+        offsets = np.zeros(len(self) + 1, np.int64)
+        doubtful = np.zeros(len(self), np.bool_)
+        count = find_tokens(
+            self.data, begins, ends, factor, self.format.hierarchical, spans, offsets, doubtful
+        )
+        for row in np.flatnonzero(doubtful):
+            phrase = self.text[begins[row] : ends[row]]
+            try:
+                scored_tokens(phrase, side, factor, hierarchical=self.format.hierarchical)
+            except PhraseTableError as error:
+                raise error.at(self.path, self.first_line + int(row)) from None
+        return TokenSpans(self.data, spans[0, :count], spans[1, :count], offsets)
+
+    def with_appended_scores(self, columns: Sequence[Sequence[bytes]]) -> bytes:
+        """Return the lines with scores added after the last ones, every other byte as it was.
+
+        Args:
+            columns: One sequence of scores, as long as the block, for each new column.
+        """
+        ends = self.spans[:, 5].tolist()
+        added = [b" " + b" ".join(scores) for scores in zip(*columns, strict=True)]
+        return _spliced(self.text, ends, ends, added)
+
+    def with_replaced_scores(self, number: int, columns: Sequence[Sequence[bytes]]) -> bytes:
+        """Return the lines with the scores from the given one on replaced.
+
+        Args:
+            number: The first column to replace, counted from 1.
+            columns: One sequence of scores for each replaced column.
+        """
+        last = number + len(columns) - 1
+        assert 1 <= number <= last <= self.format.scores
+        places = find_scores(self.data, self.spans, number - 1, len(columns))
+        new = [score for scores in zip(*columns, strict=True) for score in scores]
+        return _spliced(self.text, places[:, 0].tolist(), places[:, 1].tolist(), new)
+
+
+def _spliced(text: bytes, begins: list[int], ends: list[int], new: list[bytes]) -> bytes:
+    parts = []
+    position = 0
+    for begin, end, value in zip(begins, ends, new, strict=True):
+        parts.append(text[position:begin])
+        parts.append(value)
+        position = end
+    parts.append(text[position:])
+    return b"".join(parts)
+
+
+def read_blocks(path: str | Path, lines: int = LINES_PER_BLOCK) -> Iterator[TableBlock]:
+    """Yield a table's lines in blocks of ``lines``; only the last may be shorter.
+
+    Args:
+        path: A plain or gzip phrase table, or ``-``.
+        lines: The lines of a block.
+
+    Raises:
+        InputError: The file cannot be read.
+        PhraseTableError: It breaks the format; the error names the file and the line.
+    """
+    expected: TableFormat | None = None
+    first_line = 1
+    with open_input(path) as stream:
+        while True:
+            taken: list[bytes] = []
+            with truncation_at(path, lambda: first_line + len(taken)):  # noqa: B023 - used at once
+                # extend keeps what came before an exception, so that the line can be named
+                taken.extend(itertools.islice(stream, lines))
+            if expected is None:
+                head = [line.removesuffix(b"\n") for line in taken[:INSPECTED_LINES]]
+                expected = TableFormat.of(head, path)
+            if not taken:
+                return
+            yield checked_block(b"".join(taken), len(taken), first_line, path, expected)
+            first_line += len(taken)
+
+
+def checked_block(
+    text: bytes, lines: int, first_line: int, path: str | Path, expected: TableFormat
+) -> TableBlock:
+    """Find the columns of some lines and check them.
+
+    Raises:
+        PhraseTableError: The first line that is wrong, and why.
+    """
+    spans = np.zeros((lines, 6), np.int64)
+    doubtful = np.zeros(lines, np.bool_)
+    data = np.frombuffer(text, np.uint8)
+    find_columns(data, expected.scores, expected.hierarchical, spans, doubtful)
+    rows = np.flatnonzero(doubtful)
+    if len(rows):
+        ends = np.flatnonzero(data == ord("\n"))
+        for row in rows.tolist():
+            begin = ends[row - 1] + 1 if row else 0
+            line = text[begin : ends[row]] if row < len(ends) else text[begin:]
+            try:
+                check_line(line, expected)
+            except PhraseTableError as error:
+                raise error.at(path, first_line + row) from None
+    return TableBlock(text, first_line, path, expected, spans)

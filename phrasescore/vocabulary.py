@@ -1,0 +1,159 @@
+r"""The shortlist of one side: the words a model knows, and their ids.
+
+Id 0 is the end of sentence ``</s>``, id 1 is ``<unk>`` for every word outside the shortlist, and
+words begin at 2, the most frequent first. On disk: one word per line, the line number (from 0) is
+the id, lines end at ``\n`` only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from phrasescore.errors import ModelError
+from phrasescore.files import read_lines, write_atomically
+from phrasescore.token_sequences import Ids, TokenSequences
+from phrasescore.word_types import WordTypes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from phrasescore.table_block import TokenSpans
+
+EOS_ID, UNK_ID = 0, 1
+EOS, UNK = b"</s>", b"<unk>"
+SPECIALS = (EOS, UNK)
+# section 4.1 of Cho et al. (2014): 15,000 words a side, which covered about 93 % of their data
+SHORTLIST_WORDS = 15_000
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How much of a table's text a shortlist knows, as shares from 0 to 1.
+
+    Args:
+        words: How many words the shortlist has, without ``</s>`` and ``<unk>``.
+        types: How many distinct words the side has.
+        phrases: The share of the tokens of its distinct phrases.
+        pairs: The share of the tokens of the distinct pairs, where a phrase counts in each.
+    """
+
+    words: int
+    types: int
+    phrases: float
+    pairs: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.words:,} of {self.types:,} words, which cover {self.phrases:.2%} of the tokens "
+            f"of distinct phrases and {self.pairs:.2%} of those of distinct pairs"
+        )
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Words by id; ``words[0]`` is ``</s>`` and ``words[1]`` is ``<unk>``.
+
+    >>> vocabulary = Vocabulary.from_words([b"the", b"house"])
+    >>> vocabulary.encode([b"the", b"white", b"house"])
+    [2, 1, 3]
+    """
+
+    words: tuple[bytes, ...]
+
+    def __post_init__(self) -> None:
+        if self.words[:2] != SPECIALS:
+            raise ModelError(
+                "a vocabulary begins with the lines </s> and <unk>, and this one does not",
+                remedy="use the file that training wrote, unchanged",
+            )
+        seen: set[bytes] = set()
+        for line, word in enumerate(self.words, 1):
+            text = word.decode("utf-8", "backslashreplace")
+            if not word or b" " in word or b"\t" in word or b"\n" in word:
+                raise ModelError(f"{text!r} is not one word", line=line, remedy=_RESTORE)
+            if word in seen:
+                raise ModelError(f"the word {text} stands here twice", line=line, remedy=_RESTORE)
+            seen.add(word)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @classmethod
+    def from_words(cls, words: Sequence[bytes]) -> Vocabulary:
+        """Put ``</s>`` and ``<unk>`` before the words."""
+        return cls((*SPECIALS, *words))
+
+    @classmethod
+    def read(cls, path: str | Path) -> Vocabulary:
+        """Read a vocabulary from a text file.
+
+        Raises:
+            InputError: The file cannot be read.
+            ModelError: A word stands twice, a line is not one word, or the first two are missing.
+        """
+        try:
+            return cls(tuple(read_lines(path)))
+        except ModelError as error:
+            raise error.at(path, error.line) from None
+
+    def to_bytes(self) -> bytes:
+        """Return what ``write`` writes."""
+        return b"".join(word + b"\n" for word in self.words)
+
+    def write(self, path: str | Path) -> None:
+        """Write the words, one per line."""
+        write_atomically(path, self.to_bytes())
+
+    @cached_property
+    def _ids(self) -> dict[bytes, int]:
+        # a token </s> or <unk> in a phrase is an unknown word, never the end of the sentence
+        return {word: number for number, word in enumerate(self.words) if number > UNK_ID}
+
+    @cached_property
+    def _types(self) -> WordTypes:
+        types = WordTypes()
+        types.number_all(self.words[len(SPECIALS) :])
+        return types
+
+    def encode(self, tokens: Sequence[bytes]) -> list[int]:
+        """Return the ids of some tokens; end of sentence is not added."""
+        ids = self._ids
+        return [ids.get(token, UNK_ID) for token in tokens]
+
+    def decode(self, ids: Sequence[int]) -> list[bytes]:
+        """Return the words of some ids."""
+        return [self.words[number] for number in ids]
+
+    def encode_spans(self, spans: TokenSpans) -> TokenSequences:
+        """Return the ids of all phrases of a block, at once."""
+        # the number of a word here is its id less 2; -1, not found, becomes 1, <unk>
+        numbers: Ids = self._types.find(spans.data, spans.begins, spans.ends)
+        numbers += len(SPECIALS)
+        return TokenSequences(numbers, spans.offsets)
+
+
+_RESTORE = "restore the file; line numbers are ids, so lines cannot be added or removed"
+
+
+def shortlist(words: Sequence[bytes], counts: NDArray[Any], size: int) -> Vocabulary:
+    """Take the most frequent words, equally frequent ones in the order of their bytes.
+
+    Args:
+        words: Every distinct word of the side.
+        counts: (len(words),) how often each occurs in the distinct phrases.
+        size: How many to take at most, ``</s>`` and ``<unk>`` not counted.
+    """
+    order = np.argsort(-np.asarray(counts, np.int64), kind="stable").tolist()
+    if size < len(order):
+        # only the words as frequent as the last one taken can change places with others
+        lowest = counts[order[size - 1]] if size > 0 else 0
+        order = [number for number in order if counts[number] >= lowest]
+    order.sort(key=lambda number: (-int(counts[number]), words[number]))
+    taken = [words[number] for number in order if words[number] not in SPECIALS]
+    return Vocabulary.from_words(taken[:size])
