@@ -1,0 +1,93 @@
+"""A back-off model as an automaton over arrays, so that compiled code asks it without objects.
+
+A node is an n-gram below the highest order. A state is the node of the longest suffix of the
+history that can matter for the words to come: the n-gram is the context of a longer one, or has a
+back-off weight other than 0. Equal states therefore mean equal futures, and hypotheses recombine
+exactly as with KenLM (Heafield 2011, section 4.1). One hash table leads from (state, word) to the
+probability and the next state; only where it has no entry the model backs off.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+EMPTY_STATE = 0  # no history
+UNKNOWN_WORD = 0  # the id of <unk>
+_FREE = np.uint64(0)  # (EMPTY_STATE, <unk>), which never stands in the table
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+_SHIFT = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+# slots per entry; KenLM's probing tables have the same
+ROOM = 1.5
+
+SLOT = np.dtype([("key", np.uint64), ("log10", np.float32), ("next", np.int32)])
+
+
+class AutomatonTables(NamedTuple):
+    """What `score` reads; float32 values are those of the ARPA file.
+
+    Attributes:
+        unigram_log10: log10 p(word), shape (words,).
+        unigram_next: State after the word alone, shape (words,).
+        backoff: log10 back-off weight of each node, shape (nodes,); node 0 is the empty history,
+            node 1 + w is word w.
+        suffix: The state to back off to, shape (nodes,).
+        slots: Open addressing from state * 2**32 + word to log10 probability and next state.
+    """
+
+    unigram_log10: NDArray[np.float32]
+    unigram_next: NDArray[np.int32]
+    backoff: NDArray[np.float32]
+    suffix: NDArray[np.int32]
+    slots: NDArray[np.void]
+
+
+@njit(cache=True)
+def find_entry(slots: NDArray[np.void], key: np.uint64) -> int:
+    """Return the slot where ``key`` stands, or the free one where it would go."""
+    digest = key * _MIX
+    digest = (digest ^ (digest >> _SHIFT)) * _MIX
+    # the upper half of the digest, scaled to the number of slots
+    slot = np.int64(((digest >> _SHIFT) * np.uint64(slots.size)) >> _SHIFT)
+    while slots[slot].key != key and slots[slot].key != _FREE:
+        slot += 1
+        if slot == slots.size:
+            slot = 0
+    return slot
+
+
+@njit(cache=True)
+def entry_key(state: int, word: int) -> np.uint64:
+    """Return the key of a word after a state."""
+    return (np.uint64(state) << _SHIFT) | np.uint64(word)
+
+
+@njit(cache=True)
+def score(tables: AutomatonTables, state: int, word: int) -> tuple[float, int]:
+    """Return log10 p(word | state) and the state after the word.
+
+    The sum over back-off weights is in float64, so it does not depend on their order.
+    """
+    log10 = 0.0
+    while state != EMPTY_STATE:
+        key = entry_key(state, word)
+        entry = tables.slots[find_entry(tables.slots, key)]
+        if entry.key == key:
+            return log10 + entry.log10, np.int64(entry.next)
+        log10 += tables.backoff[state]
+        state = np.int64(tables.suffix[state])
+    return log10 + tables.unigram_log10[word], np.int64(tables.unigram_next[word])
+
+
+@njit(cache=True)
+def score_words(
+    tables: AutomatonTables, state: int, words: NDArray[np.int32], log10: NDArray[np.float64]
+) -> int:
+    """Score ``words`` one after the other into ``log10``; return the state after the last."""
+    for position in range(words.size):
+        log10[position], state = score(tables, state, words[position])
+    return state

@@ -1,0 +1,272 @@
+"""From the n-grams of a model, lowest order first, to the tables of its automaton.
+
+Models that were pruned without care may lack ``b c`` though they hold ``a b c``. The lookup needs
+every suffix, so a missing one is put in with the probability that backing off gives, as KenLM
+does; that changes no score.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from moses_integration.ngram_automaton import (
+    EMPTY_STATE,
+    ROOM,
+    SLOT,
+    UNKNOWN_WORD,
+    AutomatonTables,
+    entry_key,
+    find_entry,
+)
+
+_Scalar = TypeVar("_Scalar", bound=np.generic)
+_DONE, _FULL, _NO_CONTEXT, _TWICE = 0, 1, 2, 3
+_MOST_SLOTS_ON_TRUST = 1 << 26  # a header may promise anything
+
+
+class _Nodes(NamedTuple):
+    """The automaton while it grows.
+
+    Attributes:
+        log10: log10 probability of the node's n-gram, shape (capacity,).
+        backoff: log10 back-off weight, shape (capacity,).
+        suffix: Node of the n-gram without its first word, shape (capacity,).
+        extends: Whether the node may be a state, shape (capacity,).
+        size: Two numbers: nodes in use, slots in use.
+    """
+
+    log10: NDArray[np.float32]
+    backoff: NDArray[np.float32]
+    suffix: NDArray[np.int32]
+    extends: NDArray[np.bool_]
+    size: NDArray[np.int64]
+
+
+class NGramProblem(Exception):  # noqa: N818 - not an error of its own: the reader adds the place
+    """Row ``row`` of the n-grams given cannot stand in a model, because of ``problem``."""
+
+    def __init__(self, row: int, problem: str) -> None:
+        super().__init__(problem)
+        self.row, self.problem = row, problem
+
+
+class AutomatonBuilder:
+    """Takes the n-grams of orders 1, 2, ... in turn and gives the tables.
+
+    Args:
+        log10: log10 probability per word id, shape (words,).
+        backoff: log10 back-off weight per word id, shape (words,).
+        promised: How many n-grams of higher orders there will be.
+    """
+
+    def __init__(
+        self, log10: NDArray[np.float32], backoff: NDArray[np.float32], promised: int
+    ) -> None:
+        nodes = log10.size + 1
+        self._nodes = _Nodes(
+            np.concatenate([np.zeros(1, np.float32), log10]),
+            np.concatenate([np.zeros(1, np.float32), backoff]),
+            np.zeros(nodes, np.int32),
+            np.concatenate([np.zeros(1, np.bool_), backoff != 0]),
+            np.array([nodes, 0]),
+        )
+        self._words = log10.size
+        self._slots = np.zeros(min(_slots_for(promised), _MOST_SLOTS_ON_TRUST), SLOT)
+
+    def mark_unknown_as_context(self) -> None:
+        """Let ``<unk>`` be a state of its own, as KenLM does where the file has no ``<unk>``."""
+        self._nodes.extends[1 + UNKNOWN_WORD] = True
+
+    def add(
+        self,
+        words: NDArray[np.int32],
+        log10: NDArray[np.float32],
+        backoff: NDArray[np.float32],
+        *,
+        longest: bool,
+    ) -> None:
+        """Add the n-grams of the next order.
+
+        Args:
+            words: Word ids, shape (rows, order).
+            log10: log10 probabilities, shape (rows,).
+            backoff: log10 back-off weights, shape (rows,); 0 for none.
+            longest: Whether this is the highest order, whose n-grams are no nodes.
+
+        Raises:
+            NGramProblem: An n-gram stands twice, or its context is not in the model.
+        """
+        self._reserve(rows=words.shape[0], nodes=0 if longest else words.shape[0])
+        row = 0
+        while True:
+            row, status = _insert_rows(
+                self._slots, self._nodes, words, log10, backoff, row, longest
+            )
+            if status == _DONE:
+                return
+            if status == _NO_CONTEXT:
+                order = words.shape[1]
+                raise NGramProblem(row, f"its first {order - 1} words are not a {order - 1}-gram")
+            if status == _TWICE:
+                raise NGramProblem(row, "it stands there a second time")
+            self._reserve(rows=self._slots.size // 2, nodes=self._nodes.backoff.size // 2)
+
+    def _reserve(self, *, rows: int, nodes: int) -> None:
+        """Make room for so many more entries and nodes, and a few suffixes put in."""
+        used_nodes, used_slots = (int(number) for number in self._nodes.size)
+        capacity = used_nodes + nodes + 64
+        if capacity > self._nodes.backoff.size:
+            extra = capacity - self._nodes.backoff.size
+            old = self._nodes
+            self._nodes = old._replace(
+                log10=_longer(old.log10, extra),
+                backoff=_longer(old.backoff, extra),
+                suffix=_longer(old.suffix, extra),
+                extends=_longer(old.extends, extra),
+            )
+        if _slots_for(used_slots + rows) > self._slots.size:
+            slots = np.zeros(_slots_for(used_slots + rows), SLOT)
+            _move_entries(self._slots, slots)
+            self._slots = slots
+
+    def finish(self) -> AutomatonTables:
+        """Return the tables; nothing can be added after this."""
+        nodes, used = self._nodes, int(self._nodes.size[0])
+        state_of = np.zeros(used, np.int32)
+        _resolve_states(nodes, state_of)
+        _point_to_states(self._slots, state_of)
+        return AutomatonTables(
+            nodes.log10[1 : self._words + 1].copy(),
+            state_of[1 : self._words + 1].copy(),
+            nodes.backoff[:used].copy(),
+            state_of[nodes.suffix[:used]],
+            self._slots,
+        )
+
+
+def _longer(array: NDArray[_Scalar], extra: int) -> NDArray[_Scalar]:
+    return np.concatenate([array, np.zeros(extra, array.dtype)])
+
+
+def _slots_for(entries: int) -> int:
+    return int(ROOM * entries) + 64
+
+
+@njit(cache=True)
+def _move_entries(old: NDArray[np.void], new: NDArray[np.void]) -> None:
+    for slot in range(old.size):
+        if old[slot].key != 0:
+            target = find_entry(new, old[slot].key)
+            new[target].key = old[slot].key
+            new[target].log10 = old[slot].log10
+            new[target].next = old[slot].next
+
+
+@njit(cache=True)
+def _insert_rows(
+    slots: NDArray[np.void],
+    nodes: _Nodes,
+    words: NDArray[np.int32],
+    log10: NDArray[np.float32],
+    backoff: NDArray[np.float32],
+    row: int,
+    longest: bool,
+) -> tuple[int, int]:
+    """Insert n-grams from ``row`` on; return the row it stopped at and why."""
+    order = words.shape[1]
+    while row < words.shape[0]:
+        # one n-gram may bring as many suffixes as it has words
+        no_room = nodes.size[0] + order >= nodes.backoff.size
+        if no_room or (nodes.size[1] + order) * 5 > slots.size * 4:
+            return row, _FULL
+        context = np.int64(words[row, 0]) + 1
+        for position in range(1, order - 1):
+            context = _child(slots, context, words[row, position])
+            if context < 0:
+                return row, _NO_CONTEXT
+        word = np.int64(words[row, order - 1])
+        slot = find_entry(slots, entry_key(context, word))
+        if slots[slot].key != 0:
+            return row, _TWICE
+        suffix = _suffix_node(slots, nodes, context, word)
+        nodes.extends[context] = True
+        target = suffix
+        if not longest:
+            target = _new_node(nodes, log10[row], backoff[row], suffix)
+        _set_entry(slots, nodes, entry_key(context, word), log10[row], target)
+        row += 1
+    return row, _DONE
+
+
+@njit(cache=True)
+def _child(slots: NDArray[np.void], context: int, word: int) -> int:
+    key = entry_key(context, word)
+    entry = slots[find_entry(slots, key)]
+    return np.int64(entry.next) if entry.key == key else -1
+
+
+@njit(cache=True)
+def _new_node(nodes: _Nodes, log10: np.float32, backoff: np.float32, suffix: int) -> int:
+    node = nodes.size[0]
+    nodes.log10[node] = log10
+    nodes.backoff[node] = backoff
+    nodes.suffix[node] = suffix
+    nodes.extends[node] = backoff != 0.0
+    nodes.size[0] = node + 1
+    return node
+
+
+@njit(cache=True)
+def _set_entry(
+    slots: NDArray[np.void], nodes: _Nodes, key: np.uint64, log10: np.float32, target: int
+) -> None:
+    slot = find_entry(slots, key)
+    slots[slot].key = key
+    slots[slot].log10 = log10
+    slots[slot].next = target
+    nodes.size[1] += 1
+
+
+@njit(cache=True)
+def _suffix_node(slots: NDArray[np.void], nodes: _Nodes, context: int, word: int) -> int:
+    """Return the node of (context, word) without its first word; put missing ones in.
+
+    The probability of one put in is that of its own suffix times the back-off of its context.
+    """
+    shorter = np.int64(nodes.suffix[context])
+    missing = 0
+    while shorter != EMPTY_STATE and _child(slots, shorter, word) < 0:
+        missing += 1
+        shorter = np.int64(nodes.suffix[shorter])
+    node = word + 1 if shorter == EMPTY_STATE else _child(slots, shorter, word)
+    while missing > 0:
+        missing -= 1
+        longer = np.int64(nodes.suffix[context])
+        for _ in range(missing):
+            longer = np.int64(nodes.suffix[longer])
+        log10 = nodes.log10[node] + nodes.backoff[longer]
+        nodes.extends[longer] = True
+        node = _new_node(nodes, log10, np.float32(0.0), node)
+        _set_entry(slots, nodes, entry_key(longer, word), log10, node)
+    return node
+
+
+@njit(cache=True)
+def _resolve_states(nodes: _Nodes, state_of: NDArray[np.int32]) -> None:
+    """Set the state of each node: the longest suffix, itself included, that may be one."""
+    for node in range(state_of.size):
+        state = node
+        while state != EMPTY_STATE and not nodes.extends[state]:
+            state = np.int64(nodes.suffix[state])
+        state_of[node] = state
+
+
+@njit(cache=True)
+def _point_to_states(slots: NDArray[np.void], state_of: NDArray[np.int32]) -> None:
+    for slot in range(slots.size):
+        if slots[slot].key != 0:
+            slots[slot].next = state_of[slots[slot].next]
