@@ -1,0 +1,125 @@
+"""Which phrases occur again: 128-bit digests, sorted in parts that fit in memory.
+
+A table need not be sorted. Two different phrases share a digest with probability 2^-128, so among
+10^8 phrases a wrong match has a chance of about 10^-23.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Digests = NDArray[np.uint64]
+Rows = NDArray[np.int64]
+
+# 4 million digests take 64 MB, and about three times that while they are sorted
+ROWS_AT_ONCE = 1 << 22
+_SEED_1, _SEED_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1B54A32D192ED03)
+# the finalisers of MurmurHash3 and of splitmix64: two unrelated mixtures of the same words
+_MURMUR_1, _MURMUR_2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
+_SPLITMIX_1, _SPLITMIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_SHIFT_27, _SHIFT_30 = np.uint64(27), np.uint64(30)
+_SHIFT_31, _SHIFT_33 = np.uint64(31), np.uint64(33)
+
+
+@njit(cache=True, nogil=True)
+def _murmur(value: Any) -> Any:
+    value = (value ^ (value >> _SHIFT_33)) * _MURMUR_1
+    value = (value ^ (value >> _SHIFT_33)) * _MURMUR_2
+    return value ^ (value >> _SHIFT_33)
+
+
+@njit(cache=True, nogil=True)
+def _splitmix(value: Any) -> Any:
+    value = (value ^ (value >> _SHIFT_30)) * _SPLITMIX_1
+    value = (value ^ (value >> _SHIFT_27)) * _SPLITMIX_2
+    return value ^ (value >> _SHIFT_31)
+
+
+@njit(cache=True, nogil=True)
+def phrase_digests(types: Any, offsets: Any) -> Any:
+    """Digest every phrase.
+
+    Args:
+        types: (tokens,) int32, word numbers, one phrase after the other.
+        offsets: (N + 1,) int64, where each phrase begins.
+
+    Returns:
+        (N, 2) uint64.
+    """
+    digests = np.empty((len(offsets) - 1, 2), np.uint64)
+    for row in range(len(digests)):
+        length = np.uint64(offsets[row + 1] - offsets[row])
+        first, second = _murmur(_SEED_1 + length), _splitmix(_SEED_2 + length)
+        for i in range(offsets[row], offsets[row + 1]):
+            word = np.uint64(types[i])
+            first = _murmur((first ^ word) + _SEED_1)
+            second = _splitmix((second ^ word) + _SEED_2)
+        digests[row, 0], digests[row, 1] = first, second
+    return digests
+
+
+@njit(cache=True, nogil=True)
+def pair_digests(sources: Any, targets: Any) -> Any:
+    """Digest every pair from the digests of its two phrases; all (N, 2) uint64."""
+    digests = np.empty((len(sources), 2), np.uint64)
+    for row in range(len(sources)):
+        digests[row, 0] = _murmur(_murmur(sources[row, 0] + _SEED_1) ^ targets[row, 0])
+        digests[row, 1] = _splitmix(_splitmix(sources[row, 1] + _SEED_2) ^ targets[row, 1])
+    return digests
+
+
+def first_rows(digests: Digests, rows_at_once: int = ROWS_AT_ONCE) -> Rows:
+    """Find for every row the first row with the same digest.
+
+    Args:
+        digests: (N, 2) uint64, possibly memory-mapped.
+        rows_at_once: About how many rows to sort at a time.
+
+    Returns:
+        (N,) int64; a row that is its own first row is the first of its kind.
+
+    >>> first_rows(np.array([[7, 7], [1, 2], [7, 7]], np.uint64)).tolist()
+    [0, 1, 0]
+    """
+    parts = -(-len(digests) // rows_at_once)
+    first = np.empty(len(digests), np.int64)
+    for part in range(parts):
+        rows = _rows_of_part(digests, part, parts, rows_at_once)
+        keys = np.asarray(digests[rows])
+        # a stable sort: rows with the same digest stay in their order
+        order = np.lexsort((keys[:, 1], keys[:, 0]))
+        keys = keys[order]
+        starts = np.flatnonzero(np.r_[True, (keys[1:] != keys[:-1]).any(axis=1)])
+        leaders = rows[order[starts]]
+        first[rows[order]] = np.repeat(leaders, np.diff(np.r_[starts, len(rows)]))
+    return first
+
+
+def _rows_of_part(digests: Digests, part: int, parts: int, rows_at_once: int) -> Rows:
+    """The rows, in order, whose digests fall into one part; equal digests share their part."""
+    if parts == 1:
+        return np.arange(len(digests))
+    found = [
+        begin + np.flatnonzero(digests[begin : begin + rows_at_once, 0] % np.uint64(parts) == part)
+        for begin in range(0, len(digests), rows_at_once)
+    ]
+    return np.concatenate(found)
+
+
+def is_first(first: Rows) -> NDArray[np.bool_]:
+    """(N,) bool, whether each row is the first of its kind."""
+    return first == np.arange(len(first))
+
+
+def groups_of(first: Rows) -> NDArray[np.int32]:
+    """Number the distinct phrases 0, 1, 2 ... in order of appearance, and give each row its number.
+
+    >>> groups_of(np.array([0, 1, 0, 3])).tolist()
+    [0, 1, 0, 2]
+    """
+    numbers = np.cumsum(is_first(first), dtype=np.int32) - np.int32(1)
+    return numbers[first]
