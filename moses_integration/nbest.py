@@ -1,0 +1,203 @@
+r"""Moses n-best lists: one candidate translation a line, read and written byte by byte.
+
+A line is ``ID ||| words  ||| Name= v v Name= v ||| total``, and on request `` ||| segmentation``
+and `` ||| word alignment`` after it. Every word is followed by a space, so that two spaces stand
+before the second ``|||``. Numbers have six significant digits. Feature functions that are not
+tuneable, and components that are not, are missing; sparse features stand after the dense values
+of their function as ``Name_sparse= v``.
+
+Lines end at ``\n``, words at a space, nothing else separates. ``moses_integration.nbest_arrays``
+does the same to whole files without an object a line.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from phrasescore.errors import NBestError
+from phrasescore.files import open_input, open_output
+
+SEPARATOR = b" ||| "
+_PIPES = b"|||"
+_COLUMNS = "sentence ||| words ||| features ||| total"
+_NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+CUT_SHORT = "the list ends in the middle of a line"
+CUT_REMEDY = "whatever wrote it was stopped or the disk was full: decode again"
+
+
+@dataclass(frozen=True)
+class NBestEntry:
+    """One candidate translation.
+
+    Args:
+        sentence: Which sentence it translates, from 0.
+        words: Its words with one space between them; empty for an empty translation.
+        features: The unweighted values of each feature function by name, in the list's order.
+        total: The model score, which includes what the features here do not show.
+        segmentation: Spans such as ``0-1=0-1 2=2`` (source=target); ``None`` where not printed.
+        alignment: Links such as ``0-0 1-1``; ``None`` where not printed.
+    """
+
+    sentence: int
+    words: bytes
+    features: Mapping[str, tuple[float, ...]]
+    total: float
+    segmentation: bytes | None = None
+    alignment: bytes | None = None
+
+
+def parse_entry(line: bytes) -> NBestEntry:
+    """Parse one line, given without its line feed.
+
+    Raises:
+        NBestError: A column is missing, or a number or label is not one.
+
+    >>> entry = parse_entry(b"7 ||| la maison  ||| LM0= -4.5 WordPenalty0= -2 ||| -1.25")
+    >>> entry.sentence, entry.words, entry.features["LM0"], entry.total
+    (7, b'la maison', (-4.5,), -1.25)
+    """
+    columns = line.split(_PIPES, 6)
+    if len(columns) < 4:
+        counted = "1 column" if len(columns) == 1 else f"{len(columns)} columns"
+        raise NBestError(f"{counted}, expected at least 4 ({_COLUMNS})", remedy=CUT_REMEDY)
+    segmentation, alignment = _extra_columns(columns[4:6])
+    return NBestEntry(
+        sentence=_sentence(columns[0].strip(b" ")),
+        words=b" ".join(words_of(columns[1])),
+        features=_features(columns[2]),
+        total=_number(columns[3].strip(b" "), "total"),
+        segmentation=segmentation,
+        alignment=alignment,
+    )
+
+
+def words_of(text: bytes) -> list[bytes]:
+    """Split at spaces and nowhere else; several in a row count as one."""
+    return [word for word in text.split(b" ") if word]
+
+
+def _extra_columns(columns: list[bytes]) -> tuple[bytes | None, bytes | None]:
+    """Tell segmentation from alignment: spans have ``=``; empty ones differ in a space."""
+    if len(columns) == 2:
+        return columns[0].strip(b" "), columns[1].strip(b" ")
+    if not columns:
+        return None, None
+    text = columns[0].strip(b" ")
+    is_segmentation = b"=" in text if text else not columns[0]
+    return (text, None) if is_segmentation else (None, text)
+
+
+def _sentence(text: bytes) -> int:
+    if not text.isdigit():
+        raise NBestError(
+            f"the line starts with {_shown(text)}, expected the number of a sentence",
+            remedy="check that this is an n-best list",
+        )
+    return int(text)
+
+
+def _features(column: bytes) -> dict[str, tuple[float, ...]]:
+    features: dict[str, tuple[float, ...]] = {}
+    name, values = "", list[float]()
+    for token in words_of(column):
+        if token.endswith(b"="):
+            if name:
+                features[name] = tuple(values)
+            name, values = token[:-1].decode("utf-8", "surrogateescape"), []
+            if name in features:
+                raise NBestError(f"the feature {name} stands twice in one line")
+        elif name:
+            values.append(_number(token, f"value of {name}"))
+        else:
+            raise NBestError(
+                f"{_shown(token)}, expected the label of a feature such as LM0=",
+                remedy="let the decoder print labels (no -labeled-n-best-list false)",
+            )
+    if name:
+        features[name] = tuple(values)
+    return features
+
+
+def _number(text: bytes, what: str) -> float:
+    if not _NUMBER.fullmatch(text):
+        raise NBestError(f"the {what} is {_shown(text)}, expected a finite number")
+    return float(text)
+
+
+def _shown(text: bytes) -> str:
+    return repr(text[:40].decode("utf-8", "replace")) if text else "nothing"
+
+
+def read_nbest(path: str | Path) -> Iterator[NBestEntry]:
+    """Yield the candidates of a plain or gzip n-best list, in its order; blank lines are skipped.
+
+    Raises:
+        NBestError: A line breaks the format, sentences go backwards, or the list is cut short
+            (its last line has no line feed).
+    """
+    last = 0
+    with open_input(path) as stream:
+        for number, line in enumerate(stream, 1):
+            if not line.endswith(b"\n"):
+                raise NBestError(CUT_SHORT, path=path, line=number, remedy=CUT_REMEDY)
+            if not line.strip():
+                continue
+            try:
+                entry = parse_entry(line[:-1])
+                if entry.sentence < last:
+                    raise NBestError(
+                        f"sentence {entry.sentence} stands after sentence {last}",
+                        remedy="give each list its own file; candidates of a sentence stand "
+                        "together, sentences in rising order",
+                    )
+            except NBestError as error:
+                raise error.at(path, number) from None
+            last = entry.sentence
+            yield entry
+
+
+def read_nbest_lists(path: str | Path) -> Iterator[tuple[int, list[NBestEntry]]]:
+    """Yield each sentence that has candidates with all of them, in the list's order."""
+    for sentence, entries in itertools.groupby(read_nbest(path), lambda entry: entry.sentence):
+        yield sentence, list(entries)
+
+
+def format_entry(entry: NBestEntry) -> bytes:
+    r"""Return the line Moses would print, line feed included.
+
+    >>> format_entry(NBestEntry(0, b"la maison", {"LM0": (-4.5,)}, -1e-5, alignment=b"0-0 1-1"))
+    b'0 ||| la maison  ||| LM0= -4.5 ||| -1e-05 ||| 0-0 1-1 \n'
+    """
+    parts = [b"%d ||| " % entry.sentence]
+    parts += [word + b" " for word in words_of(entry.words)]
+    parts.append(b" |||")
+    for name, values in entry.features.items():
+        parts.append(b" " + name.encode("utf-8", "surrogateescape") + b"=")
+        parts += [b" %.6g" % value for value in values]
+    parts.append(b" ||| %.6g" % entry.total)
+    if entry.segmentation is not None:
+        parts.append(b" |||")
+        parts += [b" " + span for span in words_of(entry.segmentation)]
+    if entry.alignment is not None:
+        parts.append(SEPARATOR)
+        parts += [link + b" " for link in words_of(entry.alignment)]
+    parts.append(b"\n")
+    return b"".join(parts)
+
+
+def write_nbest(path: str | Path, entries: Iterable[NBestEntry]) -> int:
+    """Write a whole n-best list, plain or gzip by its name; return the number of lines.
+
+    The file gets its name only when it is whole.
+    """
+    count = 0
+    with contextlib.ExitStack() as stack:
+        stream = stack.enter_context(open_output(path))
+        for count, entry in enumerate(entries, 1):  # noqa: B007 - the last count is the result
+            stream.write(format_entry(entry))
+    return count
