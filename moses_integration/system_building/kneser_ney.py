@@ -1,0 +1,239 @@
+"""Interpolated modified Kneser-Ney estimation, number for number what KenLM's lmplz gives.
+
+Sources: Chen and Goodman (1998), section 3, for the estimate; Heafield et al. (2013), "Scalable
+Modified Kneser-Ney Language Model Estimation", for the streams. An n-gram a of order n with the
+context c (all but its last word) and the suffix s (all but its first word) has
+
+    p(a) = (count(a) - D_n(count(a))) / total(c) + gamma(c) p(s)
+
+where count is, in the highest order and after ``<s>``, how often a occurs, and otherwise how many
+different words stand before it (the adjusted count); total and gamma sum over the n-grams with
+context c; and p of the empty suffix is uniform over the vocabulary with ``<unk>``, without
+``<s>``. All arithmetic is in float32 and in lmplz's order, so that the digits agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from moses_integration.system_building.arpa_writing import open_arpa_writer
+from moses_integration.system_building.ngram_counting import (
+    BEGIN,
+    Corpus,
+    NGramCounts,
+    SortedPositions,
+    count_ngrams,
+    count_types,
+    read_corpus,
+    sort_positions,
+)
+from phrasescore.errors import SettingsError
+from phrasescore.progress import Progress
+
+HIGHEST_ORDER = 6
+FALLBACK = (0.5, 1.0, 1.5)  # those of lmplz --discount_fallback
+
+
+@dataclass(frozen=True)
+class Discounts:
+    """What is taken from a count of 1, of 2, and of 3 and more.
+
+    Attributes:
+        amounts: The three discounts.
+        estimated: False where the fallback stands in, because no estimate was possible.
+    """
+
+    amounts: tuple[float, float, float]
+    estimated: bool
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a model was estimated from, for a report.
+
+    Attributes:
+        sentences: Sentences in the corpus.
+        tokens: Words in the corpus, without special ones.
+        types: n-grams in the model, order 1 first.
+        discounts: The discounts of each order.
+    """
+
+    sentences: int
+    tokens: int
+    types: tuple[int, ...]
+    discounts: tuple[Discounts, ...]
+
+
+def write_arpa(
+    corpus_path: str | Path,
+    order: int,
+    output: str | Path,
+    *,
+    fallback: Sequence[float] = FALLBACK,
+) -> Estimate:
+    """Estimate a model and write it as lmplz does; a name ending in ``.gz`` is compressed.
+
+    Args:
+        corpus_path: One sentence per line, words separated by blanks; plain or gzip.
+        order: The longest n-gram, 1 to 6 words.
+        output: The ARPA file to write; it gets its name only when it is whole.
+        fallback: Discounts for orders where they cannot be estimated (small or artificial data).
+
+    Raises:
+        SettingsError: The order or the fallback is out of range.
+        CorpusError: The corpus holds no word, or a special word.
+    """
+    check_order(order)
+    if len(fallback) != 3 or any(not 0 <= d <= n for n, d in enumerate(fallback, 1)):
+        raise SettingsError(
+            f"fallback discounts {tuple(fallback)}: expected three, at most 1, 2 and 3"
+        )
+    corpus = read_corpus(corpus_path, order)
+    by_words = sort_positions(corpus, order)
+    types = count_types(corpus, by_words, order)
+    discounts: list[Discounts] = []
+    with (
+        open_arpa_writer(output, corpus, types) as writer,
+        Progress("language model", sum(types), "n-grams") as progress,
+    ):
+        below = None
+        for length in range(1, order + 1):
+            ngrams = count_ngrams(corpus, by_words, length, types[length - 1])
+            count = _adjusted_counts(corpus, ngrams, order)
+            discounts.append(_estimate_discounts(ngrams, count, by_words, order, fallback))
+            weights = _weigh(corpus, ngrams, count, discounts[-1], below)
+            if below is not None:
+                writer.write(below.ngrams, below.prob, weights.gamma)
+                progress.advance(types[length - 2])
+            below = weights
+        assert below is not None
+        writer.write(below.ngrams, below.prob, None)
+    return Estimate(corpus.sentences, corpus.tokens, types, tuple(discounts))
+
+
+def check_order(order: int) -> None:
+    """Raise `SettingsError` unless a model of this order can be estimated."""
+    if not 1 <= order <= HIGHEST_ORDER:
+        raise SettingsError(f"language model order {order}: expected 1 to {HIGHEST_ORDER}")
+
+
+def _adjusted_counts(corpus: Corpus, ngrams: NGramCounts, order: int) -> NDArray[np.int32]:
+    """Return the counts that probabilities are made from, shape (n-grams,)."""
+    if ngrams.order == order:
+        return ngrams.occurrences
+    after_begin = corpus.ids[ngrams.last - ngrams.order + 1] == BEGIN
+    return np.where(after_begin, ngrams.occurrences, ngrams.extensions)
+
+
+def _estimate_discounts(
+    ngrams: NGramCounts,
+    count: NDArray[np.int32],
+    by_words: SortedPositions,
+    order: int,
+    fallback: Sequence[float],
+) -> Discounts:
+    """Return the closed-form estimates of one order (Chen and Goodman 1998, equation 26)."""
+    # numbers of n-grams that occur once, twice, three times, four times
+    n = np.bincount(np.minimum(count, 5), minlength=6)
+    last = int(ngrams.number_at[by_words.positions[-1]])
+    if ngrams.order < order and last >= 0:
+        # lmplz enters the very last n-gram with its raw count; so must we, for equal digits
+        n[min(int(count[last]), 5)] -= 1
+        n[min(int(ngrams.occurrences[last]), 5)] += 1
+    substitute = Discounts((fallback[0], fallback[1], fallback[2]), estimated=False)
+    if not n[1:4].all():
+        return substitute
+    single = np.float32
+    y = single(n[1]) / single(n[1] + 2.0 * n[2])
+    amounts = [single(k) - single(k + 1) * y * single(n[k + 1]) / single(n[k]) for k in range(1, 4)]
+    if any(not 0 <= amount <= k for k, amount in enumerate(amounts, 1)):
+        return substitute
+    return Discounts((float(amounts[0]), float(amounts[1]), float(amounts[2])), estimated=True)
+
+
+@dataclass(frozen=True)
+class _Weights:
+    """The n-grams of one order with their probabilities, and what contexts leave to lower orders.
+
+    Attributes:
+        ngrams: The n-grams.
+        prob: Their interpolated probabilities, shape (n-grams,).
+        gamma: The weight of the lower order in each context, shape (contexts,); 1 after contexts
+            that nothing follows.
+    """
+
+    ngrams: NGramCounts
+    prob: NDArray[np.float32]
+    gamma: NDArray[np.float32]
+
+
+def _weigh(
+    corpus: Corpus,
+    ngrams: NGramCounts,
+    count: NDArray[np.int32],
+    discounts: Discounts,
+    below: _Weights | None,
+) -> _Weights:
+    """Estimate the probabilities of one order from its counts and the order ``below``."""
+    amounts = np.array([0.0, *discounts.amounts], np.float32)
+    if below is None:
+        context = suffix = np.zeros(count.size, np.int32)
+        # without <s>, which is never predicted
+        lower = np.array([1.0 / float(np.float32(len(corpus.words) - 1))], np.float32)
+    else:
+        context = below.ngrams.number_at[ngrams.last - 1]
+        suffix = below.ngrams.number_at[ngrams.last]
+        lower = below.prob
+    total, gamma = _sum_contexts(count, context, amounts, lower.size)
+    prob = _interpolate(count, context, suffix, amounts, total, gamma, lower)
+    if below is None:
+        prob[BEGIN] = 1.0  # as lmplz has it: <s> costs nothing where it is scored
+    return _Weights(ngrams, prob, gamma)
+
+
+@njit(cache=True)
+def _sum_contexts(
+    count: NDArray[np.int32],
+    context: NDArray[np.int32],
+    amounts: NDArray[np.float32],
+    contexts: int,
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return the total count after each context, and the weight left to the lower order."""
+    total = np.zeros(contexts, np.int64)
+    kinds = np.zeros((contexts, 4), np.int32)  # n-grams seen once, twice, more often
+    for row in range(count.size):
+        total[context[row]] += count[row]
+        kinds[context[row], min(count[row], 3)] += 1
+    gamma = np.ones(contexts, np.float32)
+    for number in range(contexts):
+        if total[number]:
+            mass = np.float32(0)
+            for kind in range(1, 4):
+                mass += amounts[kind] * np.float32(kinds[number, kind])
+            gamma[number] = mass / np.float32(total[number])
+    return total.astype(np.float32), gamma
+
+
+@njit(cache=True)
+def _interpolate(
+    count: NDArray[np.int32],
+    context: NDArray[np.int32],
+    suffix: NDArray[np.int32],
+    amounts: NDArray[np.float32],
+    total: NDArray[np.float32],
+    gamma: NDArray[np.float32],
+    lower: NDArray[np.float32],
+) -> NDArray[np.float32]:
+    """Return the interpolated probability of each n-gram, shape (n-grams,)."""
+    prob = np.empty(count.size, np.float32)
+    for row in range(count.size):
+        own = np.float32(count[row]) - amounts[min(count[row], 3)]
+        number = context[row]
+        prob[row] = own / total[number] + gamma[number] * lower[suffix[row]]
+    return prob
