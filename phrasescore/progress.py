@@ -40,6 +40,12 @@ class Progress:
     def __enter__(self) -> Progress:
         return self
 
+    def expect(self, total: float) -> None:
+        """Say how many units there are in all, once that is known."""
+        self._total = total
+        if self._bar is not None:
+            self._bar.total = total
+
     def advance(self, amount: float, note: str = "") -> None:
         """Count ``amount`` more units as done; ``note`` says how the work stands (e.g. a loss)."""
         self._done += amount

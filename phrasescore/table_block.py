@@ -27,7 +27,7 @@ from phrasescore.phrase_table import (
     scored_tokens,
     truncation_at,
 )
-from phrasescore.table_scanning import find_columns, find_scores, find_tokens
+from phrasescore.table_scanning import count_runs, find_columns, find_scores, find_tokens
 
 LINES_PER_BLOCK = 65_536
 Positions = NDArray[np.int64]
@@ -106,6 +106,20 @@ class TableBlock:
                 raise error.at(self.path, self.first_line + int(row)) from None
         return TokenSpans(self.data, spans[0, :count], spans[1, :count], offsets)
 
+    def source_runs(self, previous: bytes) -> tuple[int, bytes]:
+        """Count the lines whose source is not that of the line before.
+
+        Args:
+            previous: The source phrase of the line before the block; empty for the first block.
+
+        Returns:
+            The count, and the source phrase of the last line.
+        """
+        begin, end = self.spans[0, :2]
+        continues = self.text[begin:end] == previous
+        begin, end = self.spans[-1, :2]
+        return count_runs(self.data, self.spans) - continues, self.text[begin:end]
+
     def with_appended_scores(self, columns: Sequence[Sequence[bytes]]) -> bytes:
         """Return the lines with scores added after the last ones, every other byte as it was.
 
@@ -141,12 +155,15 @@ def _spliced(text: bytes, begins: list[int], ends: list[int], new: list[bytes]) 
     return b"".join(parts)
 
 
-def read_blocks(path: str | Path, lines: int = LINES_PER_BLOCK) -> Iterator[TableBlock]:
+def read_blocks(
+    path: str | Path, lines: int = LINES_PER_BLOCK, *, skip: int = 0
+) -> Iterator[TableBlock]:
     """Yield a table's lines in blocks of ``lines``; only the last may be shorter.
 
     Args:
         path: A plain or gzip phrase table, or ``-``.
         lines: The lines of a block.
+        skip: How many blocks to pass over at the beginning, their lines unchecked.
 
     Raises:
         InputError: The file cannot be read.
@@ -165,7 +182,10 @@ def read_blocks(path: str | Path, lines: int = LINES_PER_BLOCK) -> Iterator[Tabl
                 expected = TableFormat.of(head, path)
             if not taken:
                 return
-            yield checked_block(b"".join(taken), len(taken), first_line, path, expected)
+            if skip > 0:
+                skip -= 1
+            else:
+                yield checked_block(b"".join(taken), len(taken), first_line, path, expected)
             first_line += len(taken)
 
 

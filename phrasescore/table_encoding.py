@@ -29,7 +29,7 @@ from phrasescore.distinct_phrases import (
     phrase_digests,
 )
 from phrasescore.errors import InputError
-from phrasescore.files import STANDARD_STREAM, sha256_of
+from phrasescore.files import STANDARD_STREAM, open_input, sha256_of
 from phrasescore.phrase_pairs import MANIFEST, PairSettings, PhrasePairs, load_pairs
 from phrasescore.phrase_table import Side
 from phrasescore.progress import Progress
@@ -82,14 +82,10 @@ def encode_table(path: str | Path, folder: str | Path, settings: PairSettings) -
 
 
 def _digest_of(path: str | Path) -> str:
-    try:
-        return sha256_of(path)
-    except FileNotFoundError:
-        raise InputError("no such file", path=path) from None
-    except IsADirectoryError:
-        raise InputError("a folder, where a file was expected", path=path) from None
-    except PermissionError:
-        raise InputError("no permission to read it", path=path) from None
+    with open_input(path):
+        # opened first for its error texts
+        pass
+    return sha256_of(path)
 
 
 def _is_encoded(folder: Path, identity: dict[str, Any]) -> bool:

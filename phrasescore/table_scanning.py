@@ -239,3 +239,20 @@ def find_scores(data: Any, spans: Any, first: int, count: int) -> Any:
                 places[line * count + number - first, 0] = start
                 places[line * count + number - first, 1] = i
     return places
+
+
+@njit(cache=True, nogil=True)
+def count_runs(data: Any, spans: Any) -> int:
+    """Count the first line and every line whose source differs from that of the line before."""
+    runs = 1
+    for line in range(1, len(spans)):
+        begin, length = spans[line, 0], spans[line, 1] - spans[line, 0]
+        before = spans[line - 1, 0]
+        same = spans[line - 1, 1] - before == length
+        i = 0
+        while same and i < length:
+            same = data[begin + i] == data[before + i]
+            i += 1
+        if not same:
+            runs += 1
+    return runs

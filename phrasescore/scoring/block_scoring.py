@@ -1,0 +1,223 @@
+"""Score one block of phrase-table lines with one or more models, and count what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phrasescore.errors import ModelError, SettingsError
+from phrasescore.phrase_pairs import Direction
+from phrasescore.phrase_table import Side
+from phrasescore.scoring.probability_column import FLOOR_LN, count_texts, probability_texts
+from phrasescore.table_block import TableBlock, TokenSpans
+from phrasescore.token_sequences import TokenSequences
+from phrasescore.vocabulary import UNK_ID, Vocabulary
+
+
+class Scorer(Protocol):
+    """Gives ln p of pairs of id sequences; how it groups them is its own affair."""
+
+    def score(self, sources: TokenSequences, targets: TokenSequences) -> NDArray[np.float64]:
+        """Return (N,) ln p(target, end of sentence | source) of N pairs, in their order."""
+        ...
+
+
+@dataclass(frozen=True)
+class ScoringModel:
+    """A model ready to score; its source is the side it reads, whichever side of the table.
+
+    Args:
+        name: What to call it, its folder as given.
+        source_vocabulary: Ids of the side it reads.
+        target_vocabulary: Ids of the side it predicts.
+        direction: ``target-source`` if it reads the table's target side.
+        digest: What identifies its parameters and vocabularies.
+        scorer: What computes.
+    """
+
+    name: str
+    source_vocabulary: Vocabulary
+    target_vocabulary: Vocabulary
+    direction: Direction
+    digest: str
+    scorer: Scorer
+
+    @property
+    def sides(self) -> tuple[tuple[Side, Vocabulary], tuple[Side, Vocabulary]]:
+        """Which side of the table it reads and which it predicts, each with its vocabulary."""
+        read: Side = "source" if self.direction == "source-target" else "target"
+        predicted: Side = "target" if self.direction == "source-target" else "source"
+        return (read, self.source_vocabulary), (predicted, self.target_vocabulary)
+
+
+@dataclass(frozen=True)
+class ScoringSettings:
+    """What goes into the table.
+
+    Args:
+        average: Merge the models into one column, the mean of their ln p.
+        unknown_column: Add exp(number of words outside the first model's shortlists) at the end.
+        replace_column: The first score to replace, counted from 1; ``None`` appends.
+        factor: Which factor of a factored token counts, from 0.
+    """
+
+    average: bool = False
+    unknown_column: bool = False
+    replace_column: int | None = None
+    factor: int = 0
+
+    def __post_init__(self) -> None:
+        if self.replace_column is not None and self.replace_column < 1:
+            raise SettingsError("scores are counted from 1: --replace-column must be 1 or more")
+        if self.factor < 0:
+            raise SettingsError("factors are counted from 0: --factor must be 0 or more")
+
+
+@dataclass(frozen=True)
+class ScoringCounts:
+    """What happened in the lines scored so far.
+
+    Args:
+        lines: Scored lines.
+        source_runs: Lines whose source is not that of the line before: the distinct sources of a
+            table that is grouped by source, as Moses's are.
+        source_tokens: Tokens of the source phrases.
+        source_unknown: Those outside the first model's shortlist.
+        target_tokens: Tokens of the target phrases.
+        target_unknown: Those outside the first model's shortlist.
+        ln_p_sums: The sum of ln p over the lines, for each model.
+        floor_hits: How many probabilities were at the floor, for each column of probabilities.
+        last_source: The source phrase of the last line, as Latin-1 (any byte fits).
+    """
+
+    lines: int
+    source_runs: int
+    source_tokens: int
+    source_unknown: int
+    target_tokens: int
+    target_unknown: int
+    ln_p_sums: tuple[float, ...]
+    floor_hits: tuple[int, ...]
+    last_source: str
+
+    @classmethod
+    def none(cls, models: int, columns: int) -> ScoringCounts:
+        """Return the counts before the first line."""
+        return cls(0, 0, 0, 0, 0, 0, (0.0,) * models, (0,) * columns, "")
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> ScoringCounts:
+        """Return what ``to_json`` was made from."""
+        lists = {name: tuple(values[name]) for name in ("ln_p_sums", "floor_hits")}
+        return cls(**{**values, **lists})
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the counts as JSON values, which give back the same floats."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class ScoredBlock:
+    """A block's lines with their new scores, and the counts up to its end."""
+
+    text: bytes
+    counts: ScoringCounts
+
+
+class BlockScorer:
+    """Scores blocks, one after the other.
+
+    Args:
+        models: One column each, in this order.
+        settings: What goes into the table.
+    """
+
+    def __init__(self, models: Sequence[ScoringModel], settings: ScoringSettings) -> None:
+        self._models, self._settings = models, settings
+
+    @property
+    def probability_columns(self) -> int:
+        """How many columns of probabilities are written."""
+        return 1 if self._settings.average else len(self._models)
+
+    def score(self, block: TableBlock, before: ScoringCounts) -> ScoredBlock:
+        """Score one block.
+
+        Args:
+            block: Its lines.
+            before: The counts up to the line before it.
+
+        Raises:
+            PhraseTableError: A token lacks the factor wanted.
+            SettingsError: The column to replace is not there.
+            ModelError: A model gives something that is no log-probability.
+        """
+        sides: dict[Side, TokenSpans] = {
+            "source": block.token_spans("source", self._settings.factor),
+            "target": block.token_spans("target", self._settings.factor),
+        }
+        ln_p = [self._ln_p(model, block, sides) for model in self._models]
+        written = [np.mean(ln_p, axis=0)] if self._settings.average else ln_p
+        columns = [probability_texts(values) for values in written]
+        unknown = {side: self._unknown(side, spans) for side, spans in sides.items()}
+        if self._settings.unknown_column:
+            columns.append(count_texts(unknown["source"] + unknown["target"]))
+        runs, last = block.source_runs(before.last_source.encode("latin-1"))
+        counts = replace(
+            before,
+            lines=before.lines + len(block),
+            source_runs=before.source_runs + runs,
+            source_tokens=before.source_tokens + len(sides["source"].begins),
+            source_unknown=before.source_unknown + int(unknown["source"].sum()),
+            target_tokens=before.target_tokens + len(sides["target"].begins),
+            target_unknown=before.target_unknown + int(unknown["target"].sum()),
+            ln_p_sums=_added(before.ln_p_sums, [float(values.sum()) for values in ln_p]),
+            floor_hits=_added(
+                before.floor_hits, [int((values <= FLOOR_LN).sum()) for values in written]
+            ),
+            last_source=last.decode("latin-1"),
+        )
+        return ScoredBlock(self._with_columns(block, columns), counts)
+
+    def _ln_p(
+        self, model: ScoringModel, block: TableBlock, sides: dict[Side, TokenSpans]
+    ) -> NDArray[np.float64]:
+        read, predicted = [vocabulary.encode_spans(sides[side]) for side, vocabulary in model.sides]
+        ln_p = model.scorer.score(read, predicted)
+        wrong = np.flatnonzero(np.isnan(ln_p))
+        if len(wrong):
+            raise ModelError(
+                f"the model {model.name} gives no number for this pair",
+                path=block.path,
+                line=block.first_line + int(wrong[0]),
+                remedy="train it again; its parameters are not finite",
+            )
+        return ln_p
+
+    def _unknown(self, side: Side, spans: TokenSpans) -> NDArray[np.int64]:
+        """(lines,) how many tokens of each phrase the first model does not know."""
+        vocabulary = dict(self._models[0].sides)[side]
+        ids = vocabulary.encode_spans(spans)
+        unknown_before = np.r_[0, np.cumsum(ids.tokens == UNK_ID)]
+        return np.diff(unknown_before[ids.offsets])
+
+    def _with_columns(self, block: TableBlock, columns: list[list[bytes]]) -> bytes:
+        number = self._settings.replace_column
+        if number is None:
+            return block.with_appended_scores(columns)
+        last = number + len(columns) - 1
+        if last > block.format.scores:
+            raise SettingsError(
+                f"there is no score {last} to replace: the table has {block.format.scores}",
+                path=block.path,
+                remedy="leave out --replace-column to append",
+            )
+        return block.with_replaced_scores(number, columns)
+
+
+def _added(left: Sequence[Any], right: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(a + b for a, b in zip(left, right, strict=True))

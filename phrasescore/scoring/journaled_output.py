@@ -1,0 +1,183 @@
+"""An output file written block by block that survives kill -9 and can be gone on with.
+
+Beside ``OUT`` lie ``.OUT.part``, the blocks so far, and ``.OUT.journal``: one line of JSON saying
+what is being written, then one for each whole block with the size of the part after it. The part
+gets its final name when it is whole and on the disk.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO
+
+from phrasescore.errors import InputError, SettingsError
+from phrasescore.files import compress_member, is_gzip_name
+
+
+class JournaledOutput:
+    """One output file and its journal, open for writing; use it in a ``with`` block.
+
+    If the block raises, what has been written stays for the next run. A gzip output is a sequence
+    of members, one for each block, so its bytes do not depend on interruptions.
+
+    Args:
+        path: The final name.
+        signature: Everything that decides the output's bytes, as JSON values. Only a journal with
+            the same signature is gone on with. ``None`` if the work cannot be gone on with at all,
+            because the input is a pipe: then nothing stays behind.
+
+    Raises:
+        SettingsError: The folder cannot be written, or another process is writing this output.
+    """
+
+    def __init__(self, path: str | Path, signature: dict[str, Any] | None) -> None:
+        self._path = Path(path)
+        self._resumable = signature is not None
+        self._part_path = self._path.with_name(f".{self._path.name}.part")
+        self._journal_path = self._path.with_name(f".{self._path.name}.journal")
+        self._gzip = is_gzip_name(path)
+        self.blocks = 0
+        self.state: dict[str, Any] | None = None
+        self.discarded = False
+        try:
+            self._journal: BinaryIO = self._journal_path.open("a+b", buffering=0)
+            self._lock()
+            self._part: BinaryIO = self._part_path.open("a+b", buffering=0)
+        except OSError as error:
+            raise SettingsError(
+                f"cannot write there ({error.strerror})", path=path, remedy="name another output"
+            ) from None
+        self._size = 0
+        self._continue_or_start(json.loads(json.dumps(signature)))
+
+    def _lock(self) -> None:
+        try:
+            fcntl.flock(self._journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SettingsError(
+                "another process is writing this output",
+                path=self._path,
+                remedy="wait for it, or name another output",
+            ) from None
+
+    def _continue_or_start(self, signature: Any) -> None:
+        """Find the last whole block of an earlier run, or begin an empty part.
+
+        ``blocks`` is then how many blocks are there, ``state`` what was recorded with the last, and
+        ``discarded`` whether another run's work was thrown away.
+        """
+        self._journal.seek(0)
+        records = _whole_records(self._journal.read())
+        here = self._part_path.stat().st_size
+        whole: list[dict[str, Any]] = []
+        if self._resumable and records and records[0].get("signature") == signature:
+            whole = [record for record in records[1:] if record.get("size", here + 1) <= here]
+        if whole:
+            self.blocks, self.state = len(whole), whole[-1]["state"]
+            self._size = whole[-1]["size"]
+            # what follows belongs to a block that was not whole
+            self._journal.truncate(sum(len(_line(record)) for record in records[: len(whole) + 1]))
+        else:
+            self.discarded = bool(here)
+            self._journal.truncate(0)
+            _write_all(self._journal, _line({"signature": signature}))
+        self._part.truncate(self._size)
+        os.fsync(self._journal.fileno())
+
+    def append(self, data: bytes, state: dict[str, Any]) -> None:
+        """Write one more block, and record it once it is on the disk.
+
+        Args:
+            data: Its bytes, before compression.
+            state: JSON values for the one who goes on after it.
+        """
+        data = compress_member(data) if self._gzip else data
+        _write_all(self._part, data)
+        os.fsync(self._part.fileno())
+        self._size += len(data)
+        self.blocks += 1
+        _write_all(self._journal, _line({"size": self._size, "state": state}))
+        os.fsync(self._journal.fileno())
+
+    def finish(self) -> None:
+        """Give the output its final name and remove the journal."""
+        self._part_path.replace(self._path)
+        folder = os.open(self._path.absolute().parent, os.O_RDONLY)
+        try:
+            # the new name itself must reach the disk before the journal goes
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+        self._journal_path.unlink(missing_ok=True)
+
+    def __enter__(self) -> JournaledOutput:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._part.close()
+        self._journal.close()
+        to_be_mended = isinstance(error, InputError)
+        if error is not None and (to_be_mended or not (self._resumable and self.blocks)):
+            # nothing to go on with: a table that has to be mended will be another one
+            for path in (self._part_path, self._journal_path):
+                with contextlib.suppress(OSError):
+                    path.unlink()
+
+
+def _line(record: dict[str, Any]) -> bytes:
+    return json.dumps(record, sort_keys=True).encode("ascii") + b"\n"
+
+
+def _whole_records(text: bytes) -> list[dict[str, Any]]:
+    """The records up to the first line that is not whole."""
+    records = []
+    for line in text.split(b"\n")[:-1]:
+        try:
+            records.append(json.loads(line))
+        except ValueError:
+            break
+    return records
+
+
+def _write_all(stream: BinaryIO, data: bytes) -> None:
+    view = memoryview(data)
+    while len(view):
+        view = view[stream.write(view) :]
+
+
+class StandardOutput:
+    """Standard output in the place of a file: uncompressed, and nothing to go on with."""
+
+    blocks = 0
+    state: dict[str, Any] | None = None
+    discarded = False
+
+    def append(self, data: bytes, state: dict[str, Any]) -> None:
+        """Write one more block."""
+        sys.stdout.buffer.write(data)
+
+    def finish(self) -> None:
+        """Hand over what is still buffered."""
+        sys.stdout.buffer.flush()
+
+    def __enter__(self) -> StandardOutput:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        pass

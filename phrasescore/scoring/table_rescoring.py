@@ -1,0 +1,212 @@
+"""Stream a phrase table past the models: read a block, score it, write it, record it.
+
+The same command goes on after the last whole block if it was killed; the output's bytes are the
+same whether it was or not. Memory does not depend on the table's length.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from phrasescore import __version__
+from phrasescore.errors import InputError, SettingsError
+from phrasescore.files import STANDARD_STREAM, is_gzip_name, open_input, sha256_of
+from phrasescore.progress import Progress
+from phrasescore.scoring.block_scoring import (
+    BlockScorer,
+    ScoringCounts,
+    ScoringModel,
+    ScoringSettings,
+)
+from phrasescore.scoring.journaled_output import JournaledOutput, StandardOutput
+from phrasescore.scoring.table_check import TableCheck
+from phrasescore.table_block import LINES_PER_BLOCK, read_blocks
+
+
+@dataclass(frozen=True)
+class RescoringReport:
+    """What a run did.
+
+    Args:
+        counts: Over the whole table, lines scored by an earlier, interrupted run included.
+        models: The names of the models.
+        columns: What each column of probabilities holds.
+        resumed_lines: How many lines an earlier run had already scored.
+        seconds: How long this run took.
+        table_sha256: The digest of the table's file; ``None`` for a pipe.
+    """
+
+    counts: ScoringCounts
+    models: tuple[str, ...]
+    columns: tuple[str, ...]
+    resumed_lines: int
+    seconds: float
+    table_sha256: str | None
+
+    @property
+    def pairs_per_second(self) -> float:
+        """The rate of this run."""
+        return (self.counts.lines - self.resumed_lines) / max(self.seconds, 1e-9)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as JSON values."""
+        counts = self.counts
+        return {
+            "pairs": counts.lines,
+            "resumed_pairs": self.resumed_lines,
+            "seconds": round(self.seconds, 3),
+            "pairs_per_second": round(self.pairs_per_second, 1),
+            "source_runs": counts.source_runs,
+            "source_unknown_rate": _rate(counts.source_unknown, counts.source_tokens),
+            "target_unknown_rate": _rate(counts.target_unknown, counts.target_tokens),
+            "mean_ln_p": {
+                name: total / counts.lines
+                for name, total in zip(self.models, counts.ln_p_sums, strict=True)
+            },
+            "floor_hits": dict(zip(self.columns, counts.floor_hits, strict=True)),
+            "table_sha256": self.table_sha256,
+        }
+
+    def __str__(self) -> str:
+        counts = self.counts
+        resumed = f", {self.resumed_lines:,} of them earlier" if self.resumed_lines else ""
+        lines = [
+            f"{counts.lines:,} pairs{resumed}, {self.pairs_per_second:,.0f} pairs/s; "
+            f"{counts.source_runs:,} distinct sources (runs of equal ones)",
+            f"unknown words: {_rate(counts.source_unknown, counts.source_tokens):.2%} of the "
+            f"source, {_rate(counts.target_unknown, counts.target_tokens):.2%} of the target",
+        ]
+        for name, total in zip(self.models, counts.ln_p_sums, strict=True):
+            lines.append(f"{name}: mean ln p {total / counts.lines:.4f}")
+        for name, hits in zip(self.columns, counts.floor_hits, strict=True):
+            lines.append(f"{name}: {hits:,} pairs at Moses's floor of -100")
+        return "\n".join(lines)
+
+
+def _rate(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0
+
+
+def rescore_table(
+    table: str | Path,
+    output: str | Path,
+    models: Sequence[ScoringModel],
+    settings: ScoringSettings,
+    *,
+    numerics: dict[str, Any],
+    lines_per_block: int = LINES_PER_BLOCK,
+) -> RescoringReport:
+    """Write the table with the models' scores.
+
+    Args:
+        table: A plain or gzip phrase table, or ``-``.
+        output: Where to; gzip if the name ends in ``.gz``; ``-`` is standard output.
+        models: At least one.
+        settings: What goes into the table.
+        numerics: What else decides the digits (device, precision, batch size, threads), as JSON
+            values: an interrupted run is only gone on with under the same ones.
+        lines_per_block: How many lines to hold at a time.
+
+    Raises:
+        InputError: The table cannot be read or breaks its format.
+        SettingsError: The options do not fit together or to the table.
+        ModelError: A model gives something that is no log-probability.
+    """
+    if not models:
+        raise SettingsError("there is no model to score with", remedy="name one with --model")
+    _refuse_same_file(table, output)
+    start = time.monotonic()
+    sha256 = None if str(table) == STANDARD_STREAM else _digest(table)
+    scorer = BlockScorer(models, settings)
+    signature = None
+    if sha256 is not None:
+        signature = {
+            "phrasescore": __version__,
+            "table_sha256": sha256,
+            "models": [[model.digest, model.direction] for model in models],
+            "settings": dataclasses.asdict(settings),
+            "numerics": numerics,
+            "gzip": is_gzip_name(output),
+            "lines_per_block": lines_per_block,
+        }
+    with _output(output, signature) as sink:
+        counts = ScoringCounts.none(len(models), scorer.probability_columns)
+        if sink.state is not None:
+            counts = ScoringCounts.from_json(sink.state)
+        resumed = counts.lines
+        _announce(output, resumed, sink.discarded)
+        counts = _score_blocks(table, scorer, counts, sink, lines_per_block)
+        sink.finish()
+    names = tuple(model.name for model in models)
+    columns = ("average",) if settings.average else names
+    return RescoringReport(counts, names, columns, resumed, time.monotonic() - start, sha256)
+
+
+def _score_blocks(
+    table: str | Path,
+    scorer: BlockScorer,
+    counts: ScoringCounts,
+    sink: JournaledOutput | StandardOutput,
+    lines_per_block: int,
+) -> ScoringCounts:
+    already = counts.lines
+    with ExitStack() as stack:
+        progress = stack.enter_context(Progress("scoring", unit="pairs"))
+        check: TableCheck | None = None
+        if str(table) != STANDARD_STREAM:
+            check = stack.enter_context(TableCheck(table, lines_per_block))
+        for block in read_blocks(table, lines_per_block, skip=sink.blocks):
+            scored = scorer.score(block, counts)
+            assert scored.text.count(b"\n") == block.text.count(b"\n")
+            sink.append(scored.text, scored.counts.to_json())
+            counts = scored.counts
+            if check is not None and (lines := check.lines()) is not None:
+                progress.expect(lines - already)
+            progress.advance(len(block))
+        if check is not None and check.wait() != counts.lines:
+            raise InputError(
+                "the table changed while it was being scored",
+                path=table,
+                remedy="run the command again",
+            )
+    return counts
+
+
+def _output(path: str | Path, signature: dict[str, Any] | None) -> JournaledOutput | StandardOutput:
+    if str(path) == STANDARD_STREAM:
+        return StandardOutput()
+    return JournaledOutput(path, signature)
+
+
+def _announce(output: str | Path, lines: int, discarded: bool) -> None:
+    """Say on standard error what an interrupted run left."""
+    if lines:
+        _say(f"{output}: going on after line {lines:,}, where an earlier run stopped")
+    elif discarded:
+        _say(f"{output}: an interrupted run with other options, models or table is thrown away")
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)  # noqa: T201 - a note to the user, not a result
+
+
+def _digest(table: str | Path) -> str:
+    with open_input(table):
+        # opened first for its error texts
+        pass
+    return sha256_of(table)
+
+
+def _refuse_same_file(table: str | Path, output: str | Path) -> None:
+    names = (str(table), str(output))
+    if STANDARD_STREAM not in names and Path(table).resolve() == Path(output).resolve():
+        raise SettingsError(
+            "the output is the table itself", path=output, remedy="name another output with -o"
+        )
