@@ -11,10 +11,9 @@ Moses's own loader (RuleTable/LoaderStandard.cpp, Phrase.cpp).
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -22,6 +21,7 @@ from typing import Literal
 from phrasescore.errors import PhraseTableError
 from phrasescore.files import open_input
 from phrasescore.look_alikes import look_alike
+from phrasescore.truncated_gzip import truncation_named
 
 SEPARATOR = b" ||| "
 PIPES = b"|||"
@@ -222,24 +222,10 @@ def read_entries(path: str | Path) -> Iterator[Entry]:
 def numbered_lines(stream: Iterable[bytes], path: str | Path) -> Iterator[tuple[int, bytes]]:
     """Yield 1-based line numbers and lines without line feeds; say where broken gzip data end."""
     number = 0
-    with truncation_at(path, lambda: number + 1):
+    with truncation_named(path):
         for line in stream:
             number += 1
             yield number, line[:-1] if line.endswith(b"\n") else line
-
-
-@contextlib.contextmanager
-def truncation_at(path: str | Path, line: Callable[[], int]) -> Iterator[None]:
-    """Turn the end of gzip data in the middle into an error that names the line."""
-    try:
-        yield
-    except EOFError:
-        raise PhraseTableError(
-            "the gzip data end in the middle",
-            path=path,
-            line=line(),
-            remedy="copy or make the file again",
-        ) from None
 
 
 def with_appended_scores(line: bytes, scores: Sequence[bytes]) -> bytes:

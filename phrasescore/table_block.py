@@ -25,9 +25,9 @@ from phrasescore.phrase_table import (
     TableFormat,
     check_line,
     scored_tokens,
-    truncation_at,
 )
 from phrasescore.table_scanning import count_runs, find_columns, find_scores, find_tokens
+from phrasescore.truncated_gzip import truncation_named
 
 LINES_PER_BLOCK = 65_536
 Positions = NDArray[np.int64]
@@ -173,10 +173,8 @@ def read_blocks(
     first_line = 1
     with open_input(path) as stream:
         while True:
-            taken: list[bytes] = []
-            with truncation_at(path, lambda: first_line + len(taken)):  # noqa: B023 - used at once
-                # extend keeps what came before an exception, so that the line can be named
-                taken.extend(itertools.islice(stream, lines))
+            with truncation_named(path):
+                taken = list(itertools.islice(stream, lines))
             if expected is None:
                 head = [line.removesuffix(b"\n") for line in taken[:INSPECTED_LINES]]
                 expected = TableFormat.of(head, path)

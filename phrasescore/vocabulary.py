@@ -147,13 +147,16 @@ def shortlist(words: Sequence[bytes], counts: NDArray[Any], size: int) -> Vocabu
     Args:
         words: Every distinct word of the side.
         counts: (len(words),) how often each occurs in the distinct phrases.
-        size: How many to take at most, ``</s>`` and ``<unk>`` not counted.
+        size: How many to take at most, one or more; ``</s>`` and ``<unk>`` not counted.
     """
-    order = np.argsort(-np.asarray(counts, np.int64), kind="stable").tolist()
+    counts = np.array(counts, np.int64)
+    for number, word in enumerate(words):
+        if word in SPECIALS:
+            counts[number] = 0
+    order = np.flatnonzero(counts)
     if size < len(order):
-        # only the words as frequent as the last one taken can change places with others
-        lowest = counts[order[size - 1]] if size > 0 else 0
-        order = [number for number in order if counts[number] >= lowest]
-    order.sort(key=lambda number: (-int(counts[number]), words[number]))
-    taken = [words[number] for number in order if words[number] not in SPECIALS]
-    return Vocabulary.from_words(taken[:size])
+        # only words as frequent as the last one taken can change places with others
+        lowest = np.partition(counts[order], -size)[-size]
+        order = order[counts[order] >= lowest]
+    best = sorted(order.tolist(), key=lambda number: (-int(counts[number]), words[number]))
+    return Vocabulary.from_words([words[number] for number in best[:size]])

@@ -1,0 +1,290 @@
+"""The text of a phrase table: columns, scores, tokens and every error."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from phrasescore.errors import InputError, PhraseTableError
+from phrasescore.phrase_table import (
+    Entry,
+    TableFormat,
+    parse_entry,
+    parse_scores,
+    phrase_tokens,
+    read_entries,
+    scored_tokens,
+    split_columns,
+    with_appended_scores,
+    with_replaced_score,
+)
+
+SEVEN = (
+    b"la maison ||| the house ||| 0.5 0.25 1 2.718 ||| 0-0 1-1 ||| 3 4 2 ||| dom 1 ||| {{Counts 1}}"
+)
+
+# (file content, the line in the message or None, a piece of the problem, a piece of the remedy)
+BROKEN = [
+    (b"a ||| b ||| 1\nc ||| d\n", 2, "2 columns, expected at least 3", "repair or delete"),
+    (b"a ||| b ||| 1\nc\n", 2, "1 column, expected at least 3", "repair or delete"),
+    (b"a ||| b ||| 1\n\nc ||| d ||| 1\n", 2, "a blank line", "delete the line"),
+    (b"a ||| b ||| 1\n \t\r\n", 2, "a blank line", "delete the line"),
+    (b"\na ||| b ||| 1\n", 1, "a blank line", "delete the line"),
+    (b"a ||| b ||| 1\nc ||| d ||| x\n", 2, "score 1 is 'x', which Moses does not", "digits"),
+    (b"a ||| b ||| 1 0x1\n", 1, "score 2 is '0x1', which Moses does not", "digits"),
+    (b"a ||| b ||| 1,5\n", 1, "score 1 is '1,5', which Moses does not", "digits"),
+    (b"a ||| b ||| 1_0\n", 1, "score 1 is '1_0', which Moses does not", "digits"),
+    (b"a ||| b ||| 1\nc ||| d ||| -0.5\n", 2, "score 1 is negative (-0.5)", "exp(x)"),
+    (b"a ||| b ||| 1 nan\n", 1, "score 2 is nan", "repair or delete"),
+    (b"a ||| b ||| inf\n", 1, "score 1 is infinite (inf)", "repair or delete"),
+    (b"a ||| b ||| 1e999\n", 1, "score 1 is infinite (1e999)", "repair or delete"),
+    (b"a ||| b ||| \n", 1, "no score in column 3", "repair or delete"),
+    (
+        b"a ||| b ||| 1 2\nc ||| d ||| 1 2 3\n",
+        2,
+        "3 scores, where the lines before have 2",
+        "the same number of scores",
+    ),
+    (b"a ||| b ||| 1\n ||| d ||| 1\n", 2, "the source phrase is empty", "delete the line"),
+    (b"", None, "the file is empty", ""),
+    (
+        b"a [X] ||| b [X] ||| 1\nc ||| d [X] ||| 1\n" + b"e [X] ||| f [X] ||| 1\n" * 1200,
+        None,
+        None,
+        None,
+    ),
+    (
+        b"e [X] ||| f [X] ||| 1\n" * 1200 + b"a [X] ||| b ||| 1\n",
+        1201,
+        "the target side has no left-hand side such as [X]",
+        "tables of their own",
+    ),
+    (
+        b"e [X] ||| f [X] ||| 1\n" * 1200 + b"[X] ||| b [X] ||| 1\n",
+        1201,
+        "the source side of the rule is empty",
+        "delete the line",
+    ),
+]
+
+
+@pytest.mark.parametrize(("content", "line", "problem", "remedy"), BROKEN)
+def test_error(
+    content: bytes, line: int | None, problem: str | None, remedy: str | None, tmp_path: Path
+) -> None:
+    """Every break of the format is an error that names file, line, problem and remedy."""
+    path = tmp_path / "table"
+    path.write_bytes(content)
+    if problem is None:
+        # the label is missing among the first lines: a plain table with odd words, and no error
+        assert sum(1 for _ in read_entries(path)) == content.count(b"\n")
+        return
+    with pytest.raises(PhraseTableError) as caught:
+        list(read_entries(path))
+    place = f"{path}:{line}: " if line else f"{path}: "
+    assert str(caught.value).startswith(place + problem)
+    assert (remedy or "") in str(caught.value).lower()
+
+
+def test_truncated_gzip(tmp_path: Path) -> None:
+    """Gzip data that end in the middle are an error that names the line they end in."""
+    path = tmp_path / "table.gz"
+    lines = [b"source %d ||| target ||| 0.%d\n" % (i * i * 7919, i) for i in range(60_000)]
+    # two members, the second cut off: its first half still gives some lines
+    second = gzip.compress(b"".join(lines[50_000:]))
+    path.write_bytes(gzip.compress(b"".join(lines[:50_000])) + second[: len(second) // 2])
+    with pytest.raises(InputError, match="the gzip data end in the middle") as caught:
+        list(read_entries(path))
+    rest = zlib.decompressobj(31).decompress(second[: len(second) // 2])
+    assert caught.value.line == 50_000 + rest.count(b"\n") + 1
+    assert 50_100 < caught.value.line < 60_000
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    """A file that is not there, and a folder in its place, are said to be that."""
+    with pytest.raises(InputError, match="no such file"):
+        list(read_entries(tmp_path / "absent"))
+    with pytest.raises(InputError, match="a folder"):
+        list(read_entries(tmp_path))
+
+
+def test_seven_columns() -> None:
+    """All seven columns of a line are found, without the blanks around them."""
+    assert parse_entry(SEVEN) == Entry(
+        b"la maison",
+        b"the house",
+        b"0.5 0.25 1 2.718",
+        b"0-0 1-1",
+        b"3 4 2",
+        b"dom 1",
+        b"{{Counts 1}}",
+    )
+
+
+def test_pipes_in_properties_stay() -> None:
+    """What follows the sixth separator is one column, whatever is in it."""
+    assert parse_entry(SEVEN + b" ||| x").properties == b"{{Counts 1}} ||| x"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (b"a|||b|||1", Entry(b"a", b"b", b"1")),
+        (b"a ||| b ||| 1\r", Entry(b"a", b"b", b"1")),
+        (b"\ta  b ||| \t||| 1 2 |||", Entry(b"a  b", b"", b"1 2")),
+        (
+            "a\u00a0b\u2028 ||| \u0085 ||| 1".encode(),
+            Entry("a\u00a0b\u2028".encode(), b"\xc2\x85", b"1"),
+        ),
+    ],
+)
+def test_spacing(line: bytes, expected: Entry) -> None:
+    """Separators need no spaces, CRLF is tolerated, an empty target is one, Unicode is no blank."""
+    assert parse_entry(line) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        (b"0.5", [0.5]),
+        (b".5 5. +0.5 1E-3 1e3", [0.5, 5.0, 0.5, 1e-3, 1e3]),
+        (b" 0\t1e-320  2.718 ", [0.0, 1e-320, 2.718]),
+        (b"-0 -0.0", [0.0, 0.0]),
+    ],
+)
+def test_scores_as_moses_reads_them(text: bytes, values: list[float]) -> None:
+    """The spellings that Moses's strict number reader takes are read, negative zero included."""
+    assert parse_scores(text) == values
+
+
+@pytest.mark.parametrize(
+    ("phrase", "factor", "hierarchical", "tokens"),
+    [
+        (b"la maison", 0, False, [b"la", b"maison"]),
+        (b"la|D|x maison|N|y", 0, False, [b"la", b"maison"]),
+        (b"la|D|x maison|N|y", 2, False, [b"x", b"y"]),
+        (b"a | |b", 0, False, [b"a", b"|", b"|b"]),
+        (b"[X] la [X][X]", 0, False, [b"[X]", b"la", b"[X][X]"]),
+        (b"le [X][X] de [NP][VP] [X]", 0, True, [b"le", b"[X]", b"de", b"[X]"]),
+        (b"[laugh] [X]", 0, True, [b"[laugh]"]),
+        (b"[X]", 0, True, []),
+        (b"la|D [X][X] maison|N [X]", 1, True, [b"D", b"[X]", b"N"]),
+    ],
+)
+def test_scored_tokens(phrase: bytes, factor: int, hierarchical: bool, tokens: list[bytes]) -> None:
+    """One factor counts; in rules the left-hand side goes and gaps become one token."""
+    assert scored_tokens(phrase, "source", factor, hierarchical=hierarchical) == tokens
+
+
+def test_missing_factor() -> None:
+    """A token without the factor wanted is an error that names it."""
+    with pytest.raises(
+        PhraseTableError, match=r"the target token la\|D has 2 factors, so there is no factor 2"
+    ):
+        scored_tokens(b"la|D", "target", 2)
+
+
+def test_hierarchical_by_table_not_by_token() -> None:
+    """A table is hierarchical if all its first lines have both left-hand sides, not by one line."""
+    rule, plain = b"le [X] ||| the [X] ||| 1", b"la ||| the ||| 1"
+    assert TableFormat.of([rule, rule], "t").hierarchical
+    assert not TableFormat.of([rule, plain], "t").hierarchical
+    assert not TableFormat.of([b"le [X] ||| the ||| 1"], "t").hierarchical
+
+
+def test_real_table(multi30k: Path) -> None:
+    """The first lines of a real table: four scores, and the columns that Moses wrote."""
+    entries = read_entries(multi30k / "phrase-table.gz")
+    first = next(entries)
+    assert first == Entry(
+        b"! &quot;", b"! &quot;", b"0.714286 0.614719 1 0.750755", b"0-0 1-1", b"7 5 5"
+    )
+    assert parse_scores(first.scores) == [0.714286, 0.614719, 1.0, 0.750755]
+    entries.close()
+
+
+blanks = st.sampled_from([b"", b" ", b"  ", b"\t", b" \t "])
+token = st.sampled_from(
+    [
+        b"a",
+        b"maison",
+        b"|",
+        b"x|N",
+        b"[X]",
+        b"[X][X]",
+        b"\xff",
+        "\u00a0\u2028".encode(),
+        b"0",
+        b"a\rb",
+    ]
+)
+number = st.sampled_from([b"0.5", b"1", b"1e-05", b".25", b"5.", b"2.718", b"+1", b"3E2", b"0"])
+
+
+@st.composite
+def joined(draw: st.DrawFn, words: st.SearchStrategy[bytes], smallest: int) -> bytes:
+    chosen = draw(st.lists(words, min_size=smallest, max_size=4))
+    gap = draw(st.sampled_from([b" ", b"  ", b"\t"]))
+    return draw(blanks) + gap.join(chosen) + draw(blanks)
+
+
+@st.composite
+def table_lines(draw: st.DrawFn, scores: int = 2) -> bytes:
+    """Draw a whole table line with odd spacing and perhaps missing trailing columns."""
+    source = draw(joined(token, 1))
+    target = draw(joined(token, 0))
+    numbers = draw(st.lists(number, min_size=scores, max_size=scores))
+    columns = [source, target, draw(blanks) + b" ".join(numbers) + draw(blanks)]
+    rest = [b" 0-0 ", b"3 4 2", b"", b" {{X a ||| b}}"]
+    columns += rest[: draw(st.integers(0, 4))]
+    # a | beside the separator would belong to it
+    spaced = [c if not c.startswith(b"|") else b" " + c for c in columns]
+    spaced = [c if not c.endswith(b"|") else c + b" " for c in spaced]
+    return b"|||".join(spaced) + draw(st.sampled_from([b"", b" ", b"\r"]))
+
+
+@given(table_lines())
+def test_columns_give_the_line_back(line: bytes) -> None:
+    """Splitting a line and joining it again changes no byte."""
+    assert b"|||".join(split_columns(line)) == line
+
+
+@given(table_lines())
+def test_append_changes_no_other_byte(line: bytes) -> None:
+    """Taking the appended score out again leaves the line as it was, and Moses's split finds it."""
+    longer = with_appended_scores(line, [b"0.125"])
+    assert parse_scores(parse_entry(longer).scores) == [
+        *parse_scores(parse_entry(line).scores),
+        0.125,
+    ]
+    before, found, after = longer.partition(b" 0.125")
+    assert found and before + after == line
+
+
+@given(table_lines(3), st.integers(1, 3))
+def test_replace_changes_one_score(line: bytes, number: int) -> None:
+    """Replacing a score and putting the old one back gives the line back."""
+    old = [t for t in parse_entry(line).scores.replace(b"\t", b" ").split(b" ") if t][number - 1]
+    changed = with_replaced_score(line, number, b"0.125")
+    assert parse_scores(parse_entry(changed).scores)[number - 1] == 0.125
+    assert with_replaced_score(changed, number, old) == line
+
+
+def test_phrase_tokens_split_at_space_and_tab_only() -> None:
+    """No-break spaces, line separators and carriage returns belong to their tokens."""
+    assert phrase_tokens("a\u00a0b\tc\u2028 \x0bd\r".encode()) == [
+        "a\u00a0b".encode(),
+        "c\u2028".encode(),
+        b"\x0bd\r",
+    ]
+
+
+def test_float32_texts() -> None:
+    """Scores of a table are compared as float32 by Moses; the reader keeps them exactly."""
+    assert np.float32(parse_scores(b"0.614719")[0]) == np.float32("0.614719")

@@ -1,0 +1,201 @@
+"""The compiled block reader agrees with the line-by-line rules in everything."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from phrasescore.errors import InputError, PhraseTableError
+from phrasescore.phrase_table import (
+    TableFormat,
+    check_line,
+    parse_entry,
+    scored_tokens,
+    with_appended_scores,
+    with_replaced_score,
+)
+from phrasescore.table_block import TableBlock, checked_block, read_blocks
+from tests.unit.phrasescore.test_phrase_table import BROKEN, table_lines
+
+
+def block_of(lines: list[bytes], expected: TableFormat) -> TableBlock:
+    return checked_block(b"\n".join(lines), len(lines), 1, "table", expected)
+
+
+@given(st.lists(table_lines(), min_size=1, max_size=6))
+def test_plain_tokens(lines: list[bytes]) -> None:
+    """A block's tokens are those of its lines, one by one, on both sides."""
+    block = block_of(lines, TableFormat(2, hierarchical=False))
+    for side in ("source", "target"):
+        spans = block.token_spans(side)
+        for row, line in enumerate(lines):
+            assert spans.tokens(row) == scored_tokens(getattr(parse_entry(line), side), side)
+
+
+words = st.sampled_from([b"le", b"[X][X]", b"[NP][VP]", b"x|N", b"[", b"]", b"[]", b"[a]", b"de|D"])
+
+
+@given(
+    st.lists(st.tuples(st.lists(words, min_size=1), st.lists(words)), min_size=1),
+    st.integers(0, 1),
+)
+def test_rule_tokens(rules: list[tuple[list[bytes], list[bytes]]], factor: int) -> None:
+    """A block of hierarchical rules has the gaps and factors that the line-by-line rules find."""
+    lines = [
+        b" ".join([*s, b"[X]"]) + b" ||| " + b" ".join([*t, b"[X]"]) + b" ||| 1" for s, t in rules
+    ]
+    block = block_of(lines, TableFormat(1, hierarchical=True))
+    for side in ("source", "target"):
+        try:
+            expected = [
+                scored_tokens(getattr(parse_entry(line), side), side, factor, hierarchical=True)
+                for line in lines
+            ]
+        except PhraseTableError as error:
+            with pytest.raises(PhraseTableError) as caught:
+                block.token_spans(side, factor)
+            assert caught.value.problem == error.problem
+        else:
+            spans = block.token_spans(side, factor)
+            assert [spans.tokens(row) for row in range(len(lines))] == expected
+
+
+raw_lines = st.one_of(
+    table_lines(),
+    st.lists(
+        st.sampled_from(
+            [
+                b"a",
+                b" ",
+                b"|||",
+                b"0.5",
+                b"-1",
+                b"nan",
+                b"\t",
+                b"\r",
+                b"|",
+                b"1e5",
+                b"e-",
+                b".",
+                b"1.",
+            ]
+        ),
+        max_size=10,
+    ).map(b"".join),
+)
+
+
+@given(st.lists(raw_lines, min_size=1, max_size=5), st.booleans())
+def test_same_verdict(lines: list[bytes], hierarchical: bool) -> None:
+    """A block is refused exactly where a line is, with that line's error."""
+    expected = TableFormat(2, hierarchical)
+    verdicts = []
+    for line in lines:
+        try:
+            check_line(line, expected)
+        except PhraseTableError as error:
+            verdicts.append(error)
+        else:
+            verdicts.append(None)
+    wrong = [row for row, error in enumerate(verdicts) if error]
+    text = b"".join(line + b"\n" for line in lines)
+    if wrong:
+        with pytest.raises(PhraseTableError) as caught:
+            checked_block(text, len(lines), 101, "table", expected)
+        assert caught.value.problem == verdicts[wrong[0]].problem  # type: ignore[union-attr]
+        assert caught.value.line == 101 + wrong[0]
+    else:
+        assert len(checked_block(text, len(lines), 101, "table", expected)) == len(lines)
+
+
+@given(st.lists(table_lines(3), min_size=1, max_size=5), st.booleans(), st.integers(1, 3))
+def test_splicing(lines: list[bytes], final_newline: bool, number: int) -> None:
+    """Appending to and replacing in a block gives what it gives line by line, to the byte."""
+    end = b"\n" if final_newline else b""
+    text = b"\n".join(lines) + end
+    block = checked_block(text, len(lines), 1, "table", TableFormat(3, hierarchical=False))
+    first = [b"0.%d" % row for row in range(len(lines))]
+    second = [b"1e-%d" % row for row in range(len(lines))]
+    both = [first, second]
+    appended = [
+        with_appended_scores(line, scores)
+        for line, scores in zip(lines, zip(*both, strict=True), strict=True)
+    ]
+    assert block.with_appended_scores(both) == b"\n".join(appended) + end
+    replaced = [with_replaced_score(line, number, first[i]) for i, line in enumerate(lines)]
+    assert block.with_replaced_scores(number, [first]) == b"\n".join(replaced) + end
+    twice = [
+        with_replaced_score(with_replaced_score(line, 2, a), 3, b)
+        for line, a, b in zip(lines, first, second, strict=True)
+    ]
+    assert block.with_replaced_scores(2, both) == b"\n".join(twice) + end
+
+
+@pytest.mark.parametrize(("content", "line", "problem", "remedy"), BROKEN)
+def test_error(
+    content: bytes, line: int | None, problem: str | None, remedy: str | None, tmp_path: Path
+) -> None:
+    """The block reader says what the line reader says, whatever the size of its blocks."""
+    path = tmp_path / "table"
+    path.write_bytes(content)
+    if problem is None:
+        return
+    for lines in (1000, 65_536):
+        with pytest.raises(PhraseTableError) as caught:
+            list(read_blocks(path, lines))
+        assert caught.value.line == line
+        assert caught.value.problem.startswith(problem)
+
+
+def test_blocks_and_skipping(tmp_path: Path) -> None:
+    """Blocks have the lines asked for, the last fewer; skipped ones are the first."""
+    path = tmp_path / "table.gz"
+    lines = [b"s%d ||| t ||| 1" % i for i in range(10)]
+    # two gzip members, the second without a final line feed
+    path.write_bytes(
+        gzip.compress(b"\n".join(lines[:5]) + b"\n") + gzip.compress(b"\n".join(lines[5:]))
+    )
+    blocks = list(read_blocks(path, 4))
+    assert [(len(b), b.first_line) for b in blocks] == [(4, 1), (4, 5), (2, 9)]
+    assert b"".join(b.text for b in blocks) == b"\n".join(lines)
+    assert [b.first_line for b in read_blocks(path, 4, skip=2)] == [9]
+    assert list(read_blocks(path, 4, skip=3)) == []
+
+
+def test_truncated_gzip(tmp_path: Path) -> None:
+    """Gzip data that end in the middle are an error that names the line they end in."""
+    path = tmp_path / "table.gz"
+    text = b"".join(b"s%d ||| t ||| 0.%d\n" % (i * i * 7919, i) for i in range(20_000))
+    cut = gzip.compress(text)[:-3000]
+    path.write_bytes(cut)
+    with pytest.raises(InputError, match="the gzip data end in the middle") as caught:
+        list(read_blocks(path))
+    assert caught.value.line == zlib.decompressobj(31).decompress(cut).count(b"\n") + 1
+
+
+def test_source_runs() -> None:
+    """Runs of equal sources are counted, and go on over the border of blocks."""
+    sources = [b"a", b"a", b"b", b"b c", b"b", b"b"]
+    lines = [source + b" ||| t ||| 1" for source in sources]
+    plain = TableFormat(1, hierarchical=False)
+    assert block_of(lines, plain).source_runs(b"") == (4, b"b")
+    assert block_of(lines, plain).source_runs(b"a") == (3, b"b")
+    assert block_of(lines[:2], plain).source_runs(b"a b") == (1, b"a")
+    assert block_of(lines[:1], plain).source_runs(b"a") == (0, b"a")
+
+
+def test_positive_exponent_and_long_numbers() -> None:
+    """Scores that the fast path does not judge are read all the same, in their places."""
+    line = b"a ||| b ||| 1e2 0." + b"0" * 400 + b"1 -0 ||| 0-0"
+    block = block_of([line, b"c ||| d ||| 1 2 3"], TableFormat(3, hierarchical=False))
+    assert (
+        block.with_replaced_scores(3, [[b"7", b"8"]])
+        == line.replace(b"-0 |||", b"7 |||") + b"\nc ||| d ||| 1 2 8"
+    )
+    assert np.array_equal(block.token_spans("source").offsets, [0, 1, 2])

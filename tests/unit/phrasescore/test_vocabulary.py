@@ -1,0 +1,98 @@
+"""Shortlists: which words, which ids, and files that are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from phrasescore.errors import InputError, ModelError
+from phrasescore.phrase_table import TableFormat
+from phrasescore.table_block import checked_block
+from phrasescore.vocabulary import EOS_ID, UNK_ID, Vocabulary, shortlist
+
+
+def test_ids() -> None:
+    """Id 0 ends the sentence, id 1 is every unknown word, words begin at 2."""
+    vocabulary = Vocabulary.from_words([b"the", b"house"])
+    assert vocabulary.words == (b"</s>", b"<unk>", b"the", b"house")
+    assert vocabulary.encode([b"house", b"x", b"the"]) == [3, 1, 2]
+    assert vocabulary.decode([3, 1, 2, 0]) == [b"house", b"<unk>", b"the", b"</s>"]
+    assert (EOS_ID, UNK_ID) == (0, 1)
+
+
+def test_special_tokens_in_phrases_are_unknown() -> None:
+    """A token </s> in a phrase, as in glue rules, never becomes the end of the sentence."""
+    assert Vocabulary.from_words([b"a"]).encode([b"</s>", b"<unk>"]) == [1, 1]
+
+
+@given(
+    st.lists(
+        st.lists(st.sampled_from([b"a", b"b", b"</s>", b"<unk>", b"zz"]), min_size=1), min_size=1
+    )
+)
+def test_bulk_encoding(phrases: list[list[bytes]]) -> None:
+    """Encoding a block at once gives the ids of encoding phrase by phrase."""
+    vocabulary = Vocabulary.from_words([b"zz", b"b"])
+    lines = [b" ".join(phrase) + b" ||| t ||| 1" for phrase in phrases]
+    text = b"\n".join(lines)
+    block = checked_block(text, len(lines), 1, "t", TableFormat(1, hierarchical=False))
+    ids = vocabulary.encode_spans(block.token_spans("source"))
+    assert [row.tolist() for row in map(ids.__getitem__, range(len(ids)))] == [
+        vocabulary.encode(phrase) for phrase in phrases
+    ]
+
+
+def test_shortlist_order() -> None:
+    """The most frequent words come first, equally frequent ones in the order of their bytes."""
+    words = [b"d", b"</s>", b"b", b"\xc3\xa9", b"a", b"rare"]
+    counts = np.array([5, 99, 2, 2, 2, 1])
+    assert shortlist(words, counts, 10).words[2:] == (b"d", b"a", b"b", b"\xc3\xa9", b"rare")
+    assert shortlist(words, counts, 3).words[2:] == (b"d", b"a", b"b")
+    assert shortlist(words, counts, 1).words[2:] == (b"d",)
+
+
+@given(st.lists(st.integers(1, 4), max_size=8), st.integers(1, 6))
+def test_shortlist_is_the_head_of_the_whole_order(counts: list[int], size: int) -> None:
+    """A shortlist is the beginning of all words in order, whatever its size."""
+    words = [b"w%d" % (7 * i % 8) for i in range(len(counts))]
+    whole = sorted(words, key=lambda word: (-counts[words.index(word)], word))
+    assert shortlist(words, np.array(counts, np.int64), size).words[2:] == tuple(whole[:size])
+
+
+def test_file_round_trip(tmp_path: Path) -> None:
+    r"""Words with odd Unicode survive the file, whose lines end at \n alone."""
+    vocabulary = Vocabulary.from_words(["a\u2028b".encode(), b"c\rd", b"\xff", "\u00a0".encode()])
+    path = tmp_path / "vocabulary.txt"
+    vocabulary.write(path)
+    assert path.read_bytes().count(b"\n") == len(vocabulary)
+    assert Vocabulary.read(path) == vocabulary
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "begins with the lines </s> and <unk>"),
+        (b"<unk>\n</s>\na\n", "begins with the lines </s> and <unk>"),
+        (b"</s>\n<unk>\na\nb\na\n", ":5: the word a stands here twice. Restore the file"),
+        (b"</s>\n<unk>\na\n\nb\n", ":4: '' is not one word. Restore the file"),
+        (b"</s>\n<unk>\na b\n", ":3: 'a b' is not one word"),
+        (b"</s>\n<unk>\n<unk>\n", ":3: the word <unk> stands here twice"),
+    ],
+)
+def test_damaged_file(content: bytes, message: str, tmp_path: Path) -> None:
+    """A vocabulary that cannot be right is refused with its line."""
+    path = tmp_path / "vocabulary.txt"
+    path.write_bytes(content)
+    with pytest.raises(ModelError) as caught:
+        Vocabulary.read(path)
+    assert f"{path}" in str(caught.value) and message in str(caught.value)
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    """A vocabulary that is not there is an input error."""
+    with pytest.raises(InputError, match="no such file"):
+        Vocabulary.read(tmp_path / "absent")
