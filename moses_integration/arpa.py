@@ -346,11 +346,16 @@ def _diagnose(line: bytes, order: int, longest: bool, words: WordTable) -> tuple
 def _number_problem(field: bytes, what: str) -> str | None:
     if not re.fullmatch(rb"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?", field):
         return f"expected a {what}, found {_shown(field)}"
-    if not np.isfinite(np.float32(float(field))):
+    if abs(float(field)) > float(np.finfo(np.float32).max):
         return f"the {what} {_shown(field)} is out of range"
     return None
 
 
 def _shown(text: bytes) -> str:
-    shown = text.decode("utf-8", "backslashreplace")
-    return repr(shown[:_LONGEST_SHOWN] + ("..." if len(shown) > _LONGEST_SHOWN else ""))
+    """Quote the beginning of ``text``, with what cannot be seen in escapes."""
+    letters = text.decode("utf-8", "backslashreplace")
+    shown = "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in letters[:_LONGEST_SHOWN]
+    )
+    return f"'{shown}{'...' if len(letters) > _LONGEST_SHOWN else ''}'"

@@ -162,7 +162,8 @@ def _start(arpa: ArpaFile, unigrams: NGrams, path: str | Path) -> AutomatonBuild
     builder = AutomatonBuilder(log10, backoff, sum(arpa.counts[1:]))
     if not arpa.has_unknown:
         _log.warning("%s has no <unk>: unknown words get log10 probability %g", path, UNKNOWN_LOG10)
-        builder.mark_unknown_as_context()
+        if len(arpa.counts) > 1:
+            builder.mark_unknown_as_context()
     return builder
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from moses_integration.arpa import open_arpa
 from moses_integration.system_building.kneser_ney import check_order, write_arpa
 from moses_integration.system_building.ngram_counting import SPECIAL_WORDS, no_words, read_corpus
-from phrasescore.errors import CorpusError, MissingDependencyError
+from phrasescore.errors import CorpusError, MissingDependencyError, SettingsError
 from phrasescore.files import open_input, open_output
 
 ON_PATH = "auto"
@@ -65,7 +65,10 @@ def build_language_model(
 
 
 def _run_lmplz(program: str, corpus: str | Path, order: int, output: str | Path) -> tuple[int, ...]:
-    with tempfile.TemporaryDirectory(prefix=".lmplz-", dir=Path(output).parent) as folder:
+    parent = Path(output).parent
+    if not parent.is_dir():
+        raise SettingsError("there is no such folder", path=parent, remedy="name another output")
+    with tempfile.TemporaryDirectory(prefix=".lmplz-", dir=parent) as folder:
         arpa, log = Path(folder, "model.arpa"), Path(folder, "log")
         command = [program, "-o", str(order), "-S", _MEMORY, "-T", folder, "--arpa", str(arpa)]
         status = _feed([*command, "--discount_fallback"], corpus, log)

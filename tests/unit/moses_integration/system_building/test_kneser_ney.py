@@ -1,0 +1,267 @@
+"""Kneser-Ney estimation: the formulas, small data, refusals, and lmplz where it is built."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import math
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from moses_integration.language_model import read_language_model
+from moses_integration.plain_language_model import PlainLanguageModel
+from moses_integration.system_building.kneser_ney import Discounts, write_arpa
+from moses_integration.system_building.language_model_building import build_language_model
+from phrasescore.errors import CorpusError, MissingDependencyError, SettingsError
+
+NGram = tuple[str, ...]
+
+
+def write_corpus(folder: Path, sentences: list[list[str]]) -> Path:
+    path = folder / "corpus"
+    path.write_text("".join(" ".join(sentence) + "\n" for sentence in sentences))
+    return path
+
+
+def adjusted_counts(sentences: list[list[str]], order: int) -> list[Counter[NGram]]:
+    """Count as Chen and Goodman define it, by sets of left neighbours, order 1 first."""
+    raw: list[Counter[NGram]] = [Counter() for _ in range(order + 1)]
+    left: dict[NGram, set[str]] = {}
+    for sentence in sentences:
+        words = ["<s>", *sentence, "</s>"]
+        for end in range(2, len(words) + 1):
+            for length in range(1, min(order, end) + 1):
+                ngram = tuple(words[end - length : end])
+                raw[length][ngram] += 1
+                if end > length:
+                    left.setdefault(ngram, set()).add(words[end - length - 1])
+    for length in range(1, order):
+        for ngram in raw[length]:
+            if ngram[0] != "<s>":
+                raw[length][ngram] = len(left[ngram])
+    return raw[1:]
+
+
+def probability(
+    ngram: NGram, counts: list[Counter[NGram]], discounts: tuple[Discounts, ...]
+) -> float:
+    """Compute p(last word | the others) by the textbook's recursion, in double precision."""
+    words = {word for (word,) in counts[0]}
+    if not ngram:
+        return 1 / (len(words) + 1)  # and <unk>
+    followers = {
+        other: count for other, count in counts[len(ngram) - 1].items() if other[:-1] == ngram[:-1]
+    }
+    amounts = (0.0, *discounts[len(ngram) - 1].amounts)
+    total = sum(followers.values())
+    if not total:
+        return probability(ngram[1:], counts, discounts)
+    count = followers.get(ngram, 0)
+    left_over = sum(amounts[min(other, 3)] for other in followers.values())
+    own = count - amounts[min(count, 3)]
+    return (own + left_over * probability(ngram[1:], counts, discounts)) / total
+
+
+CORPORA = st.lists(st.lists(st.sampled_from("abcd"), max_size=6), min_size=1, max_size=12).filter(
+    lambda sentences: any(sentences)
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(CORPORA, st.integers(1, 6))
+def test_probabilities_follow_the_formula(
+    tmp_path: Path, sentences: list[list[str]], order: int
+) -> None:
+    """Every n-gram's probability is that of the recursion with sets and dictionaries."""
+    estimate = write_arpa(write_corpus(tmp_path, sentences), order, tmp_path / "arpa")
+    model = PlainLanguageModel(tmp_path / "arpa")
+    counts = adjusted_counts(sentences, order)
+    assert (
+        estimate.types
+        == (
+            len(counts[0]) + 2,  # <unk> and <s>
+            *(len(ngrams) for ngrams in counts[1:]),
+        )
+    )
+    for ngram in itertools.chain.from_iterable(counts):
+        state = 0
+        for word in ngram[:-1]:
+            state = (
+                model.begin_state
+                if word == "<s>"
+                else model.score(state, model.word_id(word.encode()))[1]
+            )
+        log10, _ = model.score(state, model.word_id(ngram[-1].encode()))
+        expected = math.log10(probability(ngram, counts, estimate.discounts))
+        assert log10 == pytest.approx(expected, abs=2e-6)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(CORPORA, st.integers(1, 4), st.lists(st.sampled_from("abcdx"), max_size=5))
+def test_probabilities_sum_to_one(
+    tmp_path: Path, sentences: list[list[str]], order: int, history: list[str]
+) -> None:
+    """After any history, seen or not, the probabilities of all words sum to 1."""
+    write_arpa(write_corpus(tmp_path, sentences), order, tmp_path / "arpa")
+    model = read_language_model(tmp_path / "arpa")
+    state = model.begin_state
+    for word in history:
+        state = model.score(state, model.word_id(word.encode()))[1]
+    words = set(range(len(model.words))) - {model.word_id(b"<s>")}
+    assert sum(10 ** model.score(state, word)[0] for word in words) == pytest.approx(1, abs=2e-6)
+
+
+def test_order_one_by_hand(tmp_path: Path) -> None:
+    """A unigram model worked out on paper, in the layout and the order of lmplz."""
+    estimate = write_arpa(write_corpus(tmp_path, [["a", "a", "b"], ["a"]]), 1, tmp_path / "arpa")
+    assert (estimate.sentences, estimate.tokens, estimate.types) == (2, 4, (5,))
+    # counts: b 1, </s> 2, a 3, so n1 = n2 = n3 = 1, n4 = 0 and Y = n1 / (n1 + 2 n2) = 1/3
+    amounts = (1 - 2 / 3, 2 - 3 / 3, 3.0)
+    assert estimate.discounts[0].estimated
+    assert estimate.discounts[0].amounts == pytest.approx(amounts)
+    share = sum(amounts) / 6 / 4  # for a, b, </s> and <unk>
+    expected = {
+        "<unk>": share,
+        "<s>": 1.0,
+        "</s>": 1 / 6 + share,
+        "a": share,
+        "b": (1 - 1 / 3) / 6 + share,
+    }
+    lines = (tmp_path / "arpa").read_text().split("\n")
+    assert lines[:4] == ["\\data\\", "ngram 1=5", "", "\\1-grams:"]
+    assert lines[9:] == ["", "\\end\\", ""]
+    found = {line.split("\t")[1]: 10 ** float(line.split("\t")[0]) for line in lines[4:9]}
+    assert found == pytest.approx(expected)
+    assert list(found) == list(expected)
+
+
+@pytest.mark.parametrize(
+    ("fallback", "amounts"), [(None, (0.5, 1.0, 1.5)), ((0.25, 0.5, 2.0), (0.25, 0.5, 2.0))]
+)
+def test_fallback_where_no_estimate_is_possible(
+    tmp_path: Path,
+    fallback: tuple[float, float, float] | None,
+    amounts: tuple[float, float, float],
+) -> None:
+    """Without a word that occurs three times the discounts are those of --discount_fallback."""
+    corpus = write_corpus(tmp_path, [["a", "a", "a", "b"], ["a"]])
+    options = {} if fallback is None else {"fallback": fallback}
+    estimate = write_arpa(corpus, 1, tmp_path / "arpa", **options)
+    assert estimate.discounts == (Discounts(amounts, estimated=False),)
+
+
+def test_spaces_as_lmplz_has_them(tmp_path: Path) -> None:
+    """Tabs, carriage returns and NUL separate words; U+00A0 and U+2028 do not."""
+    path = tmp_path / "corpus"
+    path.write_bytes("a\tb\r\nc\0d  e\u00a0f\u2028g".encode())
+    write_arpa(path, 2, tmp_path / "arpa")
+    words = read_language_model(tmp_path / "arpa").words
+    found = [words.word(number).decode() for number in range(len(words))]
+    assert found == ["<unk>", "<s>", "</s>", "a", "b", "c", "d", "e\u00a0f\u2028g"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"", "corpus: the corpus holds no word, so no model can be estimated."),
+        (b"\n \n\t\n", "corpus: the corpus holds no word, so no model can be estimated."),
+        (
+            b"le chat\nle <s>x <unk> dort\n",
+            "corpus:2: the special word <unk> stands in the text, which only the model may use. "
+            "Take it out of the corpus, or escape its angle brackets.",
+        ),
+        (b"le\n" * 400_000 + b"</s>", "corpus:400001: the special word </s> stands in the text"),
+    ],
+    ids=["empty", "blank", "unk", "last line"],
+)
+def test_unusable_corpora(tmp_path: Path, text: bytes, message: str) -> None:
+    """A corpus without words or with special words is refused, and nothing is written."""
+    path = tmp_path / "corpus"
+    path.write_bytes(text)
+    with pytest.raises(CorpusError) as caught:
+        build_language_model(path, 3, tmp_path / "arpa", lmplz="own")
+    assert message in str(caught.value)
+    assert [file.name for file in tmp_path.iterdir()] == ["corpus"]
+
+
+@pytest.mark.parametrize("order", [0, 7])
+def test_orders_out_of_range(tmp_path: Path, order: int) -> None:
+    """Orders other than 1 to 6 are refused before anything is read."""
+    with pytest.raises(SettingsError, match=f"language model order {order}: expected 1 to 6"):
+        build_language_model(tmp_path / "nothing", order, tmp_path / "arpa")
+
+
+def test_fallback_out_of_range(tmp_path: Path) -> None:
+    """A discount larger than the count it is taken from is refused."""
+    with pytest.raises(SettingsError, match="expected three, at most 1, 2 and 3"):
+        write_arpa(tmp_path / "nothing", 2, tmp_path / "arpa", fallback=(1.5, 1, 1))
+
+
+def test_program_that_is_not_there(tmp_path: Path) -> None:
+    """A path that is no program is an error, not a reason to take another estimator."""
+    corpus = write_corpus(tmp_path, [["a"]])
+    with pytest.raises(MissingDependencyError, match="there is no program /no/lmplz"):
+        build_language_model(corpus, 2, tmp_path / "arpa", lmplz="/no/lmplz")
+
+
+def test_gzip_in_and_out(tmp_path: Path) -> None:
+    """A compressed corpus and a compressed model give what plain ones give."""
+    corpus = write_corpus(tmp_path, [list("abcab"), list("bca")])
+    packed = tmp_path / "corpus.gz"
+    packed.write_bytes(gzip.compress(corpus.read_bytes()))
+    write_arpa(corpus, 3, tmp_path / "arpa")
+    write_arpa(packed, 3, tmp_path / "arpa.gz")
+    assert gzip.decompress((tmp_path / "arpa.gz").read_bytes()) == (tmp_path / "arpa").read_bytes()
+
+
+def random_corpora() -> list[tuple[int, bytes]]:
+    """Make corpora of all orders, among them too small ones and ones with odd spaces."""
+    source = random.Random(2013)
+    corpora = []
+    for case in range(24):
+        vocabulary = [f"w{number}".encode() for number in range(source.choice([2, 6, 30]))]
+        vocabulary.append("\u00e9t\u00e9\u00a0".encode())
+        lines = [
+            source.choice([b" ", b"\t", b"  "]).join(
+                source.choice(vocabulary) for _ in range(source.randrange(9))
+            )
+            + source.choice([b"", b"\r", b" "])
+            for _ in range(source.choice([1, 20, 400]))
+        ]
+        corpora.append((case % 6 + 1, b"w0\n" + b"\n".join(lines)))
+    return corpora
+
+
+@pytest.mark.moses
+@pytest.mark.parametrize(("order", "text"), random_corpora(), ids=itertools.count())
+def test_bytes_of_lmplz(tmp_path: Path, moses_bin: Path, order: int, text: bytes) -> None:
+    """On any corpus our estimator writes the bytes that lmplz --discount_fallback writes."""
+    corpus = tmp_path / "corpus"
+    corpus.write_bytes(text)
+    own = build_language_model(corpus, order, tmp_path / "own", lmplz="own")
+    other = build_language_model(corpus, order, tmp_path / "lmplz", lmplz=str(moses_bin / "lmplz"))
+    assert (tmp_path / "own").read_bytes() == (tmp_path / "lmplz").read_bytes()
+    assert own.types == other.types
+    assert (own.estimator, other.estimator[:6]) == ("own", "lmplz ")
+
+
+@pytest.mark.moses
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"\n\n", "the corpus holds no word"),
+        (b"a\nb <s>\n", "corpus:2: the special word <s> stands in the text"),
+    ],
+)
+def test_what_lmplz_refuses(tmp_path: Path, moses_bin: Path, text: bytes, message: str) -> None:
+    """Through lmplz the same corpora are refused with the same sentences."""
+    corpus = tmp_path / "corpus"
+    corpus.write_bytes(text)
+    with pytest.raises(CorpusError, match=message):
+        build_language_model(corpus, 2, tmp_path / "arpa", lmplz=str(moses_bin / "lmplz"))
+    assert [file.name for file in tmp_path.iterdir()] == ["corpus"]

@@ -1,0 +1,218 @@
+"""Reading ARPA files: values, tolerated variants, and a diagnosis for everything else."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from moses_integration import arpa
+from moses_integration.arpa import NGrams, open_arpa
+from moses_integration.arpa_lines import parse_number
+from moses_integration.word_table import as_array
+from phrasescore.errors import InputError, LanguageModelError
+
+BIGRAMS = b"""\\data\\
+ngram 1=5
+ngram 2=3
+
+\\1-grams:
+-1.5\t<unk>
+0\t<s>\t-0.25
+-0.5\t</s>
+-1.25\tle\t-0.125
+-2e-05\tchat\t-.5
+
+\\2-grams:
+-0.75\t<s> le
+-0.0625\tle chat\t0
+-1\tchat </s>
+
+\\end\\
+"""
+
+
+def read(path: Path) -> tuple[list[NGrams], list[bytes], bool]:
+    with open_arpa(path) as model:
+        sections = list(model.sections())
+        words = [model.words.word(number) for number in range(len(model.words))]
+        return sections, words, model.has_unknown
+
+
+def write(folder: Path, text: bytes) -> Path:
+    path = folder / "model.arpa"
+    path.write_bytes(text)
+    return path
+
+
+def test_values_are_those_of_the_file(tmp_path: Path) -> None:
+    """Probabilities, back-offs and words come out as float32 arrays and ids in file order."""
+    (unigrams, bigrams), words, has_unknown = read(write(tmp_path, BIGRAMS))
+    assert words == [b"<unk>", b"<s>", b"</s>", b"le", b"chat"]
+    assert has_unknown
+    assert unigrams.words[:, 0].tolist() == [0, 1, 2, 3, 4]
+    assert unigrams.log10.tolist() == np.array([-1.5, 0, -0.5, -1.25, -2e-05], np.float32).tolist()
+    assert unigrams.backoff.tolist() == [0, -0.25, 0, -0.125, -0.5]
+    assert bigrams.words.tolist() == [[1, 3], [3, 4], [4, 2]]
+    assert bigrams.log10.tolist() == [-0.75, -0.0625, -1]
+    assert bigrams.first_line == 13
+
+
+@pytest.mark.parametrize(
+    "variant",
+    [
+        pytest.param(gzip.compress(BIGRAMS), id="gzip under any name"),
+        pytest.param(BIGRAMS.replace(b"\n", b"\r\n"), id="CR LF"),
+        pytest.param(BIGRAMS.replace(b"\t", b" "), id="blanks for tabs"),
+        pytest.param(b"\n# estimated by a tool\n" + BIGRAMS, id="comment lines first"),
+        pytest.param(BIGRAMS.rstrip(b"\n"), id="no last line feed"),
+        pytest.param(BIGRAMS.replace(b"<unk>", b"<UNK>"), id="<UNK>"),
+        pytest.param(BIGRAMS.replace(b"-0.5\t</s>", b"-0.5\t</s>\t-0"), id="negative zero"),
+    ],
+)
+def test_variants_read_alike(tmp_path: Path, variant: bytes) -> None:
+    """Files that differ only in what tools write differently give the same model."""
+    sections, words, has_unknown = read(write(tmp_path, BIGRAMS))
+    others, other_words, other_unknown = read(write(tmp_path, variant))
+    assert (other_words, other_unknown) == (words, has_unknown)
+    for section, other in zip(sections, others, strict=True):
+        assert section.words.tolist() == other.words.tolist()
+        assert section.log10.tolist() == other.log10.tolist()
+        assert section.backoff.tolist() == other.backoff.tolist()
+
+
+@pytest.mark.parametrize("size", [1, 7, 64])
+def test_block_borders_do_not_matter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    """A file read in blocks of a few bytes gives what it gives in one."""
+    whole = read(write(tmp_path, BIGRAMS))
+    monkeypatch.setattr(arpa, "_BLOCK", size)
+    parts = read(write(tmp_path, BIGRAMS))
+    assert parts[1] == whole[1]
+    for section, other in zip(parts[0], whole[0], strict=True):
+        assert section.words.tolist() == other.words.tolist()
+        assert section.first_line == other.first_line
+
+
+def test_unusual_spaces_belong_to_words(tmp_path: Path) -> None:
+    """U+00A0, U+0085 and U+2028 are letters like any other; so are bytes that are not UTF-8."""
+    odd = "a\u00a0b\u0085c\u2028d".encode() + b"\xff"
+    _, words, _ = read(write(tmp_path, BIGRAMS.replace(b"chat", odd)))
+    assert words[4] == odd
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.floats(width=32, allow_nan=False, allow_infinity=False), st.sampled_from("re"))
+def test_numbers_are_read_to_the_last_bit(value: float, notation: str) -> None:
+    """A float32 written so that it reads back, reads back."""
+    text = repr(float(value)) if notation == "r" else f"{value:.8e}"
+    number, good = parse_number(as_array(text.encode()), 0, len(text))
+    assert good
+    assert np.float32(number) == np.float32(value)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "-", ".", "1e", "1e-", "nan", "inf", "-inf", "0x1", "1,5", "1e39"]
+)
+def test_what_is_no_number_is_refused(text: str) -> None:
+    """Only finite decimal numbers pass."""
+    assert not parse_number(as_array(text.encode()), 0, len(text))[1]
+
+
+DAMAGED = [
+    (b"", "model.arpa: the file is empty, where an ARPA model was expected."),
+    (
+        b"mmap lm http://kheafield.com/code format version 5\n\0",
+        "model.arpa:1: this looks like a KenLM binary, not an ARPA file. "
+        "Name the ARPA file that it was built from.",
+    ),
+    (gzip.compress(gzip.compress(BIGRAMS)), "this looks like gzip data within gzip data."),
+    (b"blmt 3 2 1\n", "this looks like an IRSTLM binary. Convert it with: compile-lm --text=yes"),
+    (b"iARPA\n", "this looks like IRSTLM's iARPA format. Convert it with: compile-lm --text=yes"),
+    (b"[input-factors]\n0\n", "this looks like a moses.ini. Name the path="),
+    (b"a ||| b ||| 1 1 1 1\n", "this looks like a phrase table or an n-best list"),
+    (b"\xef\xbb\xbf" + BIGRAMS, "a byte order mark. Remove its first three bytes."),
+    (
+        b"le chat dort\n",
+        "expected \\data\\ as the first line of an ARPA file, found 'le chat dort'",
+    ),
+    (BIGRAMS.replace(b"ngram 2", b"ngram 3"), ":3: expected 'ngram 2=COUNT', found 'ngram 3=3'."),
+    (BIGRAMS.replace(b"ngram 2=3", b"ngram 2=x"), ":3: expected 'ngram 2=COUNT', found"),
+    (b"\\data\\\n\n", ":2: no line 'ngram 1=COUNT' stands below \\data\\."),
+    (
+        BIGRAMS.replace(b"ngram 2=3", b"ngram 2=4"),
+        "the header promises 4 2-grams, this section has 3. Make the file again",
+    ),
+    (
+        BIGRAMS[: BIGRAMS.index(b"-1\tchat")],
+        "the header promises 3 2-grams, this section has 2. The file ends here, so it was cut off",
+    ),
+    (
+        BIGRAMS[: -len(b"\n\\end\\\n")],
+        "the file ends before \\end\\. It was cut off: copy or make it again.",
+    ),
+    (
+        BIGRAMS[: BIGRAMS.index(b"at </s>")],
+        ":15: the file ends in the middle of a line, '-1\\tch'. It was cut off",
+    ),
+    (
+        BIGRAMS.replace(b"\\2-grams:", b"\\3-grams:"),
+        ":12: expected \\2-grams:, found '\\3-grams:'.",
+    ),
+    (BIGRAMS + b"more\n", ":18: 'more' stands after \\end\\."),
+    (
+        BIGRAMS.replace(b"-0.75", b"0.75"),
+        ":13: the log10 probability '0.75' is positive, no probability exceeds 1. "
+        "Improved-kneser-ney of IRSTLM is known for this",
+    ),
+    (BIGRAMS.replace(b"-0.75", b"x"), ":13: expected a log10 probability, found 'x'."),
+    (BIGRAMS.replace(b"-0.75", b"-1e99"), ":13: the log10 probability '-1e99' is out of range."),
+    (BIGRAMS.replace(b"-0.75", b"-inf"), ":13: expected a log10 probability, found '-inf'."),
+    (
+        BIGRAMS.replace(b"\t<s> le", b"\t<s>"),
+        ":13: expected 2 words and at most one back-off weight, found 1 fields.",
+    ),
+    (
+        BIGRAMS.replace(b"<s> le", b"<s> le le le"),
+        ":13: expected 2 words and at most one back-off weight, found 4 fields.",
+    ),
+    (
+        BIGRAMS.replace(b"<s> le", b"<s> la"),
+        ":13: the word 'la' is not among the 1-grams. The 1-grams must list every word",
+    ),
+    (BIGRAMS.replace(b"chat\t0", b"chat\tx"), ":14: expected a log10 back-off weight, found 'x'."),
+    (
+        BIGRAMS.replace(b"chat\t0", b"chat\t-1"),
+        ":14: a back-off weight '-1' in the highest order, which has none.",
+    ),
+    (BIGRAMS.replace(b"\tle\t", b"\t</s>\t"), ":9: the word '</s>' stands there a second time."),
+    (BIGRAMS.replace(b"\tle\t", b"\t<UNK>\t"), ":9: the word <unk> stands there a second time."),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), DAMAGED, ids=[message for _, message in DAMAGED])
+def test_damage_is_diagnosed(tmp_path: Path, text: bytes, message: str) -> None:
+    """Each kind of wrong or damaged file gets a sentence that names the place and what to do."""
+    path = write(tmp_path, text)
+    with pytest.raises(LanguageModelError) as caught:
+        read(path)
+    assert message in str(caught.value)
+    assert str(caught.value).startswith(f"{path}:")
+
+
+def test_truncated_gzip_is_diagnosed(tmp_path: Path) -> None:
+    """A gzip file that was cut off says so."""
+    path = write(tmp_path, gzip.compress(BIGRAMS)[:-20])
+    with pytest.raises(InputError, match="the gzip data end in the middle"):
+        read(path)
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    """A file that is not there says so."""
+    with pytest.raises(InputError, match="no such file"):
+        read(tmp_path / "nothing.arpa")

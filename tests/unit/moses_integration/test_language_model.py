@@ -1,0 +1,300 @@
+"""Scores and states of language models: the automaton, its plain twin, KenLM where installed."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import itertools
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from moses_integration.kenlm_language_model import KenlmLanguageModel, open_language_model
+from moses_integration.language_model import (
+    ArrayLanguageModel,
+    LanguageModel,
+    perplexity,
+    read_language_model,
+    score_sentence,
+)
+from moses_integration.ngram_automaton import EMPTY_STATE, UNKNOWN_WORD, score_words
+from moses_integration.plain_language_model import PlainLanguageModel
+from phrasescore.errors import LanguageModelError, MissingDependencyError, SettingsError
+
+LETTERS = ["a", "b", "c"]
+# a trigram model by hand: "b c" is missing though "a b c" is there, "c b" has only a back-off
+TRIGRAMS = """\\data\\
+ngram 1=6
+ngram 2=4
+ngram 3=2
+
+\\1-grams:
+-2\t<unk>\t0
+-99\t<s>\t-0.5
+-1\t</s>
+-0.5\ta\t-0.25
+-0.75\tb\t-0.125
+-1\tc\t0
+
+\\2-grams:
+-0.25\t<s> a\t-0.0625
+-0.5\ta b\t-0.375
+-0.125\tc b\t-1
+-0.75\tb </s>
+
+\\3-grams:
+-0.0625\ta b c
+-0.03125\t<s> a b
+
+\\end\\
+"""
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "model.arpa"
+    path.write_text(text)
+    return path
+
+
+def arpa_of(ngrams: list[dict[str, tuple[float, float]]]) -> str:
+    counts = "".join(f"ngram {n}={len(grams)}\n" for n, grams in enumerate(ngrams, 1))
+    sections = ""
+    for n, grams in enumerate(ngrams, 1):
+        lines = (
+            f"{log10}\t{text}" + (f"\t{backoff}" if n < len(ngrams) else "") + "\n"
+            for text, (log10, backoff) in grams.items()
+        )
+        sections += f"\\{n}-grams:\n{''.join(lines)}\n"
+    return f"\\data\\\n{counts}\n{sections}\\end\\\n"
+
+
+@st.composite
+def models(draw: st.DrawFn) -> str:
+    """Draw models whose n-grams have their contexts, as formats demand, but not their suffixes."""
+    weight = st.sampled_from([-1.5, -0.75, -0.5, -0.25])
+    backoff = st.sampled_from([0.0, -0.0, -0.5, -0.25])
+    order = draw(st.integers(1, 4))
+    specials = ["<s>", "</s>", *draw(st.sampled_from([[], ["<unk>"]]))]
+    grams = [{word: (draw(weight), draw(backoff)) for word in [*specials, *LETTERS]}]
+    for _ in range(2, order + 1):
+        longer = [
+            f"{context} {word}"
+            for context, word in itertools.product(grams[-1], [*LETTERS, "</s>"])
+            if not context.endswith("</s>")
+        ]
+        kept = draw(st.lists(st.sampled_from(longer), max_size=12, unique=True)) if longer else []
+        grams.append({text: (draw(weight), draw(backoff)) for text in kept})
+    return arpa_of(grams)
+
+
+def follow(model: LanguageModel, words: list[bytes]) -> tuple[list[float], list[int]]:
+    state, scores, states = model.begin_state, [], []
+    for word in words:
+        log10, state = model.score(state, model.word_id(word))
+        scores.append(log10)
+        states.append(state)
+    return scores, states
+
+
+def assert_same_model(
+    one: LanguageModel, other: LanguageModel, sentences: list[list[bytes]], tolerance: float
+) -> None:
+    """Scores agree, and states are equal in one model where they are equal in the other."""
+    paired: dict[int, int] = {}
+    for words in sentences:
+        scores, states = follow(one, words)
+        other_scores, other_states = follow(other, words)
+        assert scores == pytest.approx(other_scores, abs=tolerance)
+        for state, other_state in zip(states, other_states, strict=True):
+            assert paired.setdefault(state, other_state) == other_state
+    assert len(set(paired.values())) == len(paired)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(models(), st.lists(st.lists(st.sampled_from([*LETTERS, "x", "</s>"]), max_size=7)))
+def test_automaton_agrees_with_the_definition(
+    tmp_path: Path, text: str, sentences: list[list[str]]
+) -> None:
+    """Arrays and dictionaries give the same scores and the same classes of histories."""
+    path = write(tmp_path, text)
+    one, other = read_language_model(path), PlainLanguageModel(path)
+    words = [[word.encode() for word in sentence] for sentence in sentences]
+    assert_same_model(one, other, words, tolerance=1e-6)
+
+
+@pytest.mark.parametrize("kind", [ArrayLanguageModel, PlainLanguageModel])
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("a b c", [-0.25, -0.03125, -0.0625, -1]),
+        # <s> a, then: "a a" is no bigram, so p(a) with the back-offs of "<s> a" and "a"
+        ("a a", [-0.25, -0.0625 - 0.25 - 0.5, -0.25 - 1]),
+        # "b c" is missing: p(c) with b's back-off; "b" itself after <s> with that of <s>
+        ("b c", [-0.5 - 0.75, -0.125 - 1, -1]),
+        ("c b c", [-0.5 - 1, -0.125, -1 - 0.125 - 1, -1]),
+        # nothing is carried over an unknown word
+        ("a x b", [-0.25, -0.0625 - 0.25 - 2, -0.75, -0.75]),
+    ],
+)
+def test_backing_off_by_hand(
+    tmp_path: Path, kind: type, sentence: str, expected: list[float]
+) -> None:
+    """Sums worked out by hand on a model of twelve n-grams."""
+    path = write(tmp_path, TRIGRAMS)
+    model = read_language_model(path) if kind is ArrayLanguageModel else PlainLanguageModel(path)
+    assert score_sentence(model, sentence.encode().split()).log10 == pytest.approx(expected)
+
+
+def test_states_forget_what_cannot_matter(tmp_path: Path) -> None:
+    """A history is as long as some n-gram or back-off weight can still need, and no longer."""
+    model = read_language_model(write(tmp_path, TRIGRAMS))
+
+    def state(text: str) -> int:
+        return follow(model, text.encode().split())[1][-1]
+
+    assert state("a b") == state("c a b")  # "a b" is the context of "a b c"
+    assert state("c b") != state("b")  # "c b" continues no n-gram, but has a back-off weight
+    assert state("a b c") == state("c")  # nothing continues "b c"
+    assert state("a </s>") == EMPTY_STATE  # "</s>" is no context and has no weight
+    assert state("x") == EMPTY_STATE
+    assert state("a") != state("x a")  # after <s>, "<s> a" is the context of "<s> a b"
+
+
+def test_unknown_words_are_counted(tmp_path: Path) -> None:
+    """A sentence score says which words are unknown; perplexity is given with and without them."""
+    model = read_language_model(write(tmp_path, TRIGRAMS))
+    score = score_sentence(model, [b"a", b"x"])
+    assert score.unknown == (False, True, False)
+    assert score.unknown_words == 1
+    assert score.total_log10 == pytest.approx(-0.25 - 2.3125 - 1)
+    assert perplexity([score]) == pytest.approx(10 ** (3.5625 / 3))
+    assert perplexity([score], unknown=False) == pytest.approx(10 ** (1.25 / 2))
+
+
+def test_compiled_loop_equals_single_questions(tmp_path: Path) -> None:
+    """Scoring an array of words in compiled code gives what one call per word gives."""
+    model = read_language_model(write(tmp_path, TRIGRAMS))
+    words = [b"a", b"b", b"c", b"x", b"c", b"b", b"b"]
+    ids = np.array([model.word_id(word) for word in words], np.int32)
+    log10 = np.zeros(len(words))
+    last = score_words(model.tables, model.begin_state, ids, log10)
+    scores, states = follow(model, words)
+    assert log10.tolist() == scores
+    assert last == states[-1]
+
+
+def test_file_without_unknown_word(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Where the ARPA file has no <unk>, unknown words get -100, and a warning says so."""
+    text = TRIGRAMS.replace("-2\t<unk>\t0\n", "").replace("ngram 1=6", "ngram 1=5")
+    model = read_language_model(write(tmp_path, text))
+    assert model.score(EMPTY_STATE, UNKNOWN_WORD)[0] == -100
+    assert "has no <unk>: unknown words get log10 probability -100" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "-0.0625\ta b c",
+            "-0.0625\ta c b",
+            ":21: the 3-gram 'a c b' cannot be used: its first 2 words are not a 2-gram. "
+            "Make the file again with the tool that wrote it.",
+        ),
+        ("-0.125\tc b\t-1", "-0.125\ta b\t-1", ":17: the 2-gram 'a b' cannot be used: it stands"),
+        ("\t<s>", "\t<S>", "the 1-grams lack <s>. Estimate the model with sentence boundaries."),
+        ("-1\t</s>", "-1\tend", "the 1-grams lack </s>."),
+    ],
+)
+def test_models_that_do_not_fit_together(tmp_path: Path, old: str, new: str, message: str) -> None:
+    """n-grams without context, twice the same one, and missing sentence marks are refused."""
+    text = TRIGRAMS.replace(old, new)
+    if "<S>" in new:
+        text = text.replace("<s>", "<S>")
+    if "end" in new:
+        text = text.replace("b </s>", "b end")
+    path = write(tmp_path, text)
+    with pytest.raises(LanguageModelError) as caught:
+        read_language_model(path)
+    assert str(caught.value).startswith(str(path))
+    assert message in str(caught.value)
+
+
+def test_header_that_promises_the_moon(tmp_path: Path) -> None:
+    """A count far beyond memory is found wrong like any other, without an attempt to reserve it."""
+    path = write(tmp_path, TRIGRAMS.replace("ngram 3=2", "ngram 3=999999999999"))
+    with pytest.raises(LanguageModelError, match=r"promises 999,999,999,999 3-grams"):
+        read_language_model(path)
+
+
+@pytest.mark.parametrize("history", [[], [b"un"], [b"un", b"homme"], [b"xyzzy"], [b"la", b"le"]])
+def test_probabilities_sum_to_one(golden: Path, history: list[bytes]) -> None:
+    """After any history the probabilities of all words, without <s>, sum to 1."""
+    model = read_language_model(golden / "system" / "lm.arpa.gz")
+    state = follow(model, history)[1][-1] if history else model.begin_state
+    begin = model.word_id(b"<s>")
+    total = sum(
+        10 ** model.score(state, word)[0] for word in range(len(model.words)) if word != begin
+    )
+    assert total == pytest.approx(1, abs=2e-5)  # float32 texts of 3,000 words
+
+
+# KenLM's `query lm.arpa.gz` on the three lines, commit 34452895f of mosesdecoder
+KENLM_TOTALS = {
+    "system/lm.arpa.gz": [-4.8596926, -11.471932, -3.616673],
+    "lm.5gram.arpa.gz": [-4.099897, -12.287915, -4.2340565],
+}
+LINES = [b"un homme est assis sur un banc .", b"le xyzzy mange .", b""]
+
+
+@pytest.mark.parametrize("name", KENLM_TOTALS)
+def test_totals_of_kenlm(golden: Path, multi30k: Path, name: str) -> None:
+    """Sentence scores are those that KenLM's own program prints."""
+    folder = multi30k if name.startswith("lm") else golden
+    model = read_language_model(folder / name)
+    scores = [score_sentence(model, line.split()) for line in LINES]
+    assert [score.total_log10 for score in scores] == pytest.approx(KENLM_TOTALS[name], rel=1e-6)
+    assert [score.unknown_words for score in scores] == [0, 1, 0]
+
+
+def test_agrees_with_installed_kenlm(golden: Path, multi30k: Path) -> None:
+    """Where KenLM is installed, scores agree and hypotheses would recombine alike."""
+    pytest.importorskip("kenlm")
+    path = golden / "system" / "lm.arpa.gz"
+    with gzip.open(multi30k / "val.fr.gz") as stream:
+        sentences = [line.split(b" ") for line in stream.read().split(b"\n")[:300]]
+    one, other = read_language_model(path), KenlmLanguageModel(path)
+    assert_same_model(one, other, sentences, tolerance=1e-5)
+    assert one.order == other.order
+
+
+def test_binary_needs_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A KenLM binary without KenLM names the extra; our own reader asks for the ARPA file."""
+    path = tmp_path / "model.binlm"
+    path.write_bytes(b"mmap lm http://kheafield.com/code format version 5\n\0" + bytes(64))
+    monkeypatch.setitem(sys.modules, "kenlm", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'phrasescore\[kenlm\]'"):
+        open_language_model(path)
+    with pytest.raises(LanguageModelError, match="a KenLM binary, not an ARPA file"):
+        open_language_model(path, backend="own")
+
+
+def test_backends(tmp_path: Path) -> None:
+    """ARPA files are read into arrays unless KenLM is asked for; other backends are refused."""
+    path = write(tmp_path, TRIGRAMS)
+    assert isinstance(open_language_model(path), ArrayLanguageModel)
+    with pytest.raises(SettingsError, match="unknown backend srilm; there are: auto, own, kenlm"):
+        open_language_model(path, backend="srilm")
+    if importlib.util.find_spec("kenlm"):
+        assert isinstance(open_language_model(path, backend="kenlm"), KenlmLanguageModel)
+
+
+def test_ten_to_the_log10_is_what_moses_has() -> None:
+    """The factor to natural logarithms is Moses's constant, within its float32."""
+    from moses_integration.language_model import LN_10
+
+    assert np.float32(LN_10) == np.float32(math.log(10))
