@@ -93,7 +93,9 @@ def first_rows(digests: Digests, rows_at_once: int = ROWS_AT_ONCE) -> Rows:
         # a stable sort: rows with the same digest stay in their order
         order = np.lexsort((keys[:, 1], keys[:, 0]))
         keys = keys[order]
-        starts = np.flatnonzero(np.r_[True, (keys[1:] != keys[:-1]).any(axis=1)])
+        new = np.ones(len(rows), np.bool_)  # none, where a part happens to be empty
+        new[1:] = (keys[1:] != keys[:-1]).any(axis=1)
+        starts = np.flatnonzero(new)
         leaders = rows[order[starts]]
         first[rows[order]] = np.repeat(leaders, np.diff(np.r_[starts, len(rows)]))
     return first

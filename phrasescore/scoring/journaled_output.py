@@ -23,7 +23,9 @@ from phrasescore.files import compress_member, is_gzip_name
 class JournaledOutput:
     """One output file and its journal, open for writing; use it in a ``with`` block.
 
-    If the block raises, what has been written stays for the next run. A gzip output is a sequence
+    Inside it, ``blocks`` is how many blocks an earlier run has left and ``state`` what it recorded
+    with the last; ``discarded`` tells whether another run's work was thrown away instead. If the
+    ``with`` block raises, what has been written stays for the next run. A gzip output is a sequence
     of members, one for each block, so its bytes do not depend on interruptions.
 
     Args:
@@ -38,45 +40,45 @@ class JournaledOutput:
 
     def __init__(self, path: str | Path, signature: dict[str, Any] | None) -> None:
         self._path = Path(path)
-        self._resumable = signature is not None
+        self._signature = json.loads(json.dumps(signature))
         self._part_path = self._path.with_name(f".{self._path.name}.part")
         self._journal_path = self._path.with_name(f".{self._path.name}.journal")
-        self._gzip = is_gzip_name(path)
+        self._part: BinaryIO
+        self._journal: BinaryIO
+        self._size = 0
         self.blocks = 0
         self.state: dict[str, Any] | None = None
         self.discarded = False
-        try:
-            self._journal: BinaryIO = self._journal_path.open("a+b", buffering=0)
-            self._lock()
-            self._part: BinaryIO = self._part_path.open("a+b", buffering=0)
-        except OSError as error:
-            raise SettingsError(
-                f"cannot write there ({error.strerror})", path=path, remedy="name another output"
-            ) from None
-        self._size = 0
-        self._continue_or_start(json.loads(json.dumps(signature)))
 
-    def _lock(self) -> None:
-        try:
-            fcntl.flock(self._journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise SettingsError(
-                "another process is writing this output",
-                path=self._path,
-                remedy="wait for it, or name another output",
-            ) from None
+    def __enter__(self) -> JournaledOutput:
+        with contextlib.ExitStack() as opened:
+            try:
+                self._journal = opened.enter_context(self._journal_path.open("a+b", buffering=0))
+                fcntl.flock(self._journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self._part = opened.enter_context(self._part_path.open("a+b", buffering=0))
+            except BlockingIOError:
+                raise SettingsError(
+                    "another process is writing this output",
+                    path=self._path,
+                    remedy="wait for it, or name another output",
+                ) from None
+            except OSError as error:
+                raise SettingsError(
+                    f"cannot write there ({error.strerror})",
+                    path=self._path,
+                    remedy="name another output",
+                ) from None
+            self._continue_or_start()
+            opened.pop_all()
+        return self
 
-    def _continue_or_start(self, signature: Any) -> None:
-        """Find the last whole block of an earlier run, or begin an empty part.
-
-        ``blocks`` is then how many blocks are there, ``state`` what was recorded with the last, and
-        ``discarded`` whether another run's work was thrown away.
-        """
+    def _continue_or_start(self) -> None:
+        """Find the last whole block of an earlier run, or begin an empty part."""
         self._journal.seek(0)
         records = _whole_records(self._journal.read())
         here = self._part_path.stat().st_size
         whole: list[dict[str, Any]] = []
-        if self._resumable and records and records[0].get("signature") == signature:
+        if self._signature and records and records[0].get("signature") == self._signature:
             whole = [record for record in records[1:] if record.get("size", here + 1) <= here]
         if whole:
             self.blocks, self.state = len(whole), whole[-1]["state"]
@@ -86,7 +88,7 @@ class JournaledOutput:
         else:
             self.discarded = bool(here)
             self._journal.truncate(0)
-            _write_all(self._journal, _line({"signature": signature}))
+            _write_all(self._journal, _line({"signature": self._signature}))
         self._part.truncate(self._size)
         os.fsync(self._journal.fileno())
 
@@ -97,7 +99,7 @@ class JournaledOutput:
             data: Its bytes, before compression.
             state: JSON values for the one who goes on after it.
         """
-        data = compress_member(data) if self._gzip else data
+        data = compress_member(data) if is_gzip_name(self._path) else data
         _write_all(self._part, data)
         os.fsync(self._part.fileno())
         self._size += len(data)
@@ -116,9 +118,6 @@ class JournaledOutput:
             os.close(folder)
         self._journal_path.unlink(missing_ok=True)
 
-    def __enter__(self) -> JournaledOutput:
-        return self
-
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -128,7 +127,7 @@ class JournaledOutput:
         self._part.close()
         self._journal.close()
         to_be_mended = isinstance(error, InputError)
-        if error is not None and (to_be_mended or not (self._resumable and self.blocks)):
+        if error is not None and (to_be_mended or not (self._signature and self.blocks)):
             # nothing to go on with: a table that has to be mended will be another one
             for path in (self._part_path, self._journal_path):
                 with contextlib.suppress(OSError):
@@ -144,9 +143,12 @@ def _whole_records(text: bytes) -> list[dict[str, Any]]:
     records = []
     for line in text.split(b"\n")[:-1]:
         try:
-            records.append(json.loads(line))
+            record = json.loads(line)
         except ValueError:
             break
+        if not isinstance(record, dict):
+            break
+        records.append(record)
     return records
 
 

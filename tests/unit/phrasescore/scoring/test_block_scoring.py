@@ -1,0 +1,147 @@
+"""Scores of a block of lines, and the counts."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from phrasescore.errors import ModelError, SettingsError
+from phrasescore.phrase_table import TableFormat, parse_entry, parse_scores
+from phrasescore.scoring.block_scoring import (
+    BlockScorer,
+    ScoredBlock,
+    ScoringCounts,
+    ScoringModel,
+    ScoringSettings,
+)
+from phrasescore.table_block import checked_block
+from tests.unit.phrasescore.scoring.tiny_scorer import TinyScorer, tiny_ln_p, tiny_model
+
+# la = 2, maison = 3, un = 4; the = 2, house = 3; chien and dog are unknown: 1
+LINES = [
+    b"la maison ||| the house ||| 0.5 0.25 ||| 0-0 1-1",
+    b"la maison ||| house ||| 0.5 0.25 ||| 0-0",
+    b"un chien ||| dog ||| 1 1",
+]
+LN_P = [tiny_ln_p([2, 3], [2, 3]), tiny_ln_p([2, 3], [3]), tiny_ln_p([4, 1], [1])]
+
+
+def score(
+    models: list[ScoringModel], settings: ScoringSettings | None = None, lines: list[bytes] = LINES
+) -> ScoredBlock:
+    scorer = BlockScorer(models, settings or ScoringSettings())
+    block = checked_block(b"\n".join(lines), len(lines), 1, "t", TableFormat(2, hierarchical=False))
+    return scorer.score(block, ScoringCounts.none(len(models), scorer.probability_columns))
+
+
+def columns(scored: ScoredBlock) -> list[list[float]]:
+    return [parse_scores(parse_entry(line).scores) for line in scored.text.split(b"\n")]
+
+
+def test_one_column_a_model_in_order() -> None:
+    """Each model appends one column, in the order given, and nothing else changes."""
+    scored = score([tiny_model(), tiny_model("half", TinyScorer(0.5))])
+    for line, before, scores, ln_p in zip(
+        scored.text.split(b"\n"), LINES, columns(scored), LN_P, strict=True
+    ):
+        assert scores[2:] == pytest.approx([math.exp(ln_p), math.exp(ln_p / 2)], rel=1e-8)
+        added = line[len(before.split(b" |||")[0]) :]
+        assert line.startswith(before.split(b" |||")[0]) and added
+        assert parse_entry(line).alignment == parse_entry(before).alignment
+    first = b" %.9g %.9g" % (math.exp(LN_P[0]), math.exp(LN_P[0] / 2))
+    assert scored.text.split(b"\n")[0] == LINES[0].replace(b"0.25", b"0.25" + first)
+
+
+def test_average_is_the_mean_of_the_logarithms() -> None:
+    """--average writes one column, the geometric mean of the probabilities."""
+    scored = score(
+        [tiny_model(), tiny_model("half", TinyScorer(0.5))], ScoringSettings(average=True)
+    )
+    for scores, ln_p in zip(columns(scored), LN_P, strict=True):
+        assert scores[2:] == pytest.approx([math.exp(0.75 * ln_p)], rel=1e-8)
+
+
+def test_unknown_column() -> None:
+    """The last column is exp(source plus target words unknown to the first model)."""
+    other = tiny_model("other", target_vocabulary=tiny_model().source_vocabulary)
+    scored = score([tiny_model(), other], ScoringSettings(unknown_column=True))
+    assert [len(scores) for scores in columns(scored)] == [5, 5, 5]
+    logarithms = [math.log(scores[-1]) for scores in columns(scored)]
+    assert logarithms == pytest.approx([0, 0, 2], abs=1e-8)
+
+
+def test_replace() -> None:
+    """--replace-column writes over the scores from there on and leaves the others."""
+    scored = score([tiny_model()], ScoringSettings(replace_column=1))
+    assert scored.text.split(b"\n")[0] == LINES[0].replace(b"0.5", b"%.9g" % math.exp(LN_P[0]))
+    both = score([tiny_model()], ScoringSettings(replace_column=1, unknown_column=True))
+    assert [len(scores) for scores in columns(both)] == [2, 2, 2]
+
+
+def test_replace_beyond_the_scores() -> None:
+    """A score that is not there cannot be replaced."""
+    with pytest.raises(SettingsError, match="there is no score 3 to replace: the table has 2"):
+        score([tiny_model()], ScoringSettings(replace_column=2, unknown_column=True))
+
+
+def test_direction() -> None:
+    """A target-source model reads the target and predicts the source."""
+    plain = tiny_model()
+    model = tiny_model(
+        "inverse",
+        direction="target-source",
+        source_vocabulary=plain.target_vocabulary,
+        target_vocabulary=plain.source_vocabulary,
+    )
+    scored = score([model], ScoringSettings(unknown_column=True))
+    assert columns(scored)[0][2] == pytest.approx(math.exp(tiny_ln_p([2, 3], [2, 3])), rel=1e-8)
+    assert columns(scored)[1][2] == pytest.approx(math.exp(tiny_ln_p([3], [2, 3])), rel=1e-8)
+    assert (scored.counts.source_unknown, scored.counts.target_unknown) == (1, 1)
+    assert math.log(columns(scored)[2][3]) == pytest.approx(2)
+
+
+def test_counts() -> None:
+    """Lines, runs of sources, tokens, unknown words, floor hits and sums are counted."""
+    scored = score([tiny_model(), tiny_model("steep", TinyScorer(60.0))])
+    assert scored.counts == ScoringCounts(
+        lines=3,
+        source_runs=2,
+        source_tokens=6,
+        source_unknown=1,
+        target_tokens=4,
+        target_unknown=1,
+        ln_p_sums=(pytest.approx(sum(LN_P)), pytest.approx(60 * sum(LN_P))),
+        floor_hits=(0, sum(60 * ln_p <= -100 for ln_p in LN_P)),
+        last_source="un chien",
+    )
+    assert scored.counts.floor_hits[1] > 0
+
+
+def test_counts_survive_json() -> None:
+    """Counts go through the journal unchanged, odd bytes included."""
+    counts = score([tiny_model()], lines=[b"\xff\xe9 ||| x ||| 1 1"]).counts
+    assert ScoringCounts.from_json(counts.to_json()) == counts
+    assert counts.last_source.encode("latin-1") == b"\xff\xe9"
+
+
+def test_no_number() -> None:
+    """A model that gives NaN is named, with the line."""
+
+    class Broken(TinyScorer):
+        def score(self, sources, targets):  # type: ignore[no-untyped-def]
+            return np.where(targets.lengths == 1, np.nan, -1.0)
+
+    with pytest.raises(ModelError, match="t:2: the model broken gives no number for this pair"):
+        score([tiny_model("broken", Broken())])
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [({"replace_column": 0}, "counted from 1"), ({"factor": -1}, "counted from 0")],
+)
+def test_senseless_settings(bad: dict[str, int], message: str) -> None:
+    """Columns are counted from 1 and factors from 0."""
+    with pytest.raises(SettingsError, match=message):
+        ScoringSettings(**bad)  # type: ignore[arg-type]
