@@ -1,0 +1,155 @@
+"""The feature functions of Moses: how many values each class has, its state, whether it is tuned.
+
+Source: the constructors of the feature functions, and Factory.cpp, of mosesdecoder 34452895f.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from phrasescore.errors import IniError
+
+
+@dataclass(frozen=True)
+class FeatureKind:
+    """A class of feature functions.
+
+    Args:
+        components: How many dense values it has where ``num-features`` says nothing.
+        stateful: Whether its values depend on more than the phrase itself.
+        tuneable: Whether it is tuned where ``tuneable`` says nothing.
+    """
+
+    components: int = 1
+    stateful: bool = False
+    tuneable: bool = True
+
+
+# path points to a table of phrase pairs; which of them are read as text is below
+_PHRASE_TABLE_KINDS = """
+PhraseDictionaryMemory PhraseDictionaryBinary PhraseDictionaryOnDisk
+PhraseDictionaryCompact PhraseDictionaryScope3 PhraseDictionaryMultiModel
+PhraseDictionaryMultiModelCounts PhraseDictionaryGroup PhraseDictionaryALSuffixArray
+PhraseDictionaryTransliteration PhraseDictionaryDynamicCacheBased PhraseDictionaryCache
+PhraseDictionaryFuzzyMatch PhraseDictionaryMemoryPerSentence
+PhraseDictionaryMemoryPerSentenceOnDemand PhraseDictionaryBitextSampling Mmsapt
+ProbingPT RuleTable
+"""
+PHRASE_TABLE_KINDS = frozenset(_PHRASE_TABLE_KINDS.split())
+TEXT_TABLE_KINDS = frozenset(
+    ["PhraseDictionaryMemory", "PhraseDictionaryScope3", "PhraseDictionaryFuzzyMatch", "RuleTable"]
+)
+_LANGUAGE_MODEL_KINDS = """
+KENLM SRILM IRSTLM RANDLM DALM MaxEntLM NeuralLM BilingualNPLM ReloadingLM OxLM
+OxFactoredLM OxFactoredMaxentLM OxSourceFactoredLM OxTreeLM SyntacticLanguageModel
+ExampleLM InMemoryPerSentenceOnDemandLM
+"""
+LANGUAGE_MODEL_KINDS = frozenset(_LANGUAGE_MODEL_KINDS.split())
+
+# number of values by class, beside the tables and language models above
+_STATEFUL = {
+    "Distortion": 1,
+    "LexicalReordering": 0,  # by its type, see component_count
+    "OpSequenceModel": 5,
+    "PhraseOrientationFeature": 6,
+    "TargetConstituentAdjacencyFeature": 2,
+    "TargetPreferencesFeature": 2,
+    "RDLM": 2,
+    "DesegModel": 5,
+    "CoveredReferenceFeature": 1,
+    "VW": 1,
+    "ExampleStatefulFF": 3,
+    "PhraseBoundaryFeature": 0,
+    "TargetBigramFeature": 0,
+    "TargetNgramFeature": 0,
+    "TreeStructureFeature": 0,
+}
+_STATELESS = {
+    "WordPenalty": 1,
+    "PhrasePenalty": 1,
+    "Generation": 1,
+    "InputFeature": 1,
+    "SyntaxInputWeight": 1,
+    "GlobalLexicalModel": 1,
+    "Model1Feature": 1,
+    "PhraseDistanceFeature": 2,
+    "UnalignedWordCountFeature": 2,
+    "RulePairUnlexicalizedSource": 1,
+    "HyperParameterAsWeight": 2,
+    "SourceGHKMTreeInputMatchFeature": 2,
+    "SoftSourceSyntacticConstraintsFeature": 6,
+    "DynamicCacheBasedLanguageModel": 1,
+    "SpanLength": 1,
+    "SyntaxRHS": 1,
+    "RuleScope": 1,
+    "NieceTerminal": 1,
+    "CountNonTerms": 1,
+    "ExampleStatelessFF": 2,
+    "PhraseLengthFeature": 0,
+    "PhrasePairFeature": 0,
+    "WordTranslationFeature": 0,
+    "SourceWordDeletionFeature": 0,
+    "TargetWordInsertionFeature": 0,
+    "SparseHieroReorderingFeature": 0,
+    "SoftMatchingFeature": 0,
+    "ReferenceComparison": 0,
+    "CorrectionPattern": 0,
+}
+
+FEATURE_KINDS: dict[str, FeatureKind] = {
+    **{kind: FeatureKind() for kind in PHRASE_TABLE_KINDS},
+    **{kind: FeatureKind(stateful=True) for kind in LANGUAGE_MODEL_KINDS},
+    **{kind: FeatureKind(count, stateful=True) for kind, count in _STATEFUL.items()},
+    **{kind: FeatureKind(count) for kind, count in _STATELESS.items()},
+    # not tuned unless the line says so
+    "UnknownWordPenalty": FeatureKind(tuneable=False),
+    "DeleteRules": FeatureKind(tuneable=False),
+    "MaxSpanFreeNonTermSource": FeatureKind(tuneable=False),
+    "SetSourcePhrase": FeatureKind(0, tuneable=False),
+    "ConstrainedDecoding": FeatureKind(stateful=True, tuneable=False),
+    "ControlRecombination": FeatureKind(0, stateful=True, tuneable=False),
+    "BleuScoreFeature": FeatureKind(stateful=True, tuneable=False),
+}
+
+# the parts of a lexical reordering type that say how many values there are
+_ORIENTATIONS = {"msd": 3, "mslr": 4, "monotonicity": 2, "leftright": 2}
+
+
+def component_count(kind: str, options: Mapping[str, str]) -> int:
+    """Return how many dense values a feature has.
+
+    Args:
+        kind: Its class, one of ``FEATURE_KINDS``.
+        options: The options on its line.
+
+    Raises:
+        IniError: ``num-features`` is no count, or a lexical reordering model has no type.
+
+    >>> component_count("LexicalReordering", {"type": "wbe-msd-bidirectional-fe-allff"})
+    6
+    """
+    if kind in LANGUAGE_MODEL_KINDS:
+        # these ignore num-features
+        return 2 if options.get("oov-feature", "0").lower() in ("1", "true", "yes", "y") else 1
+    if kind == "LexicalReordering":
+        return _reordering_count(options)
+    text = options.get("num-features")
+    if text is None:
+        return FEATURE_KINDS[kind].components
+    if not text.isascii() or not text.isdigit():
+        raise IniError(f"num-features is {text!r}, expected a whole number")
+    return int(text)
+
+
+def _reordering_count(options: Mapping[str, str]) -> int:
+    parts = options.get("type", "").split("-")
+    counts = [_ORIENTATIONS[part] for part in parts if part in _ORIENTATIONS]
+    if not counts:
+        raise IniError(
+            f"LexicalReordering has the type {options.get('type', '')!r}, which names none of "
+            f"{', '.join(_ORIENTATIONS)}",
+            remedy="write for instance type=wbe-msd-bidirectional-fe-allff",
+        )
+    each = 1 if "collapseff" in parts else counts[-1]
+    return 2 * each if "bidirectional" in parts else each

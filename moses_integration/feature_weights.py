@@ -1,0 +1,261 @@
+"""Which weight belongs to which feature: the order of components, and which of them are tuned.
+
+Moses prints features in n-best lists, and tuning sees them, in this order: stateful feature
+functions first, then stateless ones, each in the order of the ini. Feature functions that are not
+tuneable are missing there, and so are single components that ``tuneable-components`` freezes, but
+all count in the model score. Source: ScoreComponentCollection.cpp and the constructors of the
+feature functions in mosesdecoder 34452895f.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from moses_integration.feature_kinds import FEATURE_KINDS, component_count
+from moses_integration.moses_ini import FeatureLine, MosesIni
+from moses_integration.moses_parameters import REWRITING_SECTIONS
+from phrasescore.errors import IniError, did_you_mean
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# what Moses takes where the ini gives a feature no weights
+_DEFAULT_WEIGHT = 1.0
+_BOOLEANS = dict.fromkeys(("yes", "y", "true", "1"), True) | dict.fromkeys(
+    ("no", "n", "false", "0"), False
+)
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One feature function and its dense components.
+
+    Args:
+        name: E.g. ``TranslationModel0``.
+        tuneable: One flag for each component.
+        stateful: Whether it looks beyond the phrase (and so comes first in lists).
+    """
+
+    name: str
+    tuneable: tuple[bool, ...]
+    stateful: bool = False
+
+    @property
+    def components(self) -> int:
+        """How many dense values it has."""
+        return len(self.tuneable)
+
+    @classmethod
+    def of(cls, line: FeatureLine) -> Feature:
+        """Derive a feature from its line in the ini.
+
+        Raises:
+            IniError: The class is unknown, or an option does not make sense (without its place).
+        """
+        if line.kind not in FEATURE_KINDS:
+            raise IniError(
+                f"unknown feature class {line.kind}{did_you_mean(line.kind, FEATURE_KINDS)}",
+                remedy="check the spelling; classes of one's own are not supported here, because "
+                "the order of their values cannot be known",
+            )
+        kind = FEATURE_KINDS[line.kind]
+        count = component_count(line.kind, line.options)
+        tuneable = kind.tuneable
+        if "tuneable" in line.options:
+            tuneable = _boolean("tuneable", line.options["tuneable"])
+        flags = (tuneable,) * count
+        if (mask := line.options.get("tuneable-components")) is not None:
+            if not tuneable:
+                raise IniError(
+                    f"{line.name} has tuneable-components, but is not tuneable",
+                    remedy="remove one of the two; Moses refuses them together",
+                )
+            # Moses skips empty items
+            items = [item for item in mask.split(",") if item]
+            flags = tuple(_boolean("tuneable-components", item) for item in items)
+            if len(flags) != count:
+                raise IniError(
+                    f"tuneable-components of {line.name} has {len(flags)} flags, "
+                    f"but the feature has {count} components",
+                    remedy="give one 0 or 1 for each component",
+                )
+        return cls(line.name, flags, kind.stateful)
+
+
+def _boolean(key: str, text: str) -> bool:
+    if text.lower() not in _BOOLEANS:
+        raise IniError(f"{key} is {text!r}, expected true or false", remedy="write 1 or 0")
+    return _BOOLEANS[text.lower()]
+
+
+@dataclass(frozen=True)
+class FeatureLayout:
+    """The order of all dense feature values, as in n-best lists.
+
+    A vector of all values or weights has one slot for each component, tuneable or not.
+
+    Args:
+        features: Stateful ones first, then stateless ones, each in the order of the ini.
+    """
+
+    features: tuple[Feature, ...]
+
+    @classmethod
+    def of(cls, ini: MosesIni) -> FeatureLayout:
+        """Derive the layout from an ini.
+
+        Raises:
+            IniError: The file is old-style or has no features, a class is unknown, an option does
+                not make sense, or a section changes features or weights behind the back of
+                ``[feature]`` and ``[weight]``.
+        """
+        ini.refuse_old_style()
+        for section in sorted(REWRITING_SECTIONS):
+            if ini.values(section):
+                raise IniError(
+                    f"a [{section}] section",
+                    path=ini.path,
+                    remedy="write what it says into [feature] and [weight] themselves",
+                )
+        features = []
+        for line in ini.features:
+            try:
+                features.append(Feature.of(line))
+            except IniError as error:
+                raise error.at(ini.path, line.line) from None
+        return cls(tuple(sorted(features, key=lambda feature: not feature.stateful)))
+
+    @classmethod
+    def from_sizes(cls, sizes: Mapping[str, int]) -> FeatureLayout:
+        """Take the layout from an n-best list alone: names in its order, and how many values."""
+        return cls(tuple(Feature(name, (True,) * count) for name, count in sizes.items()))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of the features, in order."""
+        return tuple(feature.name for feature in self.features)
+
+    @cached_property
+    def size(self) -> int:
+        """How many components all features have together."""
+        return sum(feature.components for feature in self.features)
+
+    @cached_property
+    def slices(self) -> dict[str, slice]:
+        """Where in a vector each feature's components are."""
+        slices, start = {}, 0
+        for feature in self.features:
+            slices[feature.name] = slice(start, start + feature.components)
+            start += feature.components
+        return slices
+
+    @cached_property
+    def tuneable(self) -> NDArray[np.bool_]:
+        """(size,): which components are tuned, and printed in n-best lists."""
+        import numpy as np
+
+        return np.array([flag for feature in self.features for flag in feature.tuneable], bool)
+
+    @cached_property
+    def component_names(self) -> tuple[str, ...]:
+        """A name for every component: that of its feature, numbered from 0 if it has several."""
+        return tuple(
+            feature.name if feature.components == 1 else f"{feature.name}_{index}"
+            for feature in self.features
+            for index in range(feature.components)
+        )
+
+    @cached_property
+    def nbest(self) -> FeatureLayout:
+        """The layout of n-best lines: only tuneable components, and features that have any."""
+        return FeatureLayout(
+            tuple(
+                Feature(feature.name, (True,) * sum(feature.tuneable), feature.stateful)
+                for feature in self.features
+                if any(feature.tuneable)
+            )
+        )
+
+    def flatten(self, values: Mapping[str, Sequence[float]]) -> NDArray[np.float64]:
+        """Return (size,) float64: the values of all features in order.
+
+        Raises:
+            IniError: A feature is missing, one too many is there, or one has another size.
+        """
+        import numpy as np
+
+        for name in values:
+            if name not in self.slices:
+                raise IniError(
+                    f"values for {name}, but there is no such feature"
+                    f"{did_you_mean(name, self.names)}"
+                )
+        for feature in self.features:
+            if feature.name not in values:
+                raise IniError(f"no values for the feature {feature.name}")
+            found = len(values[feature.name])
+            if found != feature.components:
+                raise IniError(
+                    f"{_counted(found, 'value')} for {feature.name}, "
+                    f"which has {_counted(feature.components, 'component')}"
+                )
+        return np.array([value for name in self.names for value in values[name]], np.float64)
+
+    def unflatten(
+        self, vector: Sequence[float] | NDArray[np.floating]
+    ) -> dict[str, tuple[float, ...]]:
+        """Return the values by feature of a vector of ``size`` values; undoes ``flatten``."""
+        if len(vector) != self.size:
+            raise ValueError(f"{len(vector)} values for {self.size} components")
+        return {name: tuple(map(float, vector[part])) for name, part in self.slices.items()}
+
+    def read_weights(self, ini: MosesIni) -> dict[str, tuple[float, ...]]:
+        """Return the weights of every feature, 1 where the ini gives none, as Moses does.
+
+        Raises:
+            IniError: The number of weights differs from the number of components, or weights are
+                given for a feature that does not exist.
+        """
+        known = {feature.name: feature for feature in self.features}
+        for name, weights in ini.weights.items():
+            owner = known.get(name)
+            if owner is not None:
+                _check_count(ini, owner, len(weights))
+            elif name.partition("_")[0] not in known:
+                raise IniError(
+                    f"weights for {name}, but no feature is called that{did_you_mean(name, known)}",
+                    path=ini.path,
+                    line=ini.weight_line(name),
+                    remedy="correct the name or delete the line; Moses refuses it",
+                )
+        return {
+            feature.name: ini.weights.get(feature.name, (_DEFAULT_WEIGHT,) * feature.components)
+            for feature in self.features
+        }
+
+    def sparse_weights(self, ini: MosesIni) -> dict[str, float]:
+        """Return the weights of single sparse features, ``Name_sparse``, that the ini gives."""
+        return {
+            name: weights[0]
+            for name, weights in ini.weights.items()
+            if name not in self.slices and name.partition("_")[0] in self.slices
+        }
+
+
+def _check_count(ini: MosesIni, feature: Feature, weights: int) -> None:
+    if weights != feature.components:
+        raise IniError(
+            f"{_counted(weights, 'weight')} for {feature.name}, "
+            f"which has {_counted(feature.components, 'component')}",
+            path=ini.path,
+            line=ini.weight_line(feature.name),
+            remedy="give one weight for each component, or correct num-features",
+        )
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,0 +1,69 @@
+"""Where the files are that a moses.ini names.
+
+Relative paths resolve against the current directory, not against the ini: that is Moses's rule. A
+file that is not there is looked for with ``.gz`` behind its name, with a note. (Moses does that for
+reordering tables and language models, not for phrase tables; here it holds for all.)
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from phrasescore.errors import InputError
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """A file that exists.
+
+    Args:
+        path: Where it is, relative if it was given so.
+        note: What to tell the user about how it was found; empty if it was simply there.
+    """
+
+    path: Path
+    note: str = ""
+
+
+def find_model_file(named: str, *, ini: str | Path | None = None) -> ModelFile:
+    """Find the file that an ini names.
+
+    Args:
+        named: The path as it stands in the ini.
+        ini: The ini itself, for a better error where the file lies relative to it.
+
+    Raises:
+        InputError: There is no such file, with or without ``.gz``.
+    """
+    if (found := _existing(Path(named))) is not None:
+        return found
+    path = Path(named)
+    remedy = "correct the path in the moses.ini"
+    if not path.is_absolute():
+        remedy = "relative paths resolve against the current directory, as in Moses"
+        for folder in _folders_above(ini):
+            if _existing(folder / path) is not None:
+                remedy += f": run this in {folder}"
+                break
+        else:
+            remedy += f", which is {Path.cwd()}"
+    raise InputError("no such file, nor with .gz behind its name", path=named, remedy=remedy)
+
+
+def _existing(path: Path) -> ModelFile | None:
+    if path.exists():
+        return ModelFile(path)
+    zipped = path.with_name(f"{path.name}.gz") if path.name else path
+    if zipped.exists():
+        return ModelFile(zipped, f"{path} does not exist, so {zipped} is read")
+    return None
+
+
+def _folders_above(ini: str | Path | None) -> list[Path]:
+    """The folder of the ini and the one above: where its relative paths are usually meant."""
+    if ini is None or str(ini) == "-":
+        return []
+    folder = Path(os.path.abspath(ini)).parent  # noqa: PTH100 - keeps links as they are
+    return [folder, folder.parent]

@@ -1,0 +1,92 @@
+"""The names of the sections a moses.ini may have: those Moses accepts, and those of the old style.
+
+Moses refuses an ini with a section it does not know. It also knows short names, but only as
+switches: a section ``[dl]`` is accepted and then never looked at.
+
+Source: Parameter.cpp of mosesdecoder 34452895f.
+"""
+
+from __future__ import annotations
+
+# what a new-style file may have: the model, input, search, choice among hypotheses, unknown
+# words, output, server
+_SECTIONS = """
+feature feature-add feature-overwrite feature-name-overwrite mapping weight weight-add
+weight-file weight-overwrite alternate-weight-setting
+input-factors input-file inputtype factor-delimiter placeholder-factor xml-input
+xml-brackets start-translation-id context-string context-weights context-window
+link-param-count recover-input-path spe-src spe-trg spe-aln
+search-algorithm stack stack-diversity beam-threshold early-discarding-threshold
+disable-discarding max-partial-trans-opt max-trans-opt-per-coverage max-phrase-length
+translation-option-threshold phrase-drop-allowed distortion-limit distortion
+monotone-at-punctuation early-distortion-cost cube-pruning-pop-limit
+cube-pruning-diversity cube-pruning-lazy-scoring cube-pruning-deterministic-search
+decoding-graph-backoff max-chart-span non-terminals rule-limit source-label-overlap
+unknown-lhs default-non-term-for-empty-range-only s2t-parsing-algorithm time-out
+segment-time-out threads no-cache clean-lm-cache minphr-memory minlexr-memory
+minimum-bayes-risk mbr-size mbr-scale lminimum-bayes-risk consensus-decoding lmbr-p
+lmbr-r lmbr-thetas lmbr-map-weight lmbr-pruning-factor lattice-hypo-set mira references
+drop-unknown mark-unknown unknown-word-prefix unknown-word-suffix lmodel-oov-feature
+output-unknowns always-create-direct-transopt
+verbose version show-weights description config output-factors report-all-factors
+print-id print-passthrough print-passthrough-in-n-best print-all-derivations
+translation-details translation-all-details tree-translation-details output-hypo-score
+output-word-graph print-alignment-info alignment-output-file sort-word-alignment
+report-segmentation report-segmentation-enriched output-search-graph
+output-search-graph-extended unpruned-search-graph output-search-graph-slf
+include-lhs-in-search-graph output-search-graph-pb output-search-graph-hypergraph
+n-best-list labeled-n-best-list n-best-trees n-best-factor
+report-all-factors-in-n-best lattice-samples include-segmentation-in-n-best
+print-alignment-info-in-n-best
+server daemon server-port server-log serial server-maxconn server-maxconn-backlog
+server-keepalive-maxconn server-keepalive-timeout server-timeout session-timeout
+session-cache-size
+"""
+SECTIONS = frozenset(_SECTIONS.split())
+
+# what only a file from before feature lines has; Moses converts it when it is read
+_OLD_STYLE_SECTIONS = """
+ttable-file ttable-limit lmodel-file lmodel-dub slmodel-file slmodel-factor
+slmodel-beam distortion-file generation-file global-lexical-file dlm-model glm-feature
+phrase-pair-feature phrase-boundary-source-feature phrase-boundary-target-feature
+phrase-length-feature target-word-insertion-feature source-word-deletion-feature
+word-translation-feature input-scores text-type weight-t weight-l weight-d weight-w
+weight-u weight-i weight-e weight-p weight-lr weight-lex weight-generation weight-slm
+weight-bl weight-dlm weight-glm weight-wt weight-pp weight-pb
+"""
+OLD_STYLE_SECTIONS = frozenset(_OLD_STYLE_SECTIONS.split())
+
+# what changes features or weights from elsewhere than [feature] and [weight]
+REWRITING_SECTIONS = frozenset(
+    ["feature-add", "feature-overwrite", "feature-name-overwrite", "weight-overwrite"]
+)
+
+# short names of switches that look right in a file and do nothing there
+SHORT_NAMES = {
+    "i": "input-file",
+    "v": "verbose",
+    "fd": "factor-delimiter",
+    "b": "beam-threshold",
+    "edt": "early-discarding-threshold",
+    "s": "stack",
+    "sd": "stack-diversity",
+    "wf": "weight-file",
+    "tot": "translation-option-threshold",
+    "dd": "disable-discarding",
+    "da": "phrase-drop-allowed",
+    "th": "threads",
+    "dl": "distortion-limit",
+    "mp": "monotone-at-punctuation",
+    "edc": "early-distortion-cost",
+    "cbp": "cube-pruning-pop-limit",
+    "cbd": "cube-pruning-diversity",
+    "mbr": "minimum-bayes-risk",
+    "lmbr": "lminimum-bayes-risk",
+    "con": "consensus-decoding",
+    "du": "drop-unknown",
+    "mu": "mark-unknown",
+    "xi": "xml-input",
+    "T": "translation-details",
+    "t": "report-segmentation",
+    "dpb": "decoding-graph-backoff",
+}
