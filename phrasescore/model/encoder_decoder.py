@@ -14,6 +14,8 @@ The paper's text and the program its authors ran differ; ``formulation`` chooses
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Tensor, nn
 
@@ -24,7 +26,8 @@ from phrasescore.model.softmax import gathered_log_softmax, summed_cross_entropy
 END = 0  # the id of </s> on both sides
 UNKNOWN = 1  # the id of <unk> on both sides
 
-_INITIAL_DEVIATION = 0.01  # section 4.1.1: weights from N(0, 0.01^2) ...
+Initialisation = Literal["paper", "scaled"]
+_PAPER_DEVIATION = 0.01  # section 4.1.1
 # An update gate opened this far keeps the old state exactly: the way a finished phrase waits for
 # the longer ones of its batch.
 _CLOSED = 1e4
@@ -112,11 +115,16 @@ class EncoderDecoder(nn.Module):
         self.output_words = nn.Parameter(torch.empty(V_t, R))  # G_l, a row for each word
         self.output_bias = nn.Parameter(torch.empty(V_t))
 
-    def initialise(self, generator: torch.Generator) -> None:
-        """Draw the initial weights of section 4.1.1 from ``generator``.
+    def initialise(
+        self, generator: torch.Generator, initialisation: Initialisation = "paper"
+    ) -> None:
+        """Draw the initial weights from ``generator``; biases are 0.
 
-        Biases are 0; weights come from N(0, 0.01^2), except the recurrent ones, each of which is
-        the left singular vectors of a white Gaussian matrix (Saxe et al., 2014).
+        In both ways each recurrent weight is the left singular vectors of a white Gaussian matrix
+        (Saxe et al., 2014). The others are normal with deviation 0.01 in the ``paper`` way (section
+        4.1.1). In the ``scaled`` way it is 1 for word vectors and 1 / sqrt(inputs) for the rest,
+        which passes a signal on at its strength: the decoder begins to listen to the encoder after
+        a few hundred updates instead of some thousand.
         """
         with torch.no_grad():
             for name, parameter in self.named_parameters():
@@ -127,7 +135,10 @@ class EncoderDecoder(nn.Module):
                     for first in range(0, columns, H):
                         parameter[:, first : first + H] = _orthogonal(H, generator)
                 else:
-                    parameter.normal_(0, _INITIAL_DEVIATION, generator=generator)
+                    deviation = _PAPER_DEVIATION
+                    if initialisation == "scaled":
+                        deviation = _scaled_deviation(name, parameter)
+                    parameter.normal_(0, deviation, generator=generator)
 
     # -- encoder, section 2.2 ------------------------------------------------------------------
 
@@ -167,7 +178,7 @@ class EncoderDecoder(nn.Module):
                 changes nothing before it, so padding needs no mask here, only in the loss.
         """
         dtype = context.dtype
-        B, T = target.shape
+        B = len(target)
         embedded = self.target_embedding[target.t()] + self.target_embedding_bias
         embedded = embedded.to(dtype)  # (T, B, E)
         none = embedded.new_zeros(1, B, embedded.shape[2])  # e(y_0) = 0, the bias left out as well
@@ -182,7 +193,7 @@ class EncoderDecoder(nn.Module):
         previous = torch.cat([none, embedded])
         readout = states @ self.readout_state.to(dtype) + previous @ self.readout_word.to(dtype)
         readout = readout + (context @ self.readout_context.to(dtype) + self.readout_bias.to(dtype))
-        maxout = readout.unflatten(2, (self.settings.maxout, 2)).amax(3)  # (T + 1, B, M)
+        maxout = readout.view(len(states), B, self.settings.maxout, 2).amax(3)  # (T + 1, B, M)
         return maxout @ self.output_inner.to(dtype)
 
     def log_probabilities(
@@ -235,8 +246,16 @@ def _orthogonal(H: int, generator: torch.Generator) -> Tensor:
     return torch.linalg.svd(white)[0]
 
 
+def _scaled_deviation(name: str, parameter: Tensor) -> float:
+    if name.endswith("embedding"):
+        return 1.0
+    # the output layer has a row for each word, the others for each input
+    inputs = parameter.shape[1] if name == "output_words" else parameter.shape[0]
+    return float(inputs) ** -0.5
+
+
 def _hold(inputs: Tensor, waiting: Tensor) -> Tensor:
     """Close the update gates of ``inputs (L, B, 3H)`` where ``waiting (L, B)`` is true."""
     H = inputs.shape[2] // 3
-    candidate, update, reset = inputs.split(H, dim=2)
-    return torch.cat([candidate, update.masked_fill(waiting[:, :, None], _CLOSED), reset], dim=2)
+    update = inputs[:, :, H : 2 * H].masked_fill(waiting[:, :, None], _CLOSED)
+    return torch.cat([inputs[:, :, :H], update, inputs[:, :, 2 * H :]], dim=2)

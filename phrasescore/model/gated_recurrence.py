@@ -8,14 +8,17 @@ ran (reset before the product); ``tests/unit/phrasescore/model`` holds them to n
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from phrasescore.model import kernels
 
-class GatedRecurrence(torch.autograd.Function):
+
+class _Recurrence(torch.autograd.Function):
     """All states of the unit over a sequence; see :func:`run_gated_unit`."""
 
     @staticmethod
@@ -32,16 +35,12 @@ class GatedRecurrence(torch.autograd.Function):
         # the state itself is carried in at least float32, whatever the products run in
         carried = start.to(torch.promote_types(start.dtype, torch.float32), copy=True)
         states[0] = start
+        finish_gates, finish_state = _passes_forward(inputs)
         for t in range(L):
-            gate = torch.addmm(inputs[t, :, H:], states[t], gate_weight, out=gates[t]).sigmoid_()
-            update, reset = gate[:, :H], gate[:, H:]
-            torch.mul(reset, states[t], out=resets[t])
-            candidate = torch.addmm(
-                inputs[t, :, :H], resets[t], candidate_weight, out=candidates[t]
-            ).tanh_()
-            # z h + (1 - z) k, as k + z (h - k)
-            carried.sub_(candidate).mul_(update).add_(candidate)
-            states[t + 1] = carried
+            torch.mm(states[t], gate_weight, out=gates[t])
+            finish_gates(inputs[t], gates[t], carried, resets[t])
+            torch.mm(resets[t], candidate_weight, out=candidates[t])
+            finish_state(inputs[t], gates[t], candidates[t], carried, states[t + 1])
         ctx.save_for_backward(states, gates, candidates, resets, gate_weight, candidate_weight)
         return states
 
@@ -52,26 +51,93 @@ class GatedRecurrence(torch.autograd.Function):
         states, gates, candidates, resets, gate_weight, candidate_weight = ctx.saved_tensors
         L, B, H = candidates.shape
         grad_inputs = candidates.new_empty(L, B, 3 * H)  # candidate | update | reset
-        wide = torch.promote_types(states.dtype, torch.float32)
-        flowing = grad_states[L].to(wide, copy=True)
+        grad_states = grad_states.contiguous()
+        flowing = grad_states[L].to(torch.promote_types(states.dtype, torch.float32), copy=True)
+        product = torch.empty_like(candidates[0])
+        back_state, back_reset, add_flow = _passes_backward(candidates)
         for t in range(L - 1, -1, -1):
-            update, reset = gates[t, :, :H], gates[t, :, H:]
-            k, h = candidates[t], states[t]
-            # d a_k = dh' (1 - z) (1 - k^2);  d a_z = dh' (h - k) z (1 - z)
-            kept = flowing * update
-            replaced = flowing - kept
-            grad_inputs[t, :, :H] = torch.addcmul(replaced, replaced * k, k, value=-1)
-            grad_inputs[t, :, H : 2 * H] = (h - k).mul_(update).mul_(replaced)
-            # d(r h) = d a_k U';  d a_r = d(r h) h r (1 - r);  dh += d(r h) r
-            grad_reset = grad_inputs[t, :, :H] @ candidate_weight.t()
-            through = grad_reset * reset
-            grad_inputs[t, :, 2 * H :] = torch.addcmul(through, through, reset, value=-1).mul_(h)
-            flowing = kept.add_(through).add_(grad_inputs[t, :, H:] @ gate_weight.t())
-            flowing.add_(grad_states[t])
+            back_state(flowing, gates[t], candidates[t], states[t], grad_inputs[t])
+            torch.mm(grad_inputs[t, :, :H], candidate_weight.t(), out=product)
+            back_reset(flowing, gates[t], states[t], product, grad_inputs[t])
+            torch.mm(grad_inputs[t, :, H:], gate_weight.t(), out=product)
+            add_flow(flowing, product, grad_states[t])
         flat = grad_inputs.view(L * B, 3 * H)
         grad_gate_weight = states[:L].reshape(L * B, H).t() @ flat[:, H:]
         grad_candidate_weight = resets.view(L * B, H).t() @ flat[:, :H]
         return grad_inputs, flowing.to(states.dtype), grad_gate_weight, grad_candidate_weight
+
+
+Pass = Callable[..., None]
+
+
+def _passes_forward(like: Tensor) -> tuple[Pass, Pass]:
+    if kernels.can_compile(like):
+        return _on_arrays(kernels.gates_forward), _on_arrays(kernels.state_forward)
+    return _gates_forward, _state_forward
+
+
+def _passes_backward(like: Tensor) -> tuple[Pass, Pass, Pass]:
+    if kernels.can_compile(like):
+        return (
+            _on_arrays(kernels.state_backward),
+            _on_arrays(kernels.reset_backward),
+            _on_arrays(kernels.flow_backward),
+        )
+    return _state_backward, _reset_backward, _flow_backward
+
+
+def _on_arrays(kernel: Pass) -> Pass:
+    def run(*tensors: Tensor) -> None:
+        kernel(*[kernels.array_of(tensor) for tensor in tensors])
+
+    return run
+
+
+# What the kernels do, in plain torch: for float64, for other devices, and for tests to compare.
+
+
+def _gates_forward(inputs: Tensor, gates: Tensor, carried: Tensor, resets: Tensor) -> None:
+    H = carried.shape[1]
+    gates.add_(inputs[:, H:]).sigmoid_()
+    torch.mul(gates[:, H:], carried, out=resets)
+
+
+def _state_forward(
+    inputs: Tensor, gates: Tensor, candidates: Tensor, carried: Tensor, states: Tensor
+) -> None:
+    H = carried.shape[1]
+    candidates.add_(inputs[:, :H]).tanh_()
+    # z h + (1 - z) k, as k + z (h - k)
+    carried.sub_(candidates).mul_(gates[:, :H]).add_(candidates)
+    states.copy_(carried)
+
+
+def _state_backward(
+    flowing: Tensor, gates: Tensor, candidates: Tensor, states: Tensor, grad_inputs: Tensor
+) -> None:
+    H = flowing.shape[1]
+    z, k = gates[:, :H], candidates
+    kept = flowing * z
+    replaced = flowing - kept
+    # d a_k = dh' (1 - z) (1 - k^2);  d a_z = dh' (h - k) z (1 - z)
+    grad_inputs[:, :H] = replaced * (1 - k * k)
+    grad_inputs[:, H : 2 * H] = (states - k) * z * replaced
+    flowing.copy_(kept)
+
+
+def _reset_backward(
+    flowing: Tensor, gates: Tensor, states: Tensor, grad_resets: Tensor, grad_inputs: Tensor
+) -> None:
+    H = flowing.shape[1]
+    r = gates[:, H:]
+    through = grad_resets * r
+    flowing.add_(through)
+    # d a_r = d(r h) h r (1 - r)
+    grad_inputs[:, 2 * H :] = through * (1 - r) * states
+
+
+def _flow_backward(flowing: Tensor, product: Tensor, grad_states: Tensor) -> None:
+    flowing.add_(product).add_(grad_states)
 
 
 def run_gated_unit(
@@ -88,4 +154,4 @@ def run_gated_unit(
     Returns:
         ``(L + 1, B, H)``: the states, ``start`` first.
     """
-    return GatedRecurrence.apply(inputs, start, gate_weight, candidate_weight)  # type: ignore[no-any-return,no-untyped-call]
+    return _Recurrence.apply(inputs, start, gate_weight, candidate_weight)  # type: ignore[no-untyped-call]

@@ -13,18 +13,20 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-_CHUNK_BYTES = 4 << 20  # of logits: fits the last-level cache beside the weights of the layer
+from phrasescore.model import kernels
+
+_CHUNK_BYTES = 8 << 20  # of logits: fits the last-level cache beside the weights of the layer
 
 
-def _rows(words: Tensor) -> int:
-    return max(16, _CHUNK_BYTES // (4 * words.shape[0]))
+def _rows(words: Tensor, features: Tensor) -> int:
+    return max(16, _CHUNK_BYTES // (features.element_size() * words.shape[0]))
 
 
 def gathered_log_softmax(features: Tensor, words: Tensor, bias: Tensor, wanted: Tensor) -> Tensor:
     """Return ln softmax(features @ words.T + bias) at the wanted words.
 
     Args:
-        features: ``(..., R)``.
+        features: ``(..., R)``, of the type that the product runs in.
         words: ``(V, R)``, the output layer's row for each word.
         bias: ``(V,)``.
         wanted: ``(...)`` word ids.
@@ -32,16 +34,22 @@ def gathered_log_softmax(features: Tensor, words: Tensor, bias: Tensor, wanted: 
     Returns:
         ``(...)`` natural logarithms, in the type of ``bias``.
     """
-    kind = torch.promote_types(features.dtype, bias.dtype)
     flat, ids = features.flatten(0, -2), wanted.flatten()
     weight = words.to(features.dtype).t()
-    step = _rows(words)
-    parts = []
-    for first in range(0, flat.shape[0], step):
-        logits = (flat[first : first + step] @ weight).to(kind) + bias
-        picked = logits.gather(1, ids[first : first + step, None]).squeeze(1)
-        parts.append(picked - logits.logsumexp(1))
-    return torch.cat(parts).view(wanted.shape)
+    out = torch.empty(len(ids), dtype=bias.dtype, device=bias.device)
+    step = _rows(words, features)
+    for first in range(0, len(ids), step):
+        rows = slice(first, first + step)
+        _log_softmax_at(flat[rows] @ weight, bias, ids[rows], out[rows])
+    return out.view(wanted.shape)
+
+
+def _log_softmax_at(logits: Tensor, bias: Tensor, wanted: Tensor, out: Tensor) -> None:
+    if kernels.can_compile(logits) and bias.dtype == torch.float32:
+        kernels.log_softmax_at(*map(kernels.array_of, (logits, bias, wanted, out)))
+        return
+    logits = logits + bias
+    out.copy_(logits.gather(1, wanted[:, None]).squeeze(1) - logits.logsumexp(1))
 
 
 class _SummedCrossEntropy(torch.autograd.Function):
@@ -56,28 +64,19 @@ class _SummedCrossEntropy(torch.autograd.Function):
         grad_features = torch.empty_like(features)
         grad_words = words.new_zeros(V, R, dtype=wide)
         grad_bias = bias.new_zeros(V, dtype=wide)
-        weight, offset = words.to(wide).t(), bias.to(wide)
-        narrow_words = words.to(features.dtype)
-        loss = features.new_zeros((), dtype=torch.float64)
-        step = _rows(words)
-        buffer = features.new_empty(min(step, N), V, dtype=wide)
+        narrow_words, wide_bias = words.to(features.dtype), bias.detach().to(wide)
+        loss = 0.0
+        step = _rows(words, features)
+        buffer = features.new_empty(min(step, N), V)
         for first in range(0, N, step):
-            rows = features[first : first + step]
-            ids = wanted[first : first + step, None]
-            logits = torch.addmm(offset, rows.to(wide), weight, out=buffer[: rows.shape[0]])
-            picked = logits.gather(1, ids)
-            top, at = logits.max(1, keepdim=True)
-            probabilities = torch.softmax(logits, 1)
-            # ln sum exp = logit - ln p, taken at the likeliest word, whose p cannot underflow
-            normaliser = top - probabilities.gather(1, at).log_()
-            loss += (normaliser - picked).sum(dtype=torch.float64)
-            probabilities.scatter_add_(1, ids, -torch.ones_like(ids, dtype=wide))
-            grad_bias += probabilities.sum(0)
-            narrow = probabilities.to(features.dtype)
-            grad_features[first : first + step] = narrow @ narrow_words
-            grad_words += (narrow.t() @ rows).to(wide)
+            rows = slice(first, first + step)
+            part = features[rows]
+            logits = torch.mm(part, narrow_words.t(), out=buffer[: len(part)])
+            loss += _softmax_gradient(logits, wide_bias, wanted[rows], grad_bias)
+            torch.mm(logits, narrow_words, out=grad_features[rows])
+            grad_words += logits.t() @ part
         ctx.save_for_backward(grad_features, grad_words.to(words.dtype), grad_bias.to(bias.dtype))
-        return loss.to(wide)
+        return torch.tensor(loss, dtype=wide, device=features.device)
 
     @staticmethod
     @once_differentiable
@@ -87,13 +86,29 @@ class _SummedCrossEntropy(torch.autograd.Function):
         return features * grad.to(features.dtype), words * grad, bias * grad, None
 
 
+def _softmax_gradient(logits: Tensor, bias: Tensor, wanted: Tensor, grad_bias: Tensor) -> float:
+    """Turn logits into softmax minus one-hot in place, add it to grad_bias, return the loss."""
+    if kernels.can_compile(logits):
+        arrays = map(kernels.array_of, (logits, bias, wanted, grad_bias))
+        return float(kernels.softmax_gradient(*arrays))
+    full = logits.to(bias.dtype) + bias
+    at = torch.arange(len(wanted), device=wanted.device)
+    log_probabilities = full.log_softmax(1)
+    loss = -float(log_probabilities[at, wanted].sum(dtype=torch.float64))
+    gradient = log_probabilities.exp_()
+    gradient[at, wanted] -= 1
+    grad_bias += gradient.sum(0)
+    logits.copy_(gradient)
+    return loss
+
+
 def summed_cross_entropy(features: Tensor, words: Tensor, bias: Tensor, wanted: Tensor) -> Tensor:
     """Return the sum of -ln softmax(features @ words.T + bias) at the wanted words, a scalar.
 
     Args:
-        features: ``(N, R)``, of the type that the products of the gradient run in.
+        features: ``(N, R)``, of the type that the products run in.
         words: ``(V, R)``.
         bias: ``(V,)``.
         wanted: ``(N,)`` word ids.
     """
-    return _SummedCrossEntropy.apply(features, words, bias, wanted)  # type: ignore[no-any-return,no-untyped-call]
+    return _SummedCrossEntropy.apply(features, words, bias, wanted)  # type: ignore[no-untyped-call]

@@ -1,0 +1,198 @@
+"""A model on disk: a folder of plain files that is safe to open and says when it was damaged.
+
+``model.safetensors`` holds the weights, ``config.json`` what kind of model they are, two text files
+the vocabularies, ``provenance.json`` where it comes from, ``curves.jsonl`` how it learned, and
+``SHA256SUMS`` the digest of each (``sha256sum -c SHA256SUMS`` checks them too). Nothing is pickled.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import safetensors
+import safetensors.torch
+import torch
+
+from phrasescore.errors import ModelError, SettingsError
+from phrasescore.files import sha256_of, write_atomically
+from phrasescore.model.encoder_decoder import EncoderDecoder
+from phrasescore.model.settings import Direction, ModelSettings
+from phrasescore.provenance import write_json
+from phrasescore.settings import from_mapping
+from phrasescore.vocabulary import Vocabulary
+
+FORMAT = 1  # raised when a folder of today could no longer be read
+CONFIG, WEIGHTS, DIGESTS = "config.json", "model.safetensors", "SHA256SUMS"
+SOURCE_VOCABULARY, TARGET_VOCABULARY = "source.vocabulary.txt", "target.vocabulary.txt"
+PROVENANCE, CURVES = "provenance.json", "curves.jsonl"
+_NEEDED = (CONFIG, WEIGHTS, SOURCE_VOCABULARY, TARGET_VOCABULARY, PROVENANCE)
+_RETRAIN = "copy the folder again, or train the model again"
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A model ready to score.
+
+    Attributes:
+        model: In evaluation mode, on the CPU, float32.
+        source_vocabulary: Of the side it reads.
+        target_vocabulary: Of the side it predicts.
+        digest: SHA-256 over the folder's digests: equal for equal models.
+        path: The folder.
+    """
+
+    model: EncoderDecoder
+    source_vocabulary: Vocabulary
+    target_vocabulary: Vocabulary
+    digest: str
+    path: Path
+
+    @property
+    def direction(self) -> Direction:
+        """Which side of a table the model reads."""
+        return self.model.settings.direction
+
+
+def build(settings: ModelSettings) -> EncoderDecoder:
+    """Return an uninitialised model of the kind the settings name."""
+    return EncoderDecoder(settings)
+
+
+def save_model(
+    folder: Path,
+    model: EncoderDecoder,
+    vocabularies: tuple[Vocabulary, Vocabulary],
+    provenance: dict[str, Any],
+    curves: Path | None = None,
+) -> None:
+    """Write a model folder; it gets its name when it is whole, and replaces an older one.
+
+    Args:
+        folder: Its name.
+        model: On any device.
+        vocabularies: Source and target.
+        provenance: Where it comes from.
+        curves: A learning curve to keep beside it.
+    """
+    part = folder.with_name(f".{folder.name}.{os.getpid()}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    try:
+        weights = {name: value.cpu().contiguous() for name, value in model.state_dict().items()}
+        write_atomically(part / WEIGHTS, safetensors.torch.save(weights))
+        write_json(part / CONFIG, {"format": FORMAT, **dataclasses.asdict(model.settings)})
+        vocabularies[0].write(part / SOURCE_VOCABULARY)
+        vocabularies[1].write(part / TARGET_VOCABULARY)
+        write_json(part / PROVENANCE, provenance)
+        if curves is not None and curves.exists():
+            write_atomically(part / CURVES, curves.read_bytes())
+        names = sorted(path.name for path in part.iterdir())
+        digests = "".join(f"{sha256_of(part / name)}  {name}\n" for name in names)
+        write_atomically(part / DIGESTS, digests.encode())
+        if folder.exists():
+            shutil.rmtree(folder)
+        part.replace(folder)
+    except BaseException:
+        shutil.rmtree(part, ignore_errors=True)
+        raise
+
+
+def is_model_folder(folder: Path) -> bool:
+    """Tell whether a folder looks like one that :func:`save_model` wrote."""
+    return (folder / CONFIG).is_file() and (folder / DIGESTS).is_file()
+
+
+def load_model(folder: str | Path) -> LoadedModel:
+    """Read a model folder, checking every byte of it.
+
+    Raises:
+        ModelError: It is not a model folder, or is incomplete, damaged or from a newer version.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise ModelError("no such model folder", path=folder, remedy="train one: phrasescore train")
+    config = _read_config(folder)
+    _check_digests(folder)
+    try:
+        settings = from_mapping(ModelSettings, config, where=CONFIG)
+    except SettingsError as error:
+        raise ModelError(error.problem, path=folder) from None
+    source = Vocabulary.read(folder / SOURCE_VOCABULARY)
+    target = Vocabulary.read(folder / TARGET_VOCABULARY)
+    for vocabulary, size in (
+        (source, settings.source_vocabulary),
+        (target, settings.target_vocabulary),
+    ):
+        if len(vocabulary) != size:
+            raise ModelError(
+                f"a vocabulary has {len(vocabulary)} words where {CONFIG} says {size}", path=folder
+            )
+    model = build(settings)
+    _fill(model, folder / WEIGHTS)
+    digest = hashlib.sha256((folder / DIGESTS).read_bytes()).hexdigest()
+    return LoadedModel(model.eval(), source, target, digest, folder)
+
+
+def _read_config(folder: Path) -> dict[str, Any]:
+    if not (folder / CONFIG).is_file():
+        raise ModelError(
+            f"not a phrasescore model: it has no {CONFIG}",
+            path=folder,
+            remedy="name the folder that phrasescore train wrote",
+        )
+    try:
+        config = json.loads((folder / CONFIG).read_bytes())
+    except ValueError:
+        raise ModelError(f"{CONFIG} is not JSON", path=folder, remedy=_RETRAIN) from None
+    if not isinstance(config, dict) or not isinstance(config.get("format"), int):
+        raise ModelError(
+            f"not a phrasescore model: its {CONFIG} names no format number",
+            path=folder,
+            remedy="name the folder that phrasescore train wrote",
+        )
+    if config["format"] > FORMAT:
+        raise ModelError(
+            f"a model of format {config['format']}; this version reads up to {FORMAT}",
+            path=folder,
+            remedy="update phrasescore",
+        )
+    return {key: value for key, value in config.items() if key != "format"}
+
+
+def _check_digests(folder: Path) -> None:
+    if not (folder / DIGESTS).is_file():
+        raise ModelError(f"incomplete: {DIGESTS} is missing", path=folder, remedy=_RETRAIN)
+    text = (folder / DIGESTS).read_text("utf-8", errors="replace")
+    parts = [line.partition("  ") for line in text.split("\n")]
+    digests = {name: digest for digest, _, name in parts if name}
+    for name in sorted({*_NEEDED, *digests}):
+        if not (folder / name).is_file():
+            raise ModelError(f"incomplete: {name} is missing", path=folder, remedy=_RETRAIN)
+        if digests.get(name) != sha256_of(folder / name):
+            raise ModelError(
+                f"damaged: {name} is not the file that was written", path=folder, remedy=_RETRAIN
+            )
+
+
+def _fill(model: EncoderDecoder, path: Path) -> None:
+    try:
+        weights = safetensors.torch.load_file(path)
+    except (safetensors.SafetensorError, OSError) as error:
+        raise ModelError(f"unreadable weights ({error})", path=path, remedy=_RETRAIN) from None
+    expected = {name: tuple(value.shape) for name, value in model.state_dict().items()}
+    found = {name: tuple(value.shape) for name, value in weights.items()}
+    if expected != found:
+        wrong = sorted(set(expected.items()) ^ set(found.items()))[0][0]
+        raise ModelError(
+            f"the weights are not those of its {CONFIG}: {wrong} differs",
+            path=path,
+            remedy=_RETRAIN,
+        )
+    model.load_state_dict({name: value.to(torch.float32) for name, value in weights.items()})

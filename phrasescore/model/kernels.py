@@ -1,0 +1,195 @@
+"""Compiled passes over gates and logits: each reads its inputs once and writes its results once.
+
+They run between the matrix products of ``gated_recurrence`` and ``softmax``, on one core each
+(callers run one thread a core) and without the interpreter's lock. Matrices are float32, or
+bfloat16 as its bits (uint16, see ``fast_math``); what accumulates is float32. Every kernel has its
+meaning in plain torch beside its call, and tests compare the two.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from phrasescore.model.fast_math import FAST, exp, load, order, sigmoid, store, tanh, unorder
+
+Array = npt.NDArray[Any]
+_ONE = np.float32(1.0)
+_LEAST_KEY = np.int32(-0x80000000)
+
+_compiled = numba.njit(nogil=True, fastmath=FAST, cache=True, error_model="numpy")
+
+
+def can_compile(tensor: Tensor) -> bool:
+    """Tell whether the kernels take tensors like this one."""
+    return tensor.device.type == "cpu" and tensor.dtype in (torch.float32, torch.bfloat16)
+
+
+def array_of(tensor: Tensor) -> Array:
+    """Return the memory of a CPU tensor as numpy sees it; bfloat16 as uint16."""
+    if tensor.dtype == torch.bfloat16:
+        return tensor.detach().view(torch.uint16).numpy()
+    return tensor.detach().numpy()
+
+
+@_compiled
+def gates_forward(inputs: Array, gates: Array, carried: Array, resets: Array) -> None:
+    """Finish z and r, and form r * h.
+
+    Args:
+        inputs: ``(B, 3H)``, from outside the state: candidate, update, reset.
+        gates: ``(B, 2H)``, the products of the state on entry; z and r on return.
+        carried: ``(B, H)`` float32, the state h.
+        resets: ``(B, H)``, r * h on return.
+    """
+    B, H = carried.shape
+    for b in range(B):
+        x, g, h, rh = inputs[b], gates[b], carried[b], resets[b]
+        for j in range(2 * H):
+            store(g, j, sigmoid(load(x, H + j) + load(g, j)))
+        for j in range(H):
+            store(rh, j, load(g, H + j) * h[j])
+
+
+@_compiled
+def state_forward(
+    inputs: Array, gates: Array, candidates: Array, carried: Array, states: Array
+) -> None:
+    """Finish the candidate k and step the state: h' = z h + (1 - z) k.
+
+    Args:
+        inputs: ``(B, 3H)``.
+        gates: ``(B, 2H)``, z and r.
+        candidates: ``(B, H)``, the product of r * h on entry; k on return.
+        carried: ``(B, H)`` float32, h on entry; h' on return.
+        states: ``(B, H)``, h' on return.
+    """
+    B, H = carried.shape
+    for b in range(B):
+        x, g, k, h, s = inputs[b], gates[b], candidates[b], carried[b], states[b]
+        for j in range(H):
+            candidate = tanh(load(x, j) + load(k, j))
+            new = candidate + load(g, j) * (h[j] - candidate)
+            store(k, j, candidate)
+            store(s, j, new)
+            h[j] = new
+
+
+@_compiled
+def state_backward(
+    flowing: Array, gates: Array, candidates: Array, states: Array, grad_inputs: Array
+) -> None:
+    """Turn dh' into the gradients before the candidate and the update gate.
+
+    Args:
+        flowing: ``(B, H)`` float32, dh' on entry; its share z dh' on return.
+        gates: ``(B, 2H)``, z and r.
+        candidates: ``(B, H)``, k.
+        states: ``(B, H)``, h.
+        grad_inputs: ``(B, 3H)``, filled for the candidate and the update.
+    """
+    B, H = flowing.shape
+    for b in range(B):
+        f, g, ks, hs, out = flowing[b], gates[b], candidates[b], states[b], grad_inputs[b]
+        for j in range(H):
+            z, k = load(g, j), load(ks, j)
+            kept = f[j] * z
+            replaced = f[j] - kept
+            store(out, j, replaced * (_ONE - k * k))
+            store(out, H + j, (load(hs, j) - k) * z * replaced)
+            f[j] = kept
+
+
+@_compiled
+def reset_backward(
+    flowing: Array, gates: Array, states: Array, grad_resets: Array, grad_inputs: Array
+) -> None:
+    """Turn d(r h) into the gradient before the reset gate, and add its share to dh.
+
+    Args:
+        flowing: ``(B, H)`` float32, added to.
+        gates: ``(B, 2H)``, z and r.
+        states: ``(B, H)``, h.
+        grad_resets: ``(B, H)``, d(r h).
+        grad_inputs: ``(B, 3H)``, filled for the reset.
+    """
+    B, H = flowing.shape
+    for b in range(B):
+        f, g, hs, d, out = flowing[b], gates[b], states[b], grad_resets[b], grad_inputs[b]
+        for j in range(H):
+            r = load(g, H + j)
+            through = load(d, j) * r
+            f[j] += through
+            store(out, 2 * H + j, through * (_ONE - r) * load(hs, j))
+
+
+@_compiled
+def flow_backward(flowing: Array, product: Array, grad_states: Array) -> None:
+    """Add to dh what comes through the gates' products and from above, all ``(B, H)``."""
+    B, H = flowing.shape
+    for b in range(B):
+        f, p, g = flowing[b], product[b], grad_states[b]
+        for j in range(H):
+            f[j] += load(p, j) + load(g, j)
+
+
+@_compiled
+def softmax_gradient(logits: Array, bias: Array, wanted: Array, grad_bias: Array) -> float:
+    """Turn logits into the gradient of the cross-entropy, and return its sum.
+
+    Args:
+        logits: ``(N, V)`` without the bias on entry; softmax minus one-hot on return.
+        bias: ``(V,)`` float32.
+        wanted: ``(N,)`` word ids.
+        grad_bias: ``(V,)`` float32, added to.
+    """
+    N, V = logits.shape
+    scratch = np.empty(V, np.float32)
+    loss = 0.0
+    for n in range(N):
+        row = logits[n]
+        highest = _LEAST_KEY
+        for v in range(V):
+            x = load(row, v) + bias[v]
+            scratch[v] = x
+            key = order(x)
+            highest = key if key > highest else highest
+        top, picked = unorder(highest), scratch[wanted[n]]
+        total = np.float32(0.0)
+        for v in range(V):
+            e = exp(scratch[v] - top)
+            scratch[v] = e
+            total += e
+        loss += top + np.log(total) - picked
+        share = _ONE / total
+        scratch[wanted[n]] -= total
+        for v in range(V):
+            p = scratch[v] * share
+            grad_bias[v] += p
+            store(row, v, p)
+    return loss
+
+
+@_compiled
+def log_softmax_at(logits: Array, bias: Array, wanted: Array, out: Array) -> None:
+    """Set ``out (N,)`` to ln softmax of the rows of ``logits (N, V)`` plus bias at the wanted."""
+    N, V = logits.shape
+    scratch = np.empty(V, np.float32)
+    for n in range(N):
+        row = logits[n]
+        highest = _LEAST_KEY
+        for v in range(V):
+            x = load(row, v) + bias[v]
+            scratch[v] = x
+            key = order(x)
+            highest = key if key > highest else highest
+        top = unorder(highest)
+        total = np.float32(0.0)
+        for v in range(V):
+            total += exp(scratch[v] - top)
+        out[n] = scratch[wanted[n]] - top - np.log(total)

@@ -1,0 +1,1 @@
+"""Training: settings, batches, recipes, the loop, checkpoints, curves."""

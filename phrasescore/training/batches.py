@@ -1,0 +1,134 @@
+"""Which phrase pairs make which batch, and the batches as tensors.
+
+A plan is a list of index arrays for one pass over the data; it depends on the seed and the pass
+alone, so that a resumed run meets the batches it would have met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from phrasescore.model.encoder_decoder import END
+from phrasescore.phrase_pairs import PhraseSide
+from phrasescore.token_sequences import TokenSequences
+
+Indices = npt.NDArray[np.int64]
+
+PAPER_MAX_LENGTH = 30  # the authors' seqlen: longer phrases are left out
+PAPER_SORTED_BATCHES = 10  # the authors' sort_k_batches
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Phrase pairs as tensors: ``source (B, S)``, ``target (B, T)``, lengths where they differ."""
+
+    source: Tensor
+    target: Tensor
+    lengths: tuple[Tensor, Tensor] | None
+    words: int  # target words and final </s>, what the loss is summed over
+
+    def to(self, device: torch.device) -> Batch:
+        """Return the batch on another device."""
+        lengths = self.lengths and (self.lengths[0].to(device), self.lengths[1].to(device))
+        return Batch(self.source.to(device), self.target.to(device), lengths, self.words)
+
+
+def uniform_plan(
+    source_lengths: Indices,
+    target_lengths: Indices,
+    size: int,
+    rng: np.random.Generator,
+) -> list[Indices]:
+    """Cut the pairs into batches of one source and one target length each, in random order.
+
+    No batch has padding. A batch holds about as many words as ``size`` average pairs, so that
+    short pairs come in larger batches.
+
+    Args:
+        source_lengths: ``(N,)`` words of each source, without </s>.
+        target_lengths: ``(N,)`` likewise.
+        size: Pairs of average length in a batch.
+        rng: Where the order comes from.
+
+    Returns:
+        Arrays of positions in ``0 .. N - 1``; together each position once.
+    """
+    steps = source_lengths + target_lengths + 2  # the </s> of both sides
+    budget = size * float(steps.mean()) if len(steps) else 0.0
+    order = rng.permutation(len(steps))
+    widest = int(target_lengths.max(initial=0)) + 1
+    shape = (source_lengths * widest + target_lengths)[order]
+    order = order[np.argsort(shape, kind="stable")]
+    edges = np.flatnonzero(np.diff(np.sort(shape))) + 1
+    batches: list[Indices] = []
+    for bucket in np.split(order, edges):
+        if len(bucket):
+            rows = max(1, round(budget / float(steps[bucket[0]])))
+            batches.extend(np.split(bucket, range(rows, len(bucket), rows)))
+    return [batches[at] for at in rng.permutation(len(batches))]
+
+
+def paper_plan(
+    source_lengths: Indices,
+    target_lengths: Indices,
+    size: int,
+    rng: np.random.Generator,
+) -> list[Indices]:
+    """Cut the pairs into batches as the authors did: groups of ten batches, sorted by length.
+
+    Pairs with a phrase of over 30 words are left out. Inside a group, batches come out shortest
+    first. Arguments and result as in :func:`uniform_plan`.
+    """
+    longest = np.maximum(source_lengths, target_lengths)
+    order = rng.permutation(np.flatnonzero(longest <= PAPER_MAX_LENGTH))
+    batches: list[Indices] = []
+    group = size * PAPER_SORTED_BATCHES
+    for first in range(0, len(order), group):
+        part = order[first : first + group]
+        part = part[np.argsort(longest[part], kind="stable")]
+        batches.extend(np.split(part, range(size, len(part), size)))
+    return batches
+
+
+def make_batch(source: PhraseSide, target: PhraseSide, pairs: Indices) -> Batch:
+    """Gather the given pairs into one batch; shorter phrases are padded with </s>."""
+    source_ids, source_lengths = padded(source.select(pairs))
+    target_ids, target_lengths = padded(target.select(pairs))
+    lengths = None
+    if _differ(source_lengths) or _differ(target_lengths):
+        lengths = torch.from_numpy(source_lengths), torch.from_numpy(target_lengths)
+    return Batch(
+        torch.from_numpy(source_ids),
+        torch.from_numpy(target_ids),
+        lengths,
+        words=int(target_lengths.sum()) + len(pairs),
+    )
+
+
+def _differ(lengths: Indices) -> bool:
+    return bool((lengths != lengths[0]).any())
+
+
+def padded(sequences: TokenSequences) -> tuple[Indices, Indices]:
+    """Return sequences as ``(B, longest)`` ids, padded with </s>, and their lengths ``(B,)``."""
+    lengths = sequences.lengths
+    inside = np.arange(int(lengths.max(initial=0))) < lengths[:, None]
+    ids = np.full(inside.shape, END, np.int64)
+    ids[inside] = sequences.tokens
+    return ids, lengths
+
+
+def share(pairs: Indices, rank: int, world: int) -> Indices:
+    """Return the part of a batch that process ``rank`` of ``world`` works on."""
+    return pairs[rank::world]
+
+
+def words_of(plan: Sequence[Indices], target_lengths: Indices) -> int:
+    """Return how many target words, final </s> included, a plan trains on."""
+    return sum(int(target_lengths[pairs].sum()) + len(pairs) for pairs in plan)

@@ -1,0 +1,117 @@
+"""Loss and gradient of a batch, by all cores and all processes.
+
+On a CPU each core takes its own share of the batch through the whole network: products on one core
+are as fast as a share of products on many, and the passes between them come along for nothing.
+The shares are added up in a fixed order, so results repeat to the bit for a given thread count.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import torch
+import torch.distributed
+from torch import Tensor, nn
+
+from phrasescore.model.encoder_decoder import EncoderDecoder
+from phrasescore.phrase_pairs import PhrasePairs
+from phrasescore.training.batches import Indices, make_batch, share
+
+_LEAST_SHARE = 64  # pairs; a smaller share leaves the matrix products too thin
+
+
+class Processes:
+    """The processes of this run: one, or those that ``torchrun`` started."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.rank = int(os.environ.get("RANK", "0"))
+        self.world = int(os.environ.get("WORLD_SIZE", "1"))
+        if self.world > 1 and not torch.distributed.is_initialized():
+            torch.distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process writes files and shows progress."""
+        return self.rank == 0
+
+    def add_up(self, tensors: Sequence[Tensor]) -> None:
+        """Replace tensors by their sums over all processes."""
+        if self.world > 1:
+            for tensor in tensors:
+                torch.distributed.all_reduce(tensor)
+
+    def agree(self, value: float) -> float:
+        """Return the leading process's value in every process."""
+        if self.world == 1:
+            return value
+        shared = torch.tensor([value], dtype=torch.float64)
+        if torch.distributed.get_backend() == "nccl":
+            shared = shared.cuda()
+        torch.distributed.broadcast(shared, src=0)
+        return float(shared.item())
+
+    def close(self) -> None:
+        """Leave the group."""
+        if self.world > 1:
+            torch.distributed.destroy_process_group()
+
+
+class GradientWorkers:
+    """Threads that each take a share of a batch, one for each core.
+
+    Args:
+        model: What to differentiate; its parameters must not change during a call.
+        pairs: Where the batches come from.
+        dtype: What the matrix products run in; ``None`` for the parameters' own type.
+        device: Where the model is; elsewhere than on the CPU one thread does all.
+        threads: Cores to use.
+    """
+
+    def __init__(
+        self,
+        model: EncoderDecoder,
+        pairs: PhrasePairs,
+        dtype: torch.dtype | None,
+        device: torch.device,
+        threads: int,
+    ) -> None:
+        self._model, self._pairs, self._dtype, self._device = model, pairs, dtype, device
+        self._threads = threads if device.type == "cpu" else 1
+        self._pool = ThreadPoolExecutor(self._threads)
+        self.parameters: list[nn.Parameter] = list(model.parameters())
+
+    def __call__(self, rows: Indices) -> float:
+        """Set every parameter's ``grad`` to that of the summed loss of a batch.
+
+        Args:
+            rows: ``(B,)`` which pairs; with more processes than pairs there may be none.
+
+        Returns:
+            The summed loss in nats.
+        """
+        if not len(rows):
+            for parameter in self.parameters:
+                parameter.grad = torch.zeros_like(parameter)
+            return 0.0
+        count = max(1, min(self._threads, len(rows) // _LEAST_SHARE))
+        shares = [share(rows, at, count) for at in range(count)]
+        results = list(self._pool.map(self._differentiate, shares, [count] * count))
+        gradients = list(results[0][1])
+        for _, more in results[1:]:
+            torch._foreach_add_(gradients, list(more))
+        for parameter, gradient in zip(self.parameters, gradients, strict=True):
+            parameter.grad = gradient
+        return sum(loss for loss, _ in results)
+
+    def _differentiate(self, rows: Indices, count: int) -> tuple[float, tuple[Tensor, ...]]:
+        torch.set_num_threads(max(1, self._threads // count))
+        batch = make_batch(self._pairs.source, self._pairs.target, rows).to(self._device)
+        loss = self._model.loss(batch.source, batch.target, batch.lengths, self._dtype)
+        # the loss of two shares cannot both write to .grad, so the gradients come back instead
+        return loss.item(), torch.autograd.grad(loss, self.parameters)
+
+    def close(self) -> None:
+        """Stop the threads."""
+        self._pool.shutdown()

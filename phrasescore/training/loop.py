@@ -1,0 +1,275 @@
+"""The training loop: update, evaluate, keep the best, save, stop; the same after a resume."""
+
+from __future__ import annotations
+
+import dataclasses
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from phrasescore.model.encoder_decoder import EncoderDecoder
+from phrasescore.phrase_pairs import PhrasePairs, Split
+from phrasescore.progress import Progress
+from phrasescore.training.batches import Indices, share
+from phrasescore.training.checkpoint import (
+    BEST,
+    LATEST,
+    TrainingState,
+    load_checkpoint,
+    save_checkpoint,
+)
+from phrasescore.training.curves import CURVES, Curves
+from phrasescore.training.evaluation import HeldOutFigure, evaluate, lengths_of
+from phrasescore.training.gradient import GradientWorkers, Processes
+from phrasescore.training.recipes import clip_gradient, recipe_of
+from phrasescore.training.settings import TrainingSettings
+
+_SECONDS_BETWEEN_CHECKPOINTS = 300.0
+
+
+class TrainingInterrupted(BaseException):
+    """Ctrl-C or SIGTERM, after the state was saved."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """What a training run works on and where.
+
+    Attributes:
+        model: On its device, initialised.
+        pairs: All pairs.
+        split: Which of them are trained on, and which are held out.
+        settings: How to train.
+        folder: The work folder.
+        threads: Cores to use.
+        tensorboard: A folder for TensorBoard, or ``None``.
+    """
+
+    model: EncoderDecoder
+    pairs: PhrasePairs
+    split: Split
+    settings: TrainingSettings
+    folder: Path
+    threads: int
+    tensorboard: Path | None = None
+
+
+class Trainer:
+    """Trains ``run.model``; afterwards it holds the best weights found.
+
+    Args:
+        run: What to train on what.
+        say: Where lines for the user go.
+    """
+
+    def __init__(self, run: Run, say: Callable[[str], None]) -> None:
+        self.run, self._say = run, say
+        self._settings = run.settings
+        self._device = run.model.output_bias.device
+        self._processes = Processes(self._device)
+        self._recipe, self._batch_size, self._highest_rate = recipe_of(run.settings)
+        self._dtype = torch.bfloat16 if run.settings.precision == "bf16" else None
+        self._workers = GradientWorkers(
+            run.model, run.pairs, self._dtype, self._device, run.threads
+        )
+        self._optimizer = self._recipe.optimizer(self._workers.parameters, self._highest_rate)
+        self._lengths = lengths_of(run.pairs, run.split.training)
+        self._words_per_batch = 0.0
+        self._stop = False
+        self.state = TrainingState()
+
+    def resume(self) -> None:
+        """Take up the state of the work folder's latest checkpoint."""
+        self.state, weights, optimizer = load_checkpoint(self.run.folder / LATEST)
+        self.run.model.load_state_dict(weights)
+        self._optimizer.load_state_dict(optimizer)
+
+    def train(self) -> None:
+        """Train until the epochs, the time or the patience are used up.
+
+        Raises:
+            TrainingInterrupted: On Ctrl-C or SIGTERM, with the state saved.
+        """
+        curves = Curves(self.run.folder / CURVES, self.state.updates, self.run.tensorboard)
+        self._resumed_seconds = self.state.seconds
+        self._start = self._last_checkpoint = time.monotonic()
+        try:
+            with self._stop_on_signals(), self._progress() as progress:
+                while not self._finished():
+                    self._epoch(progress, curves)
+        finally:
+            self._workers.close()
+            torch.set_num_threads(self.run.threads)
+        if self._processes.leads and (self.run.folder / BEST).exists():
+            self.run.model.load_state_dict(load_checkpoint(self.run.folder / BEST)[1])
+        self._processes.close()
+
+    def _epoch(self, progress: Progress, curves: Curves) -> None:
+        plan = self._plan(self.state.epoch)
+        while self.state.position < len(plan):
+            self._update(plan[self.state.position], progress)
+            if self._evaluation_due(len(plan)):
+                self._evaluate(curves)
+                if self._finished():
+                    return
+            self._save_if_due()
+            if self._finished():
+                return
+        self.state.epoch += 1
+        self.state.position = 0
+
+    def _plan(self, epoch: int) -> list[Indices]:
+        rng = np.random.default_rng([self._settings.seed, epoch])
+        plan = self._recipe.plan(*self._lengths, self._batch_size, rng)
+        words = int(self._lengths[1].sum()) + len(self._lengths[1])
+        self._words_per_batch = words / len(plan)
+        return plan
+
+    def _update(self, chosen: Indices, progress: Progress) -> None:
+        state, processes = self.state, self._processes
+        rows = self.run.split.training[chosen]
+        words = int(self._lengths[1][chosen].sum()) + len(chosen)
+        fraction = self._fraction()
+        loss = self._workers(share(rows, processes.rank, processes.world))
+        gradients = [p.grad for p in self._workers.parameters if p.grad is not None]
+        processes.add_up(gradients)
+        if self._recipe.mean_loss:
+            # one constant for all batches, so that each pair weighs the same
+            torch._foreach_mul_(gradients, 1.0 / self._words_per_batch)
+        clip_gradient(self._workers.parameters)
+        for group in self._optimizer.param_groups:
+            group["lr"] = self._recipe.rate(self._highest_rate, state.updates, fraction)
+        self._optimizer.step()
+        state.updates += 1
+        state.position += 1
+        state.words += words
+        state.loss += loss * processes.world
+        state.loss_words += words
+        state.seconds = self._seconds()
+        progress.advance(words, f"nll {state.loss / state.loss_words:.3f}")
+
+    # -- time ----------------------------------------------------------------------------------
+
+    def _seconds(self) -> float:
+        return self._resumed_seconds + time.monotonic() - self._start
+
+    def _fraction(self) -> float:
+        """How much of the run is behind us, 0 to 1: by epochs or by time, whichever is more."""
+        by_epochs = by_time = 0.0
+        if self._settings.max_epochs:
+            per_epoch = max(1, len(self._lengths[0]))
+            done = self.state.words / (float(self._lengths[1].sum()) + per_epoch)
+            by_epochs = done / self._settings.max_epochs
+        if self._settings.max_seconds:
+            by_time = self._processes.agree(self._seconds()) / self._settings.max_seconds
+        return min(1.0, max(by_epochs, by_time))
+
+    def _finished(self) -> bool:
+        settings, state = self._settings, self.state
+        if settings.max_epochs is not None and state.epoch >= settings.max_epochs:
+            return True
+        if settings.max_seconds is not None and self._fraction() >= 1.0:
+            return True
+        return bool(settings.patience and state.since_best >= settings.patience)
+
+    def _progress(self) -> Progress:
+        total = None
+        if self._settings.max_epochs is not None:
+            words = float(self._lengths[1].sum()) + len(self._lengths[1])
+            total = self._settings.max_epochs * words
+        progress = Progress("training", total, "words")
+        progress.advance(self.state.words)
+        return progress
+
+    # -- evaluation ----------------------------------------------------------------------------
+
+    def _evaluation_due(self, batches: int) -> bool:
+        last = self._settings.max_epochs is not None and (
+            self.state.epoch == self._settings.max_epochs - 1 and self.state.position == batches
+        )
+        passed = int(self._fraction() * self._settings.evaluations)
+        return last or passed > self.state.evaluations
+
+    def _evaluate(self, curves: Curves) -> None:
+        run, state = self.run, self.state
+        torch.set_num_threads(run.threads)
+        sources = evaluate(run.model, run.pairs, run.split.held_out_sources, self._dtype)
+        pairs = evaluate(run.model, run.pairs, run.split.held_out_pairs, self._dtype)
+        state.evaluations = max(
+            state.evaluations + 1, int(self._fraction() * self._settings.evaluations)
+        )
+        # unseen sources tell memory from knowledge; without them the other figure must do
+        watched = sources or pairs
+        # without held-out pairs the last weights count as the best
+        nll = self._processes.agree(watched.nll if watched else -float(state.evaluations))
+        point = self._point(sources, pairs)
+        state.loss, state.loss_words = 0.0, 0
+        state.since_best = 0 if nll < state.best_nll else state.since_best + 1
+        state.best_nll = min(nll, state.best_nll)
+        if self._processes.leads:
+            if state.since_best == 0:
+                save_checkpoint(run.folder / BEST, state, run.model.state_dict())
+            curves.add(point)
+            self._say(_described(point))
+
+    def _point(self, sources: HeldOutFigure | None, pairs: HeldOutFigure | None) -> dict[str, Any]:
+        state = self.state
+        seconds = self._seconds()
+        return {
+            "updates": state.updates,
+            "epoch": round(
+                state.words / (float(self._lengths[1].sum()) + len(self._lengths[1])), 3
+            ),
+            "seconds": round(seconds, 1),
+            "words_per_second": round(state.words / max(seconds, 1e-9)),
+            "learning_rate": float(self._optimizer.param_groups[0]["lr"]),
+            "training_nll": state.loss / max(1, state.loss_words),
+            "held_out_sources_nll": sources.nll if sources else None,
+            "held_out_pairs_nll": pairs.nll if pairs else None,
+        }
+
+    # -- stopping and saving -------------------------------------------------------------------
+
+    def _save_if_due(self) -> None:
+        due = time.monotonic() - self._last_checkpoint >= _SECONDS_BETWEEN_CHECKPOINTS
+        if (due or self._stop) and self._processes.leads:
+            save_checkpoint(
+                self.run.folder / LATEST,
+                self.state,
+                self.run.model.state_dict(),
+                self._optimizer.state_dict(),
+            )
+            self._last_checkpoint = time.monotonic()
+        if self._stop:
+            raise TrainingInterrupted
+
+    @contextmanager
+    def _stop_on_signals(self) -> Iterator[None]:
+        """Let the update under way finish, then save and stop; a second signal stops at once."""
+
+        def ask(number: int, _frame: Any) -> None:
+            if self._stop:
+                raise KeyboardInterrupt
+            self._stop = True
+
+        before = {n: signal.signal(n, ask) for n in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def _described(point: dict[str, Any]) -> str:
+    text = f"epoch {point['epoch']:.2f}, {point['seconds']:,.0f} s: nll {point['training_nll']:.3f}"
+    for name, what in (("sources", "unseen sources"), ("pairs", "unseen pairs")):
+        nll = point[f"held_out_{name}_nll"]
+        if nll is not None:
+            text += f", {what} {nll:.3f}"
+    return f"{text} ({point['words_per_second']:,} words/s)"

@@ -1,0 +1,112 @@
+"""Recipes: which batches, which optimiser, which learning rate.
+
+``paper`` is what the authors ran (section 4.1.1 and their program); ``fast`` reaches the same
+likelihood in a fraction of the time on today's machines.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import nn
+
+from phrasescore.model.encoder_decoder import Initialisation
+from phrasescore.training.batches import Indices, paper_plan, uniform_plan
+from phrasescore.training.settings import TrainingSettings
+
+Plan = Callable[[Indices, Indices, int, np.random.Generator], list[Indices]]
+
+_MAX_NORM = 1.0  # of the gradient, both recipes; the authors' cutoff
+_WARM_UP_UPDATES = 200
+_SHRINKAGE = 0.1  # the authors replace a gradient that is not finite by this times the weights
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One way to train.
+
+    Attributes:
+        plan: Cuts one pass over the data into batches.
+        batch_size: Phrase pairs an update, unless the user says otherwise.
+        learning_rate: At its highest, unless the user says otherwise.
+        mean_loss: Whether the loss of an update is the mean over words, or the sum.
+        decays: Whether the learning rate warms up and decays, or stays.
+        optimizer: Makes the optimiser for parameters and a learning rate.
+        initialisation: How the weights begin.
+    """
+
+    plan: Plan
+    batch_size: int
+    learning_rate: float
+    mean_loss: bool
+    decays: bool
+    optimizer: Callable[[list[nn.Parameter], float], torch.optim.Optimizer]
+    initialisation: Initialisation
+
+    def rate(self, highest: float, updates: int, progress: float) -> float:
+        """Return the learning rate after ``updates``, ``progress`` (0 to 1) through the run."""
+        if not self.decays:
+            return highest
+        warm = min(1.0, (updates + 1) / _WARM_UP_UPDATES)
+        return highest * warm * 0.5 * (1 + math.cos(math.pi * min(progress, 1.0)))
+
+
+def _adam(parameters: list[nn.Parameter], rate: float) -> torch.optim.Optimizer:
+    return torch.optim.Adam(parameters, lr=rate, betas=(0.9, 0.99), fused=True)
+
+
+def _adadelta(parameters: list[nn.Parameter], rate: float) -> torch.optim.Optimizer:
+    return torch.optim.Adadelta(parameters, lr=rate, rho=0.95, eps=1e-6)
+
+
+RECIPES = {
+    "fast": Recipe(
+        plan=uniform_plan,
+        batch_size=256,
+        learning_rate=2e-3,
+        mean_loss=True,
+        decays=True,
+        optimizer=_adam,
+        initialisation="scaled",
+    ),
+    "paper": Recipe(
+        plan=paper_plan,
+        batch_size=64,
+        learning_rate=1.0,
+        mean_loss=False,
+        decays=False,
+        optimizer=_adadelta,
+        initialisation="paper",
+    ),
+}
+
+
+def recipe_of(settings: TrainingSettings) -> tuple[Recipe, int, float]:
+    """Return the recipe with the batch size and the highest learning rate in force."""
+    recipe = RECIPES[settings.recipe]
+    return (
+        recipe,
+        settings.batch_size or recipe.batch_size,
+        settings.learning_rate or recipe.learning_rate,
+    )
+
+
+def clip_gradient(parameters: list[nn.Parameter]) -> float:
+    """Scale the gradient to a global norm of at most 1 and return the norm before.
+
+    A gradient that is not finite is replaced by a tenth of the weights, which shrinks them: the
+    authors' rule.
+    """
+    gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+    norm = float(torch.nn.utils.get_total_norm(gradients))
+    if not math.isfinite(norm):
+        for parameter in parameters:
+            if parameter.grad is not None:
+                parameter.grad.copy_(parameter.detach()).mul_(_SHRINKAGE)
+    elif norm > _MAX_NORM:
+        torch._foreach_mul_(gradients, _MAX_NORM / norm)
+    return norm

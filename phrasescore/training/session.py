@@ -1,0 +1,261 @@
+"""One training run from a phrase table to a model folder: what ``phrasescore train`` does."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import torch
+
+from phrasescore.device import choose_device, has_fast_bf16
+from phrasescore.errors import PhrasescoreError, ResumeError, SettingsError
+from phrasescore.model.folder import build, is_model_folder, save_model
+from phrasescore.model.settings import Direction, Formulation, ModelSettings
+from phrasescore.phrase_pairs import PairSettings, PhrasePairs, Split, split
+from phrasescore.provenance import provenance, write_json
+from phrasescore.table_encoding import encode_table
+from phrasescore.training.checkpoint import LATEST
+from phrasescore.training.curves import CURVES
+from phrasescore.training.evaluation import evaluate
+from phrasescore.training.loop import Run, Trainer, TrainingInterrupted
+from phrasescore.training.recipes import RECIPES
+from phrasescore.training.settings import RecipeName, TrainingSettings
+
+_DEFAULT_EPOCHS = 10
+_LARGEST_HELD_OUT_SHARE = 20  # of a small table, one in so many pairs at most is held out
+_SETTINGS = "settings.json"
+
+
+@dataclass(frozen=True)
+class TrainingRequest:
+    """What the user asked for; ``None`` where the default depends on something else."""
+
+    table: Path
+    model: Path
+    recipe: RecipeName = "fast"
+    max_epochs: int | None = None
+    max_seconds: float | None = None
+    patience: int = 5
+    evaluations: int = 10
+    hidden: int = 1000
+    embedding: int = 100
+    maxout: int | None = None
+    rank: int = 100
+    formulation: Formulation = "code"
+    direction: Direction = "source-target"
+    source_words: int = 15000
+    target_words: int = 15000
+    factor: int = 0
+    batch_size: int | None = None
+    learning_rate: float | None = None
+    held_out_sources: int = 5000
+    held_out_pairs: int = 5000
+    seed: int = 1
+    precision: str = "auto"
+    device: str = "auto"
+    threads: int | None = None
+    tensorboard: Path | None = None
+    resume: bool = False
+    overwrite: bool = False
+
+    @property
+    def work_folder(self) -> Path:
+        """Where the state of the run is until the model is whole."""
+        return self.model.with_name(f"{self.model.name}.training")
+
+
+def train_model(request: TrainingRequest) -> None:
+    """Train a model and write its folder.
+
+    Raises:
+        SettingsError: The request cannot be meant, or would overwrite something unasked.
+        ResumeError: There is nothing to resume, or it is another run.
+        PhraseTableError: The table breaks its format.
+    """
+    leads = os.environ.get("RANK", "0") == "0"
+    say: Callable[[str], None] = _say if leads else _say_nothing
+    device = choose_device(request.device)
+    threads = request.threads or torch.get_num_threads()
+    torch.set_num_threads(threads)
+    work = request.work_folder
+    if leads:
+        _prepare_folders(request)
+    pairs = _encoded(request, work / "pairs", say)
+    parts, settings = _settings(request, pairs, device, say)
+    model_settings = _model_settings(request, pairs)
+    _check_resumable(request, work / _SETTINGS, settings, model_settings)
+    model = build(model_settings)
+    recipe = RECIPES[settings.recipe]
+    model.initialise(torch.Generator().manual_seed(settings.seed), recipe.initialisation)
+    model.to(device)
+    trainer = Trainer(Run(model, pairs, parts, settings, work, threads, request.tensorboard), say)
+    if request.resume:
+        trainer.resume()
+        say(f"resuming after {trainer.state.updates:,} updates, {trainer.state.seconds:,.0f} s")
+    say(
+        f"training {sum(p.numel() for p in model.parameters()):,} parameters on "
+        f"{len(parts.training):,} pairs ({settings.recipe} recipe, {settings.precision}, {device})"
+    )
+    try:
+        trainer.train()
+    except TrainingInterrupted:
+        raise PhrasescoreError(
+            "interrupted; the state is saved",
+            path=work,
+            remedy="the same command with --resume continues",
+        ) from None
+    if leads:
+        _finish(request, trainer, pairs, parts, settings, say)
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def _say_nothing(text: str) -> None:
+    pass
+
+
+def _prepare_folders(request: TrainingRequest) -> None:
+    model, work = request.model, request.work_folder
+    if request.resume:
+        if not (work / LATEST).exists():
+            raise ResumeError("there is no interrupted run to resume", path=work)
+        return
+    if model.exists() and not (request.overwrite and is_model_folder(model)):
+        what = "a model is there already" if is_model_folder(model) else "something else is there"
+        remedy = "--overwrite replaces it" if is_model_folder(model) else "name another folder"
+        raise SettingsError(what, path=model, remedy=remedy)
+    if (work / LATEST).exists() and not request.overwrite:
+        raise SettingsError(
+            "an interrupted run is there",
+            path=work,
+            remedy="--resume continues it, --overwrite starts anew",
+        )
+    for leftover in ("checkpoint.pt", "best.pt", CURVES, _SETTINGS):
+        (work / leftover).unlink(missing_ok=True)
+    work.mkdir(parents=True, exist_ok=True)
+
+
+def _encoded(request: TrainingRequest, folder: Path, say: Callable[[str], None]) -> PhrasePairs:
+    settings = PairSettings(request.source_words, request.target_words, request.factor)
+    pairs = encode_table(request.table, folder, settings).in_direction(request.direction)
+    say(f"{pairs.lines:,} lines, {len(pairs):,} distinct pairs")
+    say(f"the encoder reads {pairs.source.coverage}")
+    say(f"the decoder writes {pairs.target.coverage}")
+    return pairs
+
+
+def _settings(
+    request: TrainingRequest,
+    pairs: PhrasePairs,
+    device: torch.device,
+    say: Callable[[str], None],
+) -> tuple[Split, TrainingSettings]:
+    most = len(pairs) // _LARGEST_HELD_OUT_SHARE
+    sources, others = min(request.held_out_sources, most), min(request.held_out_pairs, most)
+    if (sources, others) != (request.held_out_sources, request.held_out_pairs):
+        say(f"a small table: {sources} and {others} pairs are held out, one in twenty at most")
+    epochs = request.max_epochs
+    if epochs is None and request.max_seconds is None:
+        epochs = _DEFAULT_EPOCHS
+    precision = request.precision
+    if precision == "auto":
+        fast = request.recipe == "fast" and has_fast_bf16(device)
+        precision = "bf16" if fast else "fp32"
+    settings = TrainingSettings(
+        recipe=request.recipe,
+        max_epochs=epochs,
+        max_seconds=request.max_seconds,
+        batch_size=request.batch_size,
+        learning_rate=request.learning_rate,
+        held_out_sources=sources,
+        held_out_pairs=others,
+        evaluations=request.evaluations,
+        patience=request.patience,
+        seed=request.seed,
+        precision="bf16" if precision == "bf16" else "fp32",
+    )
+    return split(pairs, sources, others, settings.seed), settings
+
+
+def _model_settings(request: TrainingRequest, pairs: PhrasePairs) -> ModelSettings:
+    return ModelSettings(
+        source_vocabulary=len(pairs.source_vocabulary),
+        target_vocabulary=len(pairs.target_vocabulary),
+        hidden=request.hidden,
+        embedding=request.embedding,
+        maxout=request.maxout or max(1, request.hidden // 2),
+        rank=request.rank,
+        formulation=request.formulation,
+        direction=request.direction,
+    )
+
+
+def _check_resumable(
+    request: TrainingRequest, path: Path, settings: TrainingSettings, model: ModelSettings
+) -> None:
+    """Write the settings of a new run; refuse to resume a run with other ones."""
+    asked = {"training": dataclasses.asdict(settings), "model": dataclasses.asdict(model)}
+    if not request.resume:
+        if os.environ.get("RANK", "0") == "0":
+            write_json(path, asked)
+        return
+    try:
+        before = json.loads(path.read_bytes())
+        changed = [
+            f"{name} was {before[part].get(name)} and is now {value}"
+            for part, values in asked.items()
+            for name, value in values.items()
+            if before[part].get(name) != value
+        ]
+    except (OSError, ValueError, KeyError, AttributeError):
+        raise ResumeError("not the work folder of a training run", path=path.parent) from None
+    if changed:
+        raise ResumeError(
+            f"the interrupted run had other settings: {'; '.join(changed)}",
+            path=path.parent,
+            remedy="resume with the same options, or start anew with --overwrite",
+        )
+
+
+def _finish(
+    request: TrainingRequest,
+    trainer: Trainer,
+    pairs: PhrasePairs,
+    parts: Split,
+    settings: TrainingSettings,
+    say: Callable[[str], None],
+) -> None:
+    model = trainer.run.model
+    figures: dict[str, Any] = {}
+    for name, rows, what in (
+        ("held_out_sources", parts.held_out_sources, "pairs of unseen sources"),
+        ("held_out_pairs", parts.held_out_pairs, "unseen pairs drawn at random"),
+    ):
+        figure = evaluate(model, pairs, rows)
+        if figure is not None:
+            figures[name] = dataclasses.asdict(figure)
+            say(
+                f"{figure.pairs:,} {what}: {figure.nll:.4f} nats per word (</s> counted), "
+                f"perplexity {figure.perplexity:.2f}"
+            )
+    record = provenance(settings=dataclasses.asdict(settings))
+    record["inputs"] = {str(request.table): pairs.table_sha256}
+    record["held_out"] = figures
+    record["training"] = {
+        "updates": trainer.state.updates,
+        "words": trainer.state.words,
+        "seconds": round(trainer.state.seconds, 1),
+    }
+    vocabularies = pairs.source_vocabulary, pairs.target_vocabulary
+    save_model(request.model, model, vocabularies, record, request.work_folder / CURVES)
+    shutil.rmtree(request.work_folder)
+    say(f"wrote {request.model}/")

@@ -1,0 +1,51 @@
+"""How a model is trained: everything besides its shape that its weights depend on."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Literal
+
+from phrasescore.errors import SettingsError
+
+RecipeName = Literal["fast", "paper"]
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """The settings of one training run; stored in its checkpoints and in the model's provenance."""
+
+    recipe: RecipeName = "fast"
+    max_epochs: int | None = None  # passes over the training pairs; 0 writes the untrained model
+    max_seconds: float | None = None  # of training, whichever ends first
+    batch_size: int | None = None  # phrase pairs an update; the recipe's own if None
+    learning_rate: float | None = None  # at its highest; the recipe's own if None
+    held_out_sources: int = 5000  # pairs whose sources are in no training pair
+    held_out_pairs: int = 5000  # pairs drawn at random from the rest
+    evaluations: int = 10  # times the held-out pairs are scored in a run
+    patience: int = 5  # evaluations without a better held-out figure before the end; 0: no end
+    seed: int = 1
+    precision: Literal["bf16", "fp32"] = "fp32"  # of the matrix products; sums stay in fp32
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be meant."""
+        at_least = {"held_out_sources": 0, "held_out_pairs": 0, "evaluations": 1, "patience": 0}
+        for name, least in {**at_least, "max_epochs": 0, "batch_size": 1}.items():
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise SettingsError(f"{name} is {value}, below {least}")
+        for name in ("max_seconds", "learning_rate"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise SettingsError(f"{name} is {value}; it must be above 0")
+        if self.max_epochs is None and self.max_seconds is None:
+            raise SettingsError("neither max_epochs nor max_seconds is set: training has no end")
+
+    def difference(self, other: TrainingSettings) -> list[str]:
+        """Name the settings in which ``other`` would not continue this run."""
+        mine, theirs = dataclasses.asdict(self), dataclasses.asdict(other)
+        return [
+            f"{name} {mine[name]} became {theirs[name]}"
+            for name in mine
+            if mine[name] != theirs[name]
+        ]
