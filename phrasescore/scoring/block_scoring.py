@@ -156,25 +156,25 @@ class BlockScorer:
             SettingsError: The column to replace is not there.
             ModelError: A model gives something that is no log-probability.
         """
-        sides: dict[Side, TokenSpans] = {
-            "source": block.token_spans("source", self._settings.factor),
-            "target": block.token_spans("target", self._settings.factor),
-        }
-        ln_p = [self._ln_p(model, block, sides) for model in self._models]
+        ids = _BlockIds(block, self._settings.factor)
+        ln_p = [_ln_p(model, block, ids) for model in self._models]
         written = [np.mean(ln_p, axis=0)] if self._settings.average else ln_p
         columns = [probability_texts(values) for values in written]
-        unknown = {side: self._unknown(side, spans) for side, spans in sides.items()}
+        shortlists = dict(self._models[0].sides)
+        source = ids.of("source", shortlists["source"])
+        target = ids.of("target", shortlists["target"])
+        unknown_source, unknown_target = _unknown_words(source), _unknown_words(target)
         if self._settings.unknown_column:
-            columns.append(count_texts(unknown["source"] + unknown["target"]))
+            columns.append(count_texts(unknown_source + unknown_target))
         runs, last = block.source_runs(before.last_source.encode("latin-1"))
         counts = replace(
             before,
             lines=before.lines + len(block),
             source_runs=before.source_runs + runs,
-            source_tokens=before.source_tokens + len(sides["source"].begins),
-            source_unknown=before.source_unknown + int(unknown["source"].sum()),
-            target_tokens=before.target_tokens + len(sides["target"].begins),
-            target_unknown=before.target_unknown + int(unknown["target"].sum()),
+            source_tokens=before.source_tokens + len(source.tokens),
+            source_unknown=before.source_unknown + int(unknown_source.sum()),
+            target_tokens=before.target_tokens + len(target.tokens),
+            target_unknown=before.target_unknown + int(unknown_target.sum()),
             ln_p_sums=_added(before.ln_p_sums, [float(values.sum()) for values in ln_p]),
             floor_hits=_added(
                 before.floor_hits, [int((values <= FLOOR_LN).sum()) for values in written]
@@ -182,28 +182,6 @@ class BlockScorer:
             last_source=last.decode("latin-1"),
         )
         return ScoredBlock(self._with_columns(block, columns), counts)
-
-    def _ln_p(
-        self, model: ScoringModel, block: TableBlock, sides: dict[Side, TokenSpans]
-    ) -> NDArray[np.float64]:
-        read, predicted = [vocabulary.encode_spans(sides[side]) for side, vocabulary in model.sides]
-        ln_p = model.scorer.score(read, predicted)
-        wrong = np.flatnonzero(np.isnan(ln_p))
-        if len(wrong):
-            raise ModelError(
-                f"the model {model.name} gives no number for this pair",
-                path=block.path,
-                line=block.first_line + int(wrong[0]),
-                remedy="train it again; its parameters are not finite",
-            )
-        return ln_p
-
-    def _unknown(self, side: Side, spans: TokenSpans) -> NDArray[np.int64]:
-        """(lines,) how many tokens of each phrase the first model does not know."""
-        vocabulary = dict(self._models[0].sides)[side]
-        ids = vocabulary.encode_spans(spans)
-        unknown_before = np.r_[0, np.cumsum(ids.tokens == UNK_ID)]
-        return np.diff(unknown_before[ids.offsets])
 
     def _with_columns(self, block: TableBlock, columns: list[list[bytes]]) -> bytes:
         number = self._settings.replace_column
@@ -217,6 +195,46 @@ class BlockScorer:
                 remedy="leave out --replace-column to append",
             )
         return block.with_replaced_scores(number, columns)
+
+
+class _BlockIds:
+    """The ids of a block's phrases, found once for each side and vocabulary."""
+
+    def __init__(self, block: TableBlock, factor: int) -> None:
+        self._spans: dict[Side, TokenSpans] = {
+            "source": block.token_spans("source", factor),
+            "target": block.token_spans("target", factor),
+        }
+        self._ids: dict[tuple[Side, int], TokenSequences] = {}
+
+    def of(self, side: Side, vocabulary: Vocabulary) -> TokenSequences:
+        """Return the ids of one side in one vocabulary."""
+        # the models keep their vocabularies alive, so id() names one of them
+        key = side, id(vocabulary)
+        if key not in self._ids:
+            self._ids[key] = vocabulary.encode_spans(self._spans[side])
+        return self._ids[key]
+
+
+def _ln_p(model: ScoringModel, block: TableBlock, ids: _BlockIds) -> NDArray[np.float64]:
+    read, predicted = (ids.of(side, vocabulary) for side, vocabulary in model.sides)
+    ln_p = model.scorer.score(read, predicted)
+    wrong = np.flatnonzero(np.isnan(ln_p))
+    if len(wrong):
+        raise ModelError(
+            f"the model {model.name} gives no number for this pair",
+            path=block.path,
+            line=block.first_line + int(wrong[0]),
+            remedy="train it again; its parameters are not finite",
+        )
+    return ln_p
+
+
+def _unknown_words(ids: TokenSequences) -> NDArray[np.int64]:
+    """(lines,) how many tokens of each phrase are outside the shortlist."""
+    before = np.zeros(len(ids.tokens) + 1, np.int64)
+    np.cumsum(ids.tokens == UNK_ID, out=before[1:])
+    return np.diff(before[ids.offsets])
 
 
 def _added(left: Sequence[Any], right: Sequence[Any]) -> tuple[Any, ...]:

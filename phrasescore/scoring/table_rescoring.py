@@ -66,11 +66,14 @@ class RescoringReport:
             "source_runs": counts.source_runs,
             "source_unknown_rate": _rate(counts.source_unknown, counts.source_tokens),
             "target_unknown_rate": _rate(counts.target_unknown, counts.target_tokens),
-            "mean_ln_p": {
-                name: total / counts.lines
+            "models": [
+                {"name": name, "mean_ln_p": total / counts.lines}
                 for name, total in zip(self.models, counts.ln_p_sums, strict=True)
-            },
-            "floor_hits": dict(zip(self.columns, counts.floor_hits, strict=True)),
+            ],
+            "columns": [
+                {"name": name, "floor_hits": hits}
+                for name, hits in zip(self.columns, counts.floor_hits, strict=True)
+            ],
             "table_sha256": self.table_sha256,
         }
 

@@ -17,6 +17,7 @@ from phrasescore.scoring.block_scoring import (
     ScoringSettings,
 )
 from phrasescore.table_block import checked_block
+from phrasescore.token_sequences import from_lists
 from tests.unit.phrasescore.scoring.tiny_scorer import TinyScorer, tiny_ln_p, tiny_model
 
 # la = 2, maison = 3, un = 4; the = 2, house = 3; chien and dog are unknown: 1
@@ -145,3 +146,11 @@ def test_senseless_settings(bad: dict[str, int], message: str) -> None:
     """Columns are counted from 1 and factors from 0."""
     with pytest.raises(SettingsError, match=message):
         ScoringSettings(**bad)  # type: ignore[arg-type]
+
+
+def test_the_tiny_scorer_computes_its_formula() -> None:
+    """The scorer of these tests gives, for many pairs at once, what its formula says of each."""
+    sources, targets = [[2, 3], [], [4]], [[], [3, 2, 2], [1, 5]]
+    found = TinyScorer(0.5).score(from_lists(sources), from_lists(targets))
+    expected = [tiny_ln_p(s, t, 0.5) for s, t in zip(sources, targets, strict=True)]
+    assert found.tolist() == expected

@@ -82,19 +82,25 @@ def test_block_size_changes_no_score(table: Path, tmp_path: Path) -> None:
     assert len(texts) == 1
 
 
-@pytest.mark.parametrize("name", ["out", "out.gz"])
-def test_kill_9_and_go_on(
-    name: str, table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """After kill -9 the same run goes on at the last whole block and writes the same bytes."""
+def rescore_in_a_process(
+    table: Path, output: Path, *, lines_per_block: int, killed_at_call: int = 0
+) -> subprocess.CompletedProcess[bytes]:
     script = [sys.executable, "-m", "tests.unit.phrasescore.scoring.tiny_scorer"]
-    killed = subprocess.run(
-        [*script, str(table), str(tmp_path / name), "4"],
+    return subprocess.run(
+        [*script, str(table), str(output), str(lines_per_block), str(killed_at_call)],
         cwd=PROJECT,
         env={**os.environ, "PYTHONPATH": str(PROJECT)},
         capture_output=True,
         check=False,
     )
+
+
+@pytest.mark.parametrize("name", ["out", "out.gz"])
+def test_kill_9_and_go_on(
+    name: str, table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """After kill -9 the same run goes on at the last whole block and writes the same bytes."""
+    killed = rescore_in_a_process(table, tmp_path / name, lines_per_block=4, killed_at_call=4)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert not (tmp_path / name).exists()
     scorer = TinyScorer()
@@ -165,11 +171,26 @@ def test_report(table: Path, tmp_path: Path) -> None:
     assert values["pairs"] == 22
     # la and the are known, w and x are not
     assert values["source_unknown_rate"] == values["target_unknown_rate"] == 0.5
-    assert set(values["mean_ln_p"]) == {"a", "b"}
-    assert values["mean_ln_p"]["b"] == pytest.approx(500 * values["mean_ln_p"]["a"])
-    assert values["floor_hits"] == {"a": 0, "b": 22}
+    assert [model["name"] for model in values["models"]] == ["a", "b"]
+    means = [model["mean_ln_p"] for model in values["models"]]
+    assert means[1] == pytest.approx(500 * means[0])
+    assert values["columns"] == [{"name": "a", "floor_hits": 0}, {"name": "b", "floor_hits": 22}]
     text = str(report)
     assert "22 pairs, " in text and "8 distinct sources" in text
     assert "unknown words: 50.00% of the source, 50.00% of the target" in text
     assert "b: 22 pairs at Moses's floor of -100" in text
     assert "a: mean ln p -" in text
+
+
+@pytest.mark.slow
+def test_flat_memory(multi30k: Path, tmp_path: Path) -> None:
+    """The table repeated ten times needs no more memory than the table, plus 5 %."""
+    once = multi30k / "phrase-table.gz"
+    ten_times = tmp_path / "ten.gz"
+    ten_times.write_bytes(once.read_bytes() * 10)
+    peaks = []
+    for table in (once, ten_times):
+        process = rescore_in_a_process(table, tmp_path / "out.gz", lines_per_block=65_536)
+        assert process.returncode == 0, process.stderr
+        peaks.append(int(process.stdout))
+    assert peaks[1] <= 1.05 * peaks[0]

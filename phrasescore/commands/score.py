@@ -1,0 +1,144 @@
+"""``phrasescore score``: append model scores to a phrase table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+if TYPE_CHECKING:
+    from phrasescore.scoring.block_scoring import ScoringModel
+    from phrasescore.scoring.table_rescoring import RescoringReport
+
+Device = Literal["auto", "cpu", "cuda"]
+Precision = Literal["auto", "fp32", "bf16"]
+
+
+@click.command("score")
+@click.argument("table")
+@click.option(
+    "--model",
+    "folders",
+    multiple=True,
+    required=True,
+    metavar="FOLDER",
+    help="A model folder; may be repeated, one column each in this order.",
+)
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="FILE",
+    help="Where to write the table; gzip if the name ends in .gz; - is standard output.",
+)
+@click.option(
+    "--average",
+    is_flag=True,
+    help="Merge the models into one column: the mean of their ln p (geometric mean of p).",
+)
+@click.option(
+    "--unknown-column",
+    is_flag=True,
+    help="Append exp(number of words outside the first model's shortlists) after all else.",
+)
+@click.option(
+    "--replace-column",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Replace score N (counted from 1) and, for further columns, N+1 ... instead of appending.",
+)
+@click.option(
+    "--factor",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="The factor of a token surface|tag to score, counted from 0.",
+)
+@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto")
+@click.option(
+    "--precision",
+    type=click.Choice(["auto", "fp32", "bf16"]),
+    default="auto",
+    help="Of the large matrix products; sums stay in fp32. auto: bf16 where the hardware has it.",
+)
+@click.option(
+    "--batch-size", type=click.IntRange(min=1), metavar="PAIRS", help="Pairs scored at a time."
+)
+@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="CPU threads.")
+@click.option(
+    "--report", "report_path", metavar="FILE", help="Write the closing report as JSON, too."
+)
+def score(
+    table: str,
+    folders: tuple[str, ...],
+    output: str,
+    average: bool,
+    unknown_column: bool,
+    replace_column: int | None,
+    factor: int,
+    device: Device,
+    precision: Precision,
+    batch_size: int | None,
+    threads: int | None,
+    report_path: str | None,
+) -> None:
+    """Append the models' probabilities to TABLE (plain, .gz, or - for standard input).
+
+    Every other byte and the order of the lines stay as they are. If it is interrupted, even by
+    kill -9, the same command goes on where it stopped.
+    """
+    from phrasescore.scoring.block_scoring import ScoringSettings
+    from phrasescore.scoring.table_rescoring import rescore_table
+
+    settings = ScoringSettings(average, unknown_column, replace_column, factor)
+    models, numerics = _load_models(folders, device, precision, batch_size, threads)
+    try:
+        report = rescore_table(table, output, models, settings, numerics=numerics)
+    except KeyboardInterrupt:
+        if "-" not in (table, output):
+            click.echo("stopped; the same command goes on from here", err=True)
+        raise
+    click.echo(str(report), err=True)
+    if report_path is not None:
+        _write_report(report_path, report, {"settings": vars(settings), "numerics": numerics})
+
+
+def _load_models(
+    folders: tuple[str, ...],
+    device: Device,
+    precision: Precision,
+    batch_size: int | None,
+    threads: int | None,
+) -> tuple[list[ScoringModel], dict[str, Any]]:
+    """Return the models, and what of their arithmetic decides the digits."""
+    import torch
+
+    from phrasescore.model.folder import load_model
+    from phrasescore.scoring.block_scoring import ScoringModel
+    from phrasescore.scoring.scorer import Scorer
+
+    if threads is not None:
+        torch.set_num_threads(threads)
+    models = []
+    numerics: dict[str, Any] = {"batch_size": batch_size, "threads": torch.get_num_threads()}
+    for folder in folders:
+        loaded = load_model(folder)
+        scorer = Scorer(loaded.model, device, precision, batch_size)
+        models.append(
+            ScoringModel(
+                folder,
+                loaded.source_vocabulary,
+                loaded.target_vocabulary,
+                loaded.direction,
+                loaded.digest,
+                scorer,
+            )
+        )
+        numerics.update(device=str(scorer.device), precision=str(scorer.precision))
+    return models, numerics
+
+
+def _write_report(path: str, report: RescoringReport, settings: dict[str, Any]) -> None:
+    from phrasescore.provenance import provenance, write_json
+
+    write_json(path, {**report.to_json(), "provenance": provenance(settings=settings)})
