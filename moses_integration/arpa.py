@@ -18,44 +18,22 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from moses_integration.arpa_diagnosis import diagnose_line, foreign_file, shown
 from moses_integration.arpa_lines import Rows, parse_ngrams, parse_unigrams, room_for
+from moses_integration.ngram_automaton import UNKNOWN_WORD
 from moses_integration.word_table import WordTable
 from phrasescore.errors import LanguageModelError
 from phrasescore.files import open_input
 
-KENLM_BINARY_MAGIC = b"mmap lm http://kheafield.com/code"
 _BLOCK = 1 << 23
 _LONGEST_LINE = 1 << 26
 _USUAL_LINE = 1 << 12
-_LONGEST_SHOWN = 60
 _COUNT_LINE = re.compile(rb"ngram[ \t]+([0-9]+)[ \t]*=[ \t]*([0-9]+)")
-
-# first bytes -> what the file looks like, what to do about it
-_FOREIGN_FILES = (
-    (
-        KENLM_BINARY_MAGIC,
-        "a KenLM binary, not an ARPA file",
-        "name the ARPA file that it was built from",
-    ),
-    (b"blmt", "an IRSTLM binary", "convert it with: compile-lm --text=yes MODEL MODEL.arpa"),
-    (b"Qblmt", "an IRSTLM binary", "convert it with: compile-lm --text=yes MODEL MODEL.arpa"),
-    (b"iARPA", "IRSTLM's iARPA format", "convert it with: compile-lm --text=yes MODEL MODEL.arpa"),
-    (b"qARPA", "IRSTLM's qARPA format", "convert it with: compile-lm --text=yes MODEL MODEL.arpa"),
-    (b"\x1f\x8b", "gzip data within gzip data", "unzip it once"),
-    (b"BZh", "bzip2 data", "unpack it, or pack it with gzip"),
-    (b"\xfd7zXZ", "xz data", "unpack it, or pack it with gzip"),
-    (b"\x28\xb5\x2f\xfd", "zstd data", "unpack it, or pack it with gzip"),
-    (b"PK\x03\x04", "a zip archive", "unpack it, or pack it with gzip"),
-    (b"\xff\xfe", "UTF-16 text", "convert it to UTF-8"),
-    (b"\xfe\xff", "UTF-16 text", "convert it to UTF-8"),
-    (b"\xef\xbb\xbf", "text with a byte order mark", "remove its first three bytes"),
-    (b"[", "a moses.ini", "name the path= of its language model line"),
-)
 
 
 @dataclass(frozen=True)
 class NGrams:
-    """The n-grams of one order, in the order of the file.
+    """Some n-grams of one order, in the order of the file.
 
     Attributes:
         order: How many words each has.
@@ -73,12 +51,12 @@ class NGrams:
 
 
 class ArpaFile:
-    """An open ARPA file: its counts at once, its n-grams section by section.
+    """An open ARPA file: its counts at once, its n-grams block by block.
 
     Attributes:
         counts: The n-gram counts that the header promises, order 1 first.
-        words: The vocabulary; id 0 is ``<unk>``, the others follow the file. Filled once the
-            first section is read.
+        words: The vocabulary; id 0 is ``<unk>``, the others follow the file. Filled once a block
+            of order 2 was read.
         has_unknown: Whether the file lists ``<unk>``.
     """
 
@@ -88,8 +66,11 @@ class ArpaFile:
         self.has_unknown = False
         self.counts = self._read_header()
 
-    def sections(self) -> Iterator[NGrams]:
-        """Yield the n-grams of each order, lowest first; then check how the file ends.
+    def blocks(self) -> Iterator[NGrams]:
+        """Yield the n-grams, lowest order first, several thousand at a time.
+
+        Every order has at least one block, if an empty one. After the last, the end of the file
+        is checked.
 
         Raises:
             LanguageModelError: A line is malformed, a section is missing, longer or shorter than
@@ -97,30 +78,19 @@ class ArpaFile:
         """
         for order, promised in enumerate(self.counts, 1):
             self._expect(f"\\{order}-grams:")
-            ngrams = self._read_section(order)
-            found = ngrams.log10.size
+            found = 0
+            for ngrams in self._read_section(order):
+                found += ngrams.log10.size
+                yield ngrams
             if found != promised:
                 raise LanguageModelError(
                     f"the header promises {promised:,} {order}-grams, this section has {found:,}",
                     line=self._lines.number,
                     remedy=self._remedy_for_count(),
                 )
-            if order == 1:
-                self._check_unknown(ngrams)
-            yield ngrams
         self._expect("\\end\\")
         if (line := self._lines.next_filled()) is not None:
-            raise LanguageModelError(
-                f"{_shown(line)} stands after \\end\\", line=self._lines.number
-            )
-
-    def _check_unknown(self, unigrams: NGrams) -> None:
-        rows = np.flatnonzero(unigrams.words[:, 0] == 0)
-        if rows.size > 1:
-            raise LanguageModelError(
-                "the word <unk> stands there a second time", line=unigrams.first_line + int(rows[1])
-            )
-        self.has_unknown = rows.size == 1
+            raise LanguageModelError(f"{shown(line)} stands after \\end\\", line=self._lines.number)
 
     def _remedy_for_count(self) -> str:
         if self._lines.at_end:
@@ -134,13 +104,13 @@ class ArpaFile:
         if line is None:
             raise LanguageModelError("the file is empty, where an ARPA model was expected")
         if line != b"\\data\\":
-            raise _foreign_file(line, self._lines.number)
+            raise foreign_file(line, self._lines.number)
         counts: list[int] = []
         while (line := self._lines.next()) is not None and line:
             match = _COUNT_LINE.fullmatch(line)
             if match is None or int(match[1]) != len(counts) + 1:
                 raise LanguageModelError(
-                    f"expected 'ngram {len(counts) + 1}=COUNT', found {_shown(line)}",
+                    f"expected 'ngram {len(counts) + 1}=COUNT', found {shown(line)}",
                     line=self._lines.number,
                 )
             counts.append(int(match[2]))
@@ -160,21 +130,32 @@ class ArpaFile:
             )
         if line != header.encode():
             raise LanguageModelError(
-                f"expected {header}, found {_shown(line)}", line=self._lines.number
+                f"expected {header}, found {shown(line)}", line=self._lines.number
             )
 
-    def _read_section(self, order: int) -> NGrams:
-        first_line = self._lines.number + 1
-        parts: list[Rows] = []
-        while (block := self._lines.block()).size:
-            rows, used, bad = self._parse(block, order)
-            parts.append(Rows(rows.words[:used], rows.log10[:used], rows.backoff[:used]))
+    def _read_section(self, order: int) -> Iterator[NGrams]:
+        ended = False
+        while not ended:
+            first_line = self._lines.number + 1
+            rows, used, bad = self._parse(self._lines.block(), order)
             if bad:
                 raise self._bad_line(order)
-            if used < rows.log10.size:  # an empty line or the next header
-                break
-        together = _joined(parts) if parts else room_for(0, order)
-        return NGrams(order, together.words, together.log10, together.backoff, first_line)
+            # an empty line, the next header, or the end of the file
+            ended = used < rows.log10.size or not used
+            ngrams = NGrams(
+                order, rows.words[:used], rows.log10[:used], rows.backoff[:used], first_line
+            )
+            if order == 1:
+                self._look_for_unknown(ngrams)
+            yield ngrams
+
+    def _look_for_unknown(self, unigrams: NGrams) -> None:
+        for row in np.flatnonzero(unigrams.words[:, 0] == UNKNOWN_WORD).tolist():
+            if self.has_unknown:
+                raise LanguageModelError(
+                    "the word <unk> stands there a second time", line=unigrams.first_line + row
+                )
+            self.has_unknown = True
 
     def _parse(self, block: NDArray[np.uint8], order: int) -> tuple[Rows, int, bool]:
         """Parse the block's n-grams and step over their lines; tell whether a bad one follows."""
@@ -194,11 +175,11 @@ class ArpaFile:
         number = self._lines.number
         if self._lines.cut_off:
             return LanguageModelError(
-                f"the file ends in the middle of a line, {_shown(line)}",
+                f"the file ends in the middle of a line, {shown(line)}",
                 line=number,
                 remedy="it was cut off: copy or make it again",
             )
-        problem, remedy = _diagnose(line, order, order == len(self.counts), self.words)
+        problem, remedy = diagnose_line(line, order, order == len(self.counts), self.words)
         return LanguageModelError(problem, line=number, remedy=remedy)
 
 
@@ -215,14 +196,6 @@ def open_arpa(path: str | Path) -> Iterator[ArpaFile]:
             yield ArpaFile(stream)
     except LanguageModelError as error:
         raise error.at(path) from None
-
-
-def _joined(parts: list[Rows]) -> Rows:
-    return Rows(
-        np.concatenate([part.words for part in parts]),
-        np.concatenate([part.log10 for part in parts]),
-        np.concatenate([part.backoff for part in parts]),
-    )
 
 
 class _Lines:
@@ -296,66 +269,3 @@ class _Lines:
         while (line := self.next()) is not None and not line:
             pass
         return line
-
-
-def _foreign_file(line: bytes, number: int) -> LanguageModelError:
-    for magic, name, remedy in _FOREIGN_FILES:
-        if line.startswith(magic):
-            return LanguageModelError(f"this looks like {name}", line=number, remedy=remedy)
-    if b"|||" in line:
-        return LanguageModelError(
-            "this looks like a phrase table or an n-best list, not an ARPA file", line=number
-        )
-    return LanguageModelError(
-        f"expected \\data\\ as the first line of an ARPA file, found {_shown(line)}",
-        line=number,
-        remedy="name an ARPA file; text before \\data\\ must be in lines that begin with #",
-    )
-
-
-def _diagnose(line: bytes, order: int, longest: bool, words: WordTable) -> tuple[str, str | None]:
-    """Say what is wrong with a line that compiled code refused, and what to do about it."""
-    fields = re.split(rb"[ \t]+", line.strip(b" \t"))
-    if (problem := _number_problem(fields[0], "log10 probability")) is not None:
-        return problem, None
-    if float(fields[0]) > 0:
-        return (
-            f"the log10 probability {_shown(fields[0])} is positive, no probability exceeds 1",
-            "improved-kneser-ney of IRSTLM is known for this: estimate the model with another",
-        )
-    found = len(fields) - 1
-    if not order <= found <= order + 1:
-        return f"expected {order} words and at most one back-off weight, found {found} fields", None
-    if order == 1:
-        if words.id_of(fields[1]) is not None:
-            return f"the word {_shown(fields[1])} stands there a second time", None
-    else:
-        for word in fields[1 : order + 1]:
-            if words.id_of(word) is None:
-                return (
-                    f"the word {_shown(word)} is not among the 1-grams",
-                    "the 1-grams must list every word: make the file again",
-                )
-    assert found == order + 1
-    if (problem := _number_problem(fields[-1], "log10 back-off weight")) is not None:
-        return problem, None
-    assert longest
-    return f"a back-off weight {_shown(fields[-1])} in the highest order, which has none", None
-
-
-def _number_problem(field: bytes, what: str) -> str | None:
-    if not re.fullmatch(rb"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?", field):
-        return f"expected a {what}, found {_shown(field)}"
-    if abs(float(field)) > float(np.finfo(np.float32).max):
-        return f"the {what} {_shown(field)} is out of range"
-    return None
-
-
-def _shown(text: bytes) -> str:
-    """Quote the beginning of ``text``, with what cannot be seen in escapes."""
-    letters = text.decode("utf-8", "backslashreplace")
-    shown = "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
-        for letter in letters[:_LONGEST_SHOWN]
-    )
-    return f"'{shown}{'...' if len(letters) > _LONGEST_SHOWN else ''}'"

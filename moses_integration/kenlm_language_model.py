@@ -10,7 +10,7 @@ import importlib
 from pathlib import Path
 from typing import Any
 
-from moses_integration.arpa import KENLM_BINARY_MAGIC
+from moses_integration.arpa_diagnosis import KENLM_BINARY_MAGIC
 from moses_integration.language_model import LanguageModel, read_language_model
 from moses_integration.ngram_automaton import UNKNOWN_WORD
 from phrasescore.errors import LanguageModelError, MissingDependencyError, SettingsError

@@ -5,6 +5,7 @@ Scores are log10; Moses's feature is ln, so `LN_10` is the factor between them.
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -133,18 +134,19 @@ def read_language_model(path: str | Path) -> ArrayLanguageModel:
         InputError: It cannot be read.
     """
     with open_arpa(path) as arpa:
-        sections = arpa.sections()
-        builder = _start(arpa, next(sections), path)
-        for ngrams in sections:
-            try:
-                builder.add(
-                    ngrams.words,
-                    ngrams.log10,
-                    ngrams.backoff,
-                    longest=ngrams.order == len(arpa.counts),
-                )
-            except NGramProblem as problem:
-                raise _explained(problem, ngrams, arpa.words) from None
+        sections = itertools.groupby(arpa.blocks(), key=lambda ngrams: ngrams.order)
+        builder = _start(arpa, list(next(sections)[1]), path)
+        for order, blocks in sections:
+            for ngrams in blocks:
+                try:
+                    builder.add(
+                        ngrams.words,
+                        ngrams.log10,
+                        ngrams.backoff,
+                        longest=order == len(arpa.counts),
+                    )
+                except NGramProblem as problem:
+                    raise _explained(problem, ngrams, arpa.words) from None
         return ArrayLanguageModel(
             order=len(arpa.counts),
             words=arpa.words,
@@ -154,11 +156,12 @@ def read_language_model(path: str | Path) -> ArrayLanguageModel:
         )
 
 
-def _start(arpa: ArpaFile, unigrams: NGrams, path: str | Path) -> AutomatonBuilder:
+def _start(arpa: ArpaFile, unigrams: list[NGrams], path: str | Path) -> AutomatonBuilder:
     log10 = np.full(len(arpa.words), UNKNOWN_LOG10, np.float32)
     backoff = np.zeros(len(arpa.words), np.float32)
-    log10[unigrams.words[:, 0]] = unigrams.log10
-    backoff[unigrams.words[:, 0]] = unigrams.backoff
+    for block in unigrams:
+        log10[block.words[:, 0]] = block.log10
+        backoff[block.words[:, 0]] = block.backoff
     builder = AutomatonBuilder(log10, backoff, sum(arpa.counts[1:]))
     if not arpa.has_unknown:
         _log.warning("%s has no <unk>: unknown words get log10 probability %g", path, UNKNOWN_LOG10)

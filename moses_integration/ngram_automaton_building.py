@@ -55,7 +55,7 @@ class NGramProblem(Exception):  # noqa: N818 - not an error of its own: the read
 
 
 class AutomatonBuilder:
-    """Takes the n-grams of orders 1, 2, ... in turn and gives the tables.
+    """Takes the n-grams of orders 1, 2, ... in turn, in any number of parts; gives the tables.
 
     Args:
         log10: log10 probability per word id, shape (words,).
@@ -89,7 +89,7 @@ class AutomatonBuilder:
         *,
         longest: bool,
     ) -> None:
-        """Add the n-grams of the next order.
+        """Add n-grams, none shorter than those added before.
 
         Args:
             words: Word ids, shape (rows, order).
@@ -120,8 +120,8 @@ class AutomatonBuilder:
         used_nodes, used_slots = (int(number) for number in self._nodes.size)
         capacity = used_nodes + nodes + 64
         if capacity > self._nodes.backoff.size:
-            extra = capacity - self._nodes.backoff.size
             old = self._nodes
+            extra = max(capacity, 2 * old.backoff.size) - old.backoff.size
             self._nodes = old._replace(
                 log10=_longer(old.log10, extra),
                 backoff=_longer(old.backoff, extra),
@@ -129,7 +129,8 @@ class AutomatonBuilder:
                 extends=_longer(old.extends, extra),
             )
         if _slots_for(used_slots + rows) > self._slots.size:
-            slots = np.zeros(_slots_for(used_slots + rows), SLOT)
+            length = max(_slots_for(used_slots + rows), self._slots.size * 3 // 2)
+            slots = np.zeros(length, SLOT)
             _move_entries(self._slots, slots)
             self._slots = slots
 

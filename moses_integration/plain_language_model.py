@@ -26,7 +26,7 @@ class PlainLanguageModel:
         self._log10: dict[NGram, float] = {(UNKNOWN_WORD,): UNKNOWN_LOG10}
         self._backoff: dict[NGram, float] = {}
         with open_arpa(path) as arpa:
-            for ngrams in arpa.sections():
+            for ngrams in arpa.blocks():
                 rows = list(map(tuple, ngrams.words.tolist()))
                 self._log10.update(zip(rows, ngrams.log10.tolist(), strict=True))
                 self._backoff.update(zip(rows, ngrams.backoff.tolist(), strict=True))

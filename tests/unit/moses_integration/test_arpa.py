@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -38,9 +39,22 @@ ngram 2=3
 
 def read(path: Path) -> tuple[list[NGrams], list[bytes], bool]:
     with open_arpa(path) as model:
-        sections = list(model.sections())
+        sections = [
+            joined(list(blocks))
+            for _, blocks in itertools.groupby(model.blocks(), key=lambda block: block.order)
+        ]
         words = [model.words.word(number) for number in range(len(model.words))]
         return sections, words, model.has_unknown
+
+
+def joined(blocks: list[NGrams]) -> NGrams:
+    return NGrams(
+        blocks[0].order,
+        np.concatenate([block.words for block in blocks]),
+        np.concatenate([block.log10 for block in blocks]),
+        np.concatenate([block.backoff for block in blocks]),
+        blocks[0].first_line,
+    )
 
 
 def write(folder: Path, text: bytes) -> Path:

@@ -1,0 +1,134 @@
+"""CPU seconds and memory of building and loading a 5-gram model: ours, and KenLM's in turn.
+
+Each figure is the least of several fresh processes, start-up included; ours are measured with a
+warm compile cache, and once with an empty one. The text is a plain file and so is the model, so
+that nobody's gzip is measured.
+
+    python benchmarks/bench_language_model.py CORPUS --moses-bin FOLDER
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parent.parent
+BUILD = (
+    "import sys; from moses_integration.system_building.kneser_ney import write_arpa; "
+    "write_arpa(sys.argv[1], int(sys.argv[2]), sys.argv[3])"
+)
+LOAD = (
+    "import sys; from moses_integration.language_model import read_language_model; "
+    "read_language_model(sys.argv[1])"
+)
+QUERY = (
+    "import sys, numpy as np, time; "
+    "from moses_integration.language_model import read_language_model; "
+    "from moses_integration.ngram_automaton import score_words; "
+    "model = read_language_model(sys.argv[1]); "
+    "words = open(sys.argv[2], 'rb').read(2_500_000).split(); "
+    "ids = np.array([model.word_id(word) for word in words], np.int32); "
+    "log10 = np.zeros(ids.size); "
+    "score_words(model.tables, model.begin_state, ids[:1], log10); start = time.process_time(); "
+    "score_words(model.tables, model.begin_state, ids, log10); "
+    "print(ids.size / (time.process_time() - start) / 1e6)"
+)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a process took: CPU seconds (user and system), peak memory in MiB."""
+
+    cpu: float
+    memory: float
+
+
+def measure(command: list[str], *, stdin: Path | None = None, cache: Path | None = None) -> Cost:
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    if cache is not None:
+        environment["NUMBA_CACHE_DIR"] = str(cache)
+    with open(stdin or os.devnull, "rb") as text:  # noqa: PTH123 - os.devnull is a str
+        process = subprocess.Popen(
+            command,
+            stdin=text,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"failed with status {process.returncode}: {command}")
+    return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+
+
+def least(costs: list[Cost]) -> Cost:
+    return Cost(min(cost.cpu for cost in costs), max(cost.memory for cost in costs))
+
+
+def show(what: str, cost: Cost) -> None:
+    print(f"{what:<44}{cost.cpu:8.2f} CPU s {cost.memory:8.0f} MiB")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("corpus", type=Path, help="one sentence per line, plain or gzip")
+    parser.add_argument("--order", type=int, default=5)
+    parser.add_argument("--repeat", type=int, default=1, help="copies of the corpus")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--moses-bin", type=Path, help="folder with lmplz and query")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        corpus, own, other = (folder / file for file in ("corpus", "own.arpa", "lmplz.arpa"))
+        opener = gzip.open if arguments.corpus.suffix == ".gz" else open
+        with opener(arguments.corpus, "rb") as source:
+            corpus.write_bytes(source.read() * arguments.repeat)
+        order = str(arguments.order)
+        python = [sys.executable, "-c"]
+        build = [*python, BUILD, str(corpus), order, str(own)]
+        load = [*python, LOAD, str(own)]
+        cold = folder / "cache"
+        show("build, ours, empty compile cache", measure(build, cache=cold))
+        show("load, ours, empty compile cache", measure(load, cache=cold))
+        shutil.rmtree(cold)
+        measure(build)
+        measure(load)
+        show("python and numba started, nothing done", measure([*python, "import numba"]))
+        if arguments.moses_bin is None:
+            show("build, ours", least([measure(build) for _ in range(arguments.runs)]))
+            show("load, ours", least([measure(load) for _ in range(arguments.runs)]))
+        else:
+            lmplz = [str(arguments.moses_bin / "lmplz"), "-o", order, "-S", "1G", "--arpa"]
+            lmplz += [str(other), "--discount_fallback"]
+            query = [str(arguments.moses_bin / "query"), "-v", "summary", str(own)]
+            pairs = [(measure(build), measure(lmplz, stdin=corpus)) for _ in range(arguments.runs)]
+            show("build, ours", least([pair[0] for pair in pairs]))
+            show("build, lmplz", least([pair[1] for pair in pairs]))
+            print("the same bytes:", own.read_bytes() == other.read_bytes())
+            pairs = [(measure(load), measure(query)) for _ in range(arguments.runs)]
+            show("load, ours", least([pair[0] for pair in pairs]))
+            show("load, KenLM", least([pair[1] for pair in pairs]))
+        rates = [
+            float(
+                subprocess.run(
+                    [*python, QUERY, str(own), str(corpus)],
+                    capture_output=True,
+                    check=True,
+                    env={**os.environ, "PYTHONPATH": str(PROJECT)},
+                ).stdout
+            )
+            for _ in range(arguments.runs)
+        ]
+        print(f"questions by compiled code: {max(rates):.1f} million per CPU second")
+
+
+if __name__ == "__main__":
+    main()
