@@ -1,0 +1,121 @@
+"""One side of a parallel text as numbers, where the order of numbers is the order of bytes.
+
+A line of a phrase table is a sequence of words, each followed by a space, and ``|||`` is one of
+them. No word contains a space, so comparing two lines byte by byte (``LC_ALL=C sort``) is comparing
+their words one by one, each with the space behind it. Words are therefore numbered in the byte
+order of word-and-space, and one number tells which of them stand before ``||| ``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from phrasescore.errors import CorpusError
+from phrasescore.files import open_input
+from phrasescore.phrase_table import PIPES
+from phrasescore.word_types import WordTypes
+
+BOUNDARY = 0
+_NEWLINE, _SPACE = 10, 32
+_BLOCK = 1 << 22
+_MOST_IDS = (1 << 31) - 1
+
+
+@dataclass(frozen=True)
+class NumberedText:
+    """Sentences as word ids.
+
+    Args:
+        words: The word of each id; id 0 stands for the end of a sentence and has an empty one.
+        ids: (words and ends,) int32, each sentence followed by ``BOUNDARY``.
+        starts: (sentences + 1,) int64; sentence i is ``ids[starts[i] : starts[i + 1] - 1]``.
+        separator: The first id whose word sorts behind the column separator ``|||``.
+    """
+
+    words: list[bytes]
+    ids: NDArray[np.int32]
+    starts: NDArray[np.int64]
+    separator: int
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """(sentences,) int64, the words of each sentence."""
+        return np.diff(self.starts) - 1
+
+    def id_of(self, word: bytes) -> int:
+        """Return a word's id, or the first unused id where it does not occur."""
+        # a rare question: no index is kept for it
+        return self.words.index(word) if word in self.words else len(self.words)
+
+
+def read_numbered_text(path: str | Path) -> NumberedText:
+    """Read prepared text: one sentence per line, words separated by single spaces.
+
+    Raises:
+        CorpusError: The text is too long to be numbered.
+    """
+    types = WordTypes()
+    parts: list[NDArray[np.int32]] = []
+    size = 0
+    with open_input(path) as stream:
+        for block in _blocks_of_lines(stream):
+            data = np.frombuffer(block, np.uint8)
+            spans = np.empty((2, len(data) // 2 + 1), np.int64)
+            lines = np.empty(int(np.count_nonzero(data == _NEWLINE)), np.int64)
+            count = _find_words(data, spans, lines)
+            numbers = types.number(data, spans[0, :count], spans[1, :count]) + 1
+            parts.append(np.insert(numbers, lines, BOUNDARY))
+            size += len(parts[-1])
+    if size > _MOST_IDS:
+        raise CorpusError(
+            f"the text has {size:,} words, more than can be numbered",
+            path=path,
+            remedy="build from a part of it",
+        )
+    words = types.words()
+    order = sorted(range(len(words)), key=lambda number: words[number] + b" ")
+    rank = np.zeros(len(words) + 1, np.int32)
+    rank[np.array(order, np.int64) + 1] = np.arange(1, len(words) + 1)
+    ids = rank[np.concatenate(parts)] if parts else np.zeros(0, np.int32)
+    ends = np.flatnonzero(ids == BOUNDARY) + 1
+    before = sum(word + b" " < PIPES + b" " for word in words)
+    return NumberedText(
+        [b"", *(words[number] for number in order)],
+        ids,
+        np.concatenate([np.zeros(1, np.int64), ends]),
+        before + 1,
+    )
+
+
+def _blocks_of_lines(stream: BinaryIO) -> Iterator[bytes]:
+    """Yield the text in blocks of whole lines, each with a line feed at its end."""
+    while block := stream.read(_BLOCK):
+        if not block.endswith(b"\n"):
+            block += stream.readline()
+        yield block if block.endswith(b"\n") else block + b"\n"
+
+
+@njit(cache=True, nogil=True)
+def _find_words(data: NDArray[np.uint8], spans: NDArray[np.int64], lines: NDArray[np.int64]) -> int:
+    """Note where words begin and end, and how many words stand before each line's end."""
+    count, line, begin = 0, 0, 0
+    for at in range(len(data)):
+        if data[at] in (_SPACE, _NEWLINE):
+            if at > begin:
+                spans[0, count], spans[1, count] = begin, at
+                count += 1
+            begin = at + 1
+            if data[at] == _NEWLINE:
+                lines[line] = count
+                line += 1
+    return count
