@@ -26,7 +26,7 @@ class FeatureKind:
     tuneable: bool = True
 
 
-# path points to a table of phrase pairs; which of them are read as text is below
+# their path points to a table of phrase pairs
 _PHRASE_TABLE_KINDS = """
 PhraseDictionaryMemory PhraseDictionaryBinary PhraseDictionaryOnDisk
 PhraseDictionaryCompact PhraseDictionaryScope3 PhraseDictionaryMultiModel
@@ -37,9 +37,8 @@ PhraseDictionaryMemoryPerSentenceOnDemand PhraseDictionaryBitextSampling Mmsapt
 ProbingPT RuleTable
 """
 PHRASE_TABLE_KINDS = frozenset(_PHRASE_TABLE_KINDS.split())
-TEXT_TABLE_KINDS = frozenset(
-    ["PhraseDictionaryMemory", "PhraseDictionaryScope3", "PhraseDictionaryFuzzyMatch", "RuleTable"]
-)
+# of these, the ones that read it as text
+TEXT_TABLE_KINDS = frozenset(["PhraseDictionaryMemory", "PhraseDictionaryScope3", "RuleTable"])
 _LANGUAGE_MODEL_KINDS = """
 KENLM SRILM IRSTLM RANDLM DALM MaxEntLM NeuralLM BilingualNPLM ReloadingLM OxLM
 OxFactoredLM OxFactoredMaxentLM OxSourceFactoredLM OxTreeLM SyntacticLanguageModel

@@ -120,11 +120,7 @@ def with_option(line: str, key: str, value: str) -> str:
     >>> with_option("KENLM  path=a order=3 # big", "path", "b")
     'KENLM  path=b order=3 # big'
     """
-    if not value or any(character in value for character in " \t\r\n#"):
-        raise IniError(
-            f"the {key} {value!r} cannot stand in a moses.ini: values have no blanks and no '#'",
-            remedy="rename the file or make a link to it",
-        )
+    _refuse_unreadable(key, value)
     code, mark, comment = line.partition("#")
     for token in list(_TOKEN.finditer(code))[1:]:
         if token[0].partition("=")[0] == key:
@@ -134,6 +130,26 @@ def with_option(line: str, key: str, value: str) -> str:
         end = len(code.rstrip(_BLANKS))
         code = f"{code[:end]} {key}={value}{code[end:]}"
     return code + mark + comment
+
+
+def _refuse_unreadable(what: str, value: str) -> None:
+    if not value or any(character in value for character in " \t\r\n#"):
+        raise IniError(
+            f"the {what} {value!r} cannot stand in a moses.ini: values have no blanks and no '#'",
+            remedy="rename the file or make a link to it",
+        )
+
+
+def with_code(line: str, value: str) -> str:
+    """Return a line with another value of one word; blanks around it and comments stay.
+
+    >>> with_code("  weights.txt # sparse", "/data/weights.txt")
+    '  /data/weights.txt # sparse'
+    """
+    _refuse_unreadable("value", value)
+    before = code_of(line)
+    start = line.index(before)
+    return line[:start] + value + line[start + len(before) :]
 
 
 def with_weights(line: str, weights: Sequence[float]) -> str:

@@ -1,8 +1,8 @@
 """Where the files are that a moses.ini names.
 
 Relative paths resolve against the current directory, not against the ini: that is Moses's rule. A
-file that is not there is looked for with ``.gz`` behind its name, with a note. (Moses does that for
-reordering tables and language models, not for phrase tables; here it holds for all.)
+file that is not there is looked for with ``.gz`` behind its name, with a note. (Moses itself does
+that for reordering tables only; here it holds for all.)
 """
 
 from __future__ import annotations
@@ -25,6 +25,22 @@ class ModelFile:
 
     path: Path
     note: str = ""
+
+
+# what stands behind the name in an ini where a binary form is read, by class
+_BINARY_ENDINGS = {
+    "PhraseDictionaryCompact": (".minphr",),
+    "PhraseDictionaryBinary": (".binphr.idx",),
+    "LexicalReordering": (".minlexr", ".binlexr.idx"),
+}
+
+
+def find_binary_file(named: str, kind: str) -> ModelFile | None:
+    """Find the binary form of a model that a feature of class ``kind`` would read, if any."""
+    for ending in _BINARY_ENDINGS.get(kind, ()):
+        if (path := Path(named + ending)).exists():
+            return ModelFile(path, f"{path} is read")
+    return None
 
 
 def find_model_file(named: str, *, ini: str | Path | None = None) -> ModelFile:

@@ -143,6 +143,11 @@ class MosesIni:
         return tuple(value.text for value in self._sections.get(section, ()))
 
     @cached_property
+    def sections(self) -> tuple[str, ...]:
+        """The names of all sections that have values, in the order of their first ones."""
+        return tuple(self._sections)
+
+    @cached_property
     def unknown_sections(self) -> tuple[tuple[str, int], ...]:
         """The sections that Moses would refuse, each with the line of its first value."""
         known = SECTIONS | OLD_STYLE_SECTIONS
@@ -227,6 +232,11 @@ class MosesIni:
         return self._with_line(
             self.feature(name).line, lambda line: ini_lines.with_option(line, key, value)
         )
+
+    def with_value(self, section: str, index: int, text: str) -> MosesIni:
+        """Return the file with one value of a section replaced, every other byte as it was."""
+        number = self._sections[section][index].line
+        return self._with_line(number, lambda line: ini_lines.with_code(line, text))
 
     def with_weights(self, weights: Mapping[str, Sequence[float]]) -> MosesIni:
         """Return the file with other weights for the features named, every other byte as it was.

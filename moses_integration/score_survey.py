@@ -1,0 +1,146 @@
+"""A look at every score of a phrase table: what Moses's logarithm would make of it.
+
+Moses reads a score as float32, takes the natural logarithm and floors it at -100; zero is floored,
+and so is all below 3.715e-44. A few such scores are normal. A column full of them says that
+something else than probabilities was written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from phrasescore.errors import PhraseTableError
+from phrasescore.progress import Progress
+from phrasescore.table_block import TableBlock, read_blocks
+
+_FLOOR_LN = -100.0
+_SPACE, _TAB, _RETURN = 32, 9, 13
+_ZERO, _NINE, _MINUS = ord("0"), ord("9"), ord("-")
+_SMALL_E, _LARGE_E = ord("e"), ord("E")
+# a number with a non-zero digit this near its beginning, an exponent of no more than this and no
+# more characters than that cannot come near the ends of float32 (1e-45 and 3e38)
+_FIRST_DIGITS = 12
+_LARGEST_EXPONENT = 15
+_LONGEST = 20
+
+
+@dataclass(frozen=True)
+class ScoreSurvey:
+    """What the scores of a whole table are like.
+
+    Args:
+        lines: How many phrase pairs there are.
+        scores: How many scores each has.
+        zeros: For each score, in how many lines it is zero.
+        floored: For each score, in how many lines its logarithm is floored, zeros included.
+    """
+
+    lines: int
+    scores: int
+    zeros: tuple[int, ...]
+    floored: tuple[int, ...]
+
+    def warnings(self) -> tuple[str, ...]:
+        """Say which scores are floored, one sentence for each."""
+        return tuple(
+            f"score {number} is floored at -100 by Moses in {floored:,} of {self.lines:,} lines "
+            f"({floored / self.lines:.1%})" + (f", {zeros:,} of them zero" if zeros else "")
+            for number, (zeros, floored) in enumerate(zip(self.zeros, self.floored, strict=True), 1)
+            if floored
+        )
+
+
+def survey_scores(path: str | Path) -> ScoreSurvey:
+    """Read a whole phrase table, check every line, and count zero and floored scores.
+
+    Raises:
+        InputError: The file cannot be read.
+        PhraseTableError: A line breaks the format or has another number of scores, or a score is
+            negative or not a finite float32; the error names the line.
+    """
+    lines = 0
+    zeros = floored = np.zeros(0, np.int64)
+    with Progress("checking the table", unit="lines") as progress:
+        for block in read_blocks(path):
+            if not lines:
+                zeros = floored = np.zeros(block.format.scores, np.int64)
+            small, zero = _extremes(block)
+            floored, zeros, lines = floored + small, zeros + zero, lines + len(block)
+            progress.advance(len(block))
+    return ScoreSurvey(lines, len(zeros), tuple(map(int, zeros)), tuple(map(int, floored)))
+
+
+def _extremes(block: TableBlock) -> tuple[Any, Any]:
+    """Return, for each score, how many are floored and how many of those are zero."""
+    scores = block.format.scores
+    places = np.empty((len(block) * scores, 4), np.int64)
+    places = places[: find_extremes(block.data, block.spans, places)]
+    floored, zeros = np.zeros(scores, np.int64), np.zeros(scores, np.int64)
+    if not len(places):
+        return floored, zeros
+    with np.errstate(over="ignore", divide="ignore"):
+        values = np.array(
+            [float(block.text[begin:end]) for _, _, begin, end in places.tolist()], np.float32
+        )
+        logarithms = np.log(values)
+    if len(infinite := np.flatnonzero(np.isinf(values))):
+        row, column, begin, end = places[infinite[0]].tolist()
+        raise PhraseTableError(
+            f"score {column + 1} is {block.text[begin:end].decode()}, which is infinite for Moses",
+            path=block.path,
+            line=block.first_line + row,
+            remedy="write probabilities, which are at most 1, into the scores",
+        )
+    np.add.at(floored, places[logarithms <= _FLOOR_LN, 1], 1)
+    np.add.at(zeros, places[values == 0, 1], 1)
+    return floored, zeros
+
+
+@njit(cache=True, nogil=True)
+def _is_ordinary(data: Any, begin: int, end: int) -> bool:
+    """Whether a number is certainly well inside the range of float32, and not zero."""
+    if end - begin > _LONGEST:
+        return False
+    digit_found = False
+    i = begin
+    while i < end and data[i] != _SMALL_E and data[i] != _LARGE_E:
+        if _ZERO < data[i] <= _NINE and i - begin < _FIRST_DIGITS:
+            digit_found = True
+        i += 1
+    exponent = 0
+    for j in range(i + 1, end):
+        if _ZERO <= data[j] <= _NINE:
+            exponent = exponent * 10 + data[j] - _ZERO
+    return digit_found and exponent <= _LARGEST_EXPONENT
+
+
+@njit(cache=True, nogil=True)
+def find_extremes(data: Any, spans: Any, places: Any) -> int:
+    """Find the scores that may be zero, floored or infinite, and return how many there are.
+
+    Args:
+        data: uint8, the bytes of checked lines.
+        spans: (lines, 6) int64; the last two columns are begin and end of the scores.
+        places: (lines * scores, 4) int64, filled: line, score (from 0), begin and end of each.
+    """
+    count = 0
+    for line in range(len(spans)):
+        i, end = spans[line, 4], spans[line, 5]
+        score = 0
+        while i < end:
+            begin = i
+            while i < end and data[i] != _SPACE and data[i] != _TAB and data[i] != _RETURN:
+                i += 1
+            if not _is_ordinary(data, begin, i):
+                places[count, 0], places[count, 1] = line, score
+                places[count, 2], places[count, 3] = begin, i
+                count += 1
+            score += 1
+            while i < end and (data[i] == _SPACE or data[i] == _TAB or data[i] == _RETURN):
+                i += 1
+    return count
