@@ -56,7 +56,10 @@ _bits_of_float = cast(Callable[[Any], Any], intrinsic(_float_to_bits))
 
 @numba.njit(inline="always")
 def exp(x: Any) -> Any:
-    """Return e^x in float32, relative error below 3e-7 for x in [-87, 88], clamped outside."""
+    """Return e^x in float32, clamped outside [-87, 88].
+
+    The relative error is below 3e-7 + 6e-8 |x|: that of a multiplication by log2 e in float32.
+    """
     scaled = min(max(x, _LEAST), _MOST) * _LOG2_E
     whole = np.floor(scaled + _HALF)
     f = scaled - whole
@@ -85,7 +88,7 @@ def sigmoid(x: Any) -> Any:
 
 @numba.njit(inline="always")
 def tanh(x: Any) -> Any:
-    """Return tanh x in float32, absolute error below 3e-7."""
+    """Return tanh x in float32, absolute error below 5e-7."""
     return _TWO / (_ONE + exp(-_TWO * x)) - _ONE
 
 

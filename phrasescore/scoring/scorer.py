@@ -114,7 +114,8 @@ def _batches(phrases: TokenSequences, size: int) -> Iterator[Rows]:
 
 def _matrix(phrases: TokenSequences) -> Tensor:
     """Return phrases of one length as ``(B, length)`` ids."""
-    return torch.from_numpy(phrases.tokens.reshape(len(phrases), -1).astype(np.int64))
+    length = len(phrases.tokens) // len(phrases)
+    return torch.from_numpy(phrases.tokens.reshape(len(phrases), length).astype(np.int64))
 
 
 def _runs(phrases: TokenSequences) -> tuple[Rows, Rows]:

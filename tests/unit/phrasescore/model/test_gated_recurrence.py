@@ -1,0 +1,75 @@
+"""The gated unit over a sequence: its gradient, and the compiled passes against plain torch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from phrasescore.model import gated_recurrence, kernels
+from phrasescore.model.gated_recurrence import run_gated_unit
+
+L, B, H = 4, 3, 5
+
+
+def problem(dtype: torch.dtype, hidden: int = H) -> list[Tensor]:
+    """Return random inputs, start, gate weight and candidate weight that ask for gradients."""
+    generator = torch.Generator().manual_seed(7)
+    shapes = [(L, B, 3 * hidden), (B, hidden), (hidden, 2 * hidden), (hidden, hidden)]
+    tensors = [torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes]
+    return [tensor.to(dtype).requires_grad_() for tensor in tensors]
+
+
+def test_the_gradient_equals_finite_differences() -> None:
+    """The hand-written gradient agrees with numerical differentiation in float64."""
+    assert torch.autograd.gradcheck(run_gated_unit, problem(torch.float64))
+
+
+def test_a_step_is_the_equation_of_the_paper() -> None:
+    """One step is z h + (1 - z) tanh(a + (r * h) U), with the reset before the product."""
+    inputs, h, gate_weight, candidate_weight = problem(torch.float64)
+    after = run_gated_unit(inputs[:1], h, gate_weight, candidate_weight)[1]
+    x = inputs[0]
+    z = torch.sigmoid(x[:, H : 2 * H] + h @ gate_weight[:, :H])
+    r = torch.sigmoid(x[:, 2 * H :] + h @ gate_weight[:, H:])
+    k = torch.tanh(x[:, :H] + (r * h) @ candidate_weight)
+    torch.testing.assert_close(after, z * h + (1 - z) * k, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.bfloat16, 3e-2)], ids=["fp32", "bf16"]
+)
+def test_compiled_passes_equal_plain_torch(
+    dtype: torch.dtype, tolerance: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """States and gradients of the compiled passes are those of the torch passes in float64."""
+
+    def results(kind: torch.dtype) -> list[Tensor]:
+        arguments = problem(kind, hidden=37)  # not a multiple of any vector width
+        states = run_gated_unit(*arguments)
+        weights = torch.linspace(-1, 1, states.numel()).view(states.shape).to(kind)
+        gradients = torch.autograd.grad((states * weights).sum(), arguments)
+        return [states, *gradients]
+
+    compiled = results(dtype)
+    with monkeypatch.context() as patch:
+        patch.setattr(kernels, "can_compile", lambda tensor: False)
+        exact = results(torch.float64)
+    for found, expected in zip(compiled, exact, strict=True):
+        scale = expected.abs().max()
+        torch.testing.assert_close(found.double() / scale, expected / scale, rtol=0, atol=tolerance)
+
+
+def test_the_compiled_passes_are_the_ones_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Float32 on a CPU goes through the kernels, float64 does not."""
+    called: list[Any] = []
+    original = kernels.gates_forward
+    monkeypatch.setattr(
+        gated_recurrence.kernels, "gates_forward", lambda *a: (called.append(1), original(*a))
+    )
+    run_gated_unit(*problem(torch.float64))
+    assert not called
+    run_gated_unit(*problem(torch.float32))
+    assert len(called) == L

@@ -1,0 +1,71 @@
+"""The factored softmax in chunks: values, loss and gradient against the plain formula."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from phrasescore.model import softmax
+from phrasescore.model.softmax import gathered_log_softmax, summed_cross_entropy
+
+N, R, V = 40, 6, 23
+
+
+def problem(dtype: torch.dtype, scale: float = 1.0) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return features, words, bias that ask for gradients, and wanted words."""
+    generator = torch.Generator().manual_seed(3)
+    features = (scale * torch.randn(N, R, generator=generator)).to(dtype).requires_grad_()
+    words = torch.randn(V, R, generator=generator).to(torch.promote_types(dtype, torch.float32))
+    bias = torch.randn(V, generator=generator).to(words.dtype)
+    wanted = torch.randint(0, V, (N,), generator=generator)
+    return features, words.requires_grad_(), bias.requires_grad_(), wanted
+
+
+def plain_loss(features: Tensor, words: Tensor, bias: Tensor, wanted: Tensor) -> Tensor:
+    logits = features.double() @ words.double().t() + bias.double()
+    return torch.nn.functional.cross_entropy(logits, wanted, reduction="sum")
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a chunk 16 rows, so that N takes three, the last one short."""
+    monkeypatch.setattr(softmax, "_CHUNK_BYTES", 1)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"),
+    [(torch.float64, 1e-12), (torch.float32, 1e-5), (torch.bfloat16, 3e-2)],
+    ids=["float64", "float32", "bfloat16"],
+)
+def test_loss_and_gradient_are_those_of_cross_entropy(dtype: torch.dtype, tolerance: float) -> None:
+    """Chunked loss and gradients equal torch's own cross-entropy on the whole matrix."""
+    arguments = problem(dtype)
+    found = summed_cross_entropy(*arguments)
+    expected = plain_loss(*arguments)
+    assert found.item() == pytest.approx(expected.item(), rel=tolerance)
+    wrt = arguments[:3]
+    for mine, theirs in zip(
+        torch.autograd.grad(2 * found, wrt), torch.autograd.grad(2 * expected, wrt), strict=True
+    ):
+        scale = theirs.abs().max()
+        torch.testing.assert_close(mine / scale, theirs / scale, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_gathered_values_are_log_softmax(dtype: torch.dtype) -> None:
+    """The value at each wanted word is the log-softmax of the whole row."""
+    features, words, bias, wanted = problem(dtype)
+    expected = (features.double() @ words.double().t() + bias.double()).log_softmax(1)
+    with torch.no_grad():
+        found = gathered_log_softmax(features, words, bias, wanted)
+    torch.testing.assert_close(found.double(), expected[torch.arange(N), wanted], rtol=0, atol=2e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_extreme_logits_stay_finite(dtype: torch.dtype) -> None:
+    """Logits of some hundreds, where exp overflows or underflows, give finite losses and slopes."""
+    arguments = problem(dtype, scale=300.0)
+    loss = summed_cross_entropy(*arguments)
+    assert loss.item() == pytest.approx(plain_loss(*arguments).item(), rel=1e-2)
+    assert all(g.isfinite().all() for g in torch.autograd.grad(loss, arguments[:3]))
