@@ -120,7 +120,7 @@ def with_option(line: str, key: str, value: str) -> str:
     >>> with_option("KENLM  path=a order=3 # big", "path", "b")
     'KENLM  path=b order=3 # big'
     """
-    _refuse_unreadable(key, value)
+    refuse_unreadable(key, value)
     code, mark, comment = line.partition("#")
     for token in list(_TOKEN.finditer(code))[1:]:
         if token[0].partition("=")[0] == key:
@@ -132,7 +132,12 @@ def with_option(line: str, key: str, value: str) -> str:
     return code + mark + comment
 
 
-def _refuse_unreadable(what: str, value: str) -> None:
+def refuse_unreadable(what: str, value: str) -> None:
+    """Refuse a value that Moses would not read back.
+
+    Raises:
+        IniError: It is empty, or has blanks or a ``#``.
+    """
     if not value or any(character in value for character in " \t\r\n#"):
         raise IniError(
             f"the {what} {value!r} cannot stand in a moses.ini: values have no blanks and no '#'",
@@ -146,7 +151,7 @@ def with_code(line: str, value: str) -> str:
     >>> with_code("  weights.txt # sparse", "/data/weights.txt")
     '  /data/weights.txt # sparse'
     """
-    _refuse_unreadable("value", value)
+    refuse_unreadable("value", value)
     before = code_of(line)
     start = line.index(before)
     return line[:start] + value + line[start + len(before) :]

@@ -84,9 +84,8 @@ def _extremes(block: TableBlock) -> tuple[Any, Any]:
     if not len(places):
         return floored, zeros
     with np.errstate(over="ignore", divide="ignore"):
-        values = np.array(
-            [float(block.text[begin:end]) for _, _, begin, end in places.tolist()], np.float32
-        )
+        exact = np.array([float(block.text[begin:end]) for _, _, begin, end in places.tolist()])
+        values = exact.astype(np.float32)
         logarithms = np.log(values)
     if len(infinite := np.flatnonzero(np.isinf(values))):
         row, column, begin, end = places[infinite[0]].tolist()
@@ -97,7 +96,7 @@ def _extremes(block: TableBlock) -> tuple[Any, Any]:
             remedy="write probabilities, which are at most 1, into the scores",
         )
     np.add.at(floored, places[logarithms <= _FLOOR_LN, 1], 1)
-    np.add.at(zeros, places[values == 0, 1], 1)
+    np.add.at(zeros, places[exact == 0, 1], 1)
     return floored, zeros
 
 

@@ -12,7 +12,7 @@ from moses_integration.feature_kinds import (
     TEXT_TABLE_KINDS,
     component_count,
 )
-from moses_integration.ini_lines import format_weight
+from moses_integration.ini_lines import format_weight, refuse_unreadable
 from moses_integration.moses_ini import FeatureLine, MosesIni
 from phrasescore.errors import IniError, PhraseTableError, SettingsError
 from phrasescore.files import STANDARD_STREAM
@@ -192,6 +192,7 @@ def check_table_path(table: str) -> None:
     """Refuse what cannot be the path of a text table.
 
     Raises:
+        IniError: Moses could not read it from an ini.
         SettingsError: It is standard input.
         PhraseTableError: It is a folder.
     """
@@ -199,6 +200,7 @@ def check_table_path(table: str) -> None:
         raise SettingsError(
             "the table is standard input, but the ini needs a path", remedy="write it to a file"
         )
+    refuse_unreadable("path", table)
     if Path(table).is_dir():
         raise PhraseTableError(
             "a folder, where a text phrase table was expected",

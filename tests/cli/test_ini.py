@@ -1,0 +1,150 @@
+"""`phrasescore ini` as a user runs it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
+
+INI = b"""\
+[feature]
+PhraseDictionaryMemory name=TranslationModel0 num-features=1 path=old # table
+Distortion
+[weight]
+TranslationModel0= 0.3
+Distortion0= 0.1
+"""
+TABLE = b"la ||| the ||| 0.5 1e-50\nles ||| the ||| 0.25 0.5\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The current directory of the commands: an ini and its tables."""
+    (tmp_path / "moses.ini").write_bytes(INI)
+    (tmp_path / "old").write_bytes(b"la ||| the ||| 0.5\n")
+    (tmp_path / "new").write_bytes(TABLE)
+    return tmp_path
+
+
+def test_add_column_writes_the_ini_and_says_what_it_did(phrasescore: Run, folder: Path) -> None:
+    """Floored scores are a warning; the old ini stays."""
+    done = phrasescore("ini", "add-column", "moses.ini", "--table", "new", "-o", "out.ini")
+    assert done.returncode == 0, done.stderr
+    assert (folder / "out.ini").read_bytes() == INI.replace(
+        b"num-features=1 path=old", b"num-features=2 path=new"
+    ).replace(b"0.3", b"0.3 0.2")
+    assert done.stderr.decode().splitlines() == [
+        "new: 2 phrase pairs with 2 scores",
+        "TranslationModel0: path=new, num-features=2 (before: 1), with the weight 0.2",
+        "warning: score 2 is floored at -100 by Moses in 1 of 2 lines (50.0%)",
+    ]
+    assert (folder / "moses.ini").read_bytes() == INI
+
+
+def test_add_column_options(phrasescore: Run, folder: Path) -> None:
+    """The start weight, absolute paths, and standard output; also onto the ini itself."""
+    arguments = ("ini", "add-column", "moses.ini", "--table", "new", "--start-weight", "-0.01")
+    done = phrasescore(*arguments, "--absolute-paths", "-o", "-")
+    expected = INI.replace(
+        b"num-features=1 path=old", b"num-features=2 path=%b/new" % bytes(folder)
+    )
+    assert done.stdout == expected.replace(b"0.3", b"0.3 -0.01")
+    assert phrasescore(*arguments, "-o", "moses.ini").returncode == 0
+    assert b"0.3 -0.01\n" in (folder / "moses.ini").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "problem"),
+    [
+        (["--table", "new", "-o", "out.ini", "--feature", "TM"], 3, "no feature is called TM"),
+        (["--table", "new", "-o", "out.ini", "--feature", "Distortion0"], 2, "not a phrase table"),
+        (["--table", "none", "-o", "out.ini"], 3, "none: no such file"),
+        (["--table", "-", "-o", "out.ini"], 2, "the ini needs a path"),
+        (["--table", ".", "-o", "out.ini"], 3, "a folder, where a text phrase table"),
+        (["--table", "bad", "-o", "out.ini"], 3, "bad:2: score 2 is negative"),
+        (["--table", "moses.ini", "-o", "out.ini"], 3, "moses.ini: this is"),
+        (["--table", "new", "-o", "no/out.ini"], 2, "cannot write there"),
+        (["--table", "new", "-o", "out.ini", "--start-weight", "nan"], 2, "a finite number"),
+        (["--table", "a b", "-o", "out.ini"], 3, "values have no blanks"),
+        (["--table", "new"], 2, "Missing option"),
+    ],
+)
+def test_add_column_failures(
+    phrasescore: Run, folder: Path, arguments: list[str], code: int, problem: str
+) -> None:
+    """One sentence, a status, no traceback, and no output file."""
+    (folder / "bad").write_bytes(b"la ||| the ||| 0.5 1\nles ||| the ||| 0.5 -2.5\n")
+    (folder / "a b").write_bytes(TABLE)
+    done = phrasescore("ini", "add-column", "moses.ini", *arguments)
+    assert done.returncode == code
+    assert problem in done.stderr.decode()
+    assert b"Traceback" not in done.stderr
+    assert not (folder / "out.ini").exists()
+
+
+def test_a_damaged_table_is_refused_as_a_whole(
+    phrasescore: Run, folder: Path, golden: Path
+) -> None:
+    """The check reads to the end: a truncated gzip gets no ini."""
+    data = (golden / "system" / "phrase-table.5col.gz").read_bytes()
+    (folder / "cut.gz").write_bytes(data[: len(data) // 2])
+    done = phrasescore("ini", "add-column", "moses.ini", "--table", "cut.gz", "-o", "out.ini")
+    assert done.returncode == 3
+    assert b"cut.gz" in done.stderr
+    assert not (folder / "out.ini").exists()
+
+
+def test_the_golden_ini_gains_its_fifth_score(
+    phrasescore: Run, tmp_path: Path, golden: Path
+) -> None:
+    """The result is the ini that was made by hand for the same table."""
+    shutil.copytree(golden / "system", tmp_path / "system")
+    done = phrasescore(
+        "ini", "add-column", "system/moses.ini", "--table", "system/phrase-table.5col.gz",
+        "--start-weight", "0.0001", "-o", "out.ini",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out.ini").read_bytes() == (
+        golden / "system" / "moses.5col.ini"
+    ).read_bytes()
+
+
+def test_show_lists_an_ini(phrasescore: Run, multi30k: Path) -> None:
+    """On standard output; what is wrong is listed, not raised."""
+    done = phrasescore("ini", "show", multi30k / "moses.tuned.ini")
+    assert done.returncode == 0
+    text = done.stdout.decode()
+    assert "7 features, 15 weights, 14 of them tuned" in text
+    assert (
+        "TranslationModel0    PhraseDictionaryMemory  0.0631997 0.028587 0.0875955 0.031136" in text
+    )
+    assert f"run this in {multi30k.resolve()}" in text
+
+
+def test_show_refuses_what_is_no_ini(phrasescore: Run, folder: Path) -> None:
+    """With the line and the status of a bad input."""
+    done = phrasescore("ini", "show", "new")
+    assert done.returncode == 3
+    assert b"phrasescore: new:1: 'la ||| the ||| 0.5 1e-50' stands before" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [("ini",), ("ini", "show"), ("ini", "add-column")])
+def test_help_loads_nothing_heavy(
+    phrasescore: Run, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    """--help imports neither numpy nor torch nor numba, so that it is quick."""
+    import sys
+
+    code = (
+        "import sys; from phrasescore.cli import cli\n"
+        f"try: cli.main({[*arguments, '--help']!r})\n"
+        "except SystemExit: pass\n"
+        "print(sorted({'torch', 'numpy', 'numba', 'sacremoses'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert done.stdout.decode().splitlines()[-1] == "[]"

@@ -1,0 +1,246 @@
+"""Which weight belongs to which feature: order, sizes, what is tuned, what Moses refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moses_integration.feature_kinds import component_count
+from moses_integration.feature_weights import Feature, FeatureLayout
+from moses_integration.moses_ini import MosesIni
+from moses_integration.nbest import read_nbest
+from phrasescore.errors import IniError
+
+FEATURES = b"""\
+[feature]
+UnknownWordPenalty
+WordPenalty
+PhraseDictionaryMemory name=TranslationModel0 num-features=4 path=pt.gz
+LexicalReordering name=LexicalReordering0 num-features=6 type=wbe-msd-bidirectional-fe-allff path=r
+Distortion
+KENLM name=LM0 path=lm.arpa order=3
+"""
+
+
+def layout_of(features: bytes) -> FeatureLayout:
+    """Return the layout of some feature lines."""
+    return FeatureLayout.of(MosesIni.parse(b"[feature]\n" + features))
+
+
+def test_stateful_features_come_first() -> None:
+    """The order of n-best lists, as `moses -show-weights` prints it for this ini."""
+    layout = FeatureLayout.of(MosesIni.parse(FEATURES))
+    assert layout.names == (
+        "LexicalReordering0",
+        "Distortion0",
+        "LM0",
+        "UnknownWordPenalty0",
+        "WordPenalty0",
+        "TranslationModel0",
+    )
+    assert layout.size == 14
+    assert layout.slices["TranslationModel0"] == slice(10, 14)
+    assert layout.slices["LM0"] == slice(7, 8)
+    assert layout.component_names[5:8] == ("LexicalReordering0_5", "Distortion0", "LM0")
+
+
+def test_the_unknown_word_penalty_is_not_tuned() -> None:
+    """It counts in the score, but n-best lists and tuning do not see it."""
+    layout = FeatureLayout.of(MosesIni.parse(FEATURES))
+    assert np.flatnonzero(~layout.tuneable).tolist() == [8]
+    assert "UnknownWordPenalty0" not in layout.nbest.names
+    assert layout.nbest.size == 13
+    assert layout.nbest.tuneable.all()
+
+
+def test_frozen_components_are_not_tuned() -> None:
+    """tuneable-components masks single values; n-best lists print the others alone."""
+    layout = layout_of(
+        b"PhraseDictionaryMemory name=T num-features=4 tuneable-components=1,0,Yes,false\n"
+        b"WordPenalty tuneable=false\nUnknownWordPenalty tuneable=true\nDistortion\n"
+    )
+    assert layout.tuneable.tolist() == [True, True, False, True, False, False, True]
+    assert [(f.name, f.components) for f in layout.nbest.features] == [
+        ("Distortion0", 1),
+        ("T", 2),
+        ("UnknownWordPenalty0", 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "count"),
+    [
+        ("PhraseDictionaryMemory", {"num-features": "5"}, 5),
+        ("PhraseDictionaryMemory", {}, 1),
+        ("KENLM", {}, 1),
+        ("KENLM", {"num-features": "3"}, 1),  # Moses passes over it
+        ("KENLM", {"oov-feature": "1"}, 2),
+        ("LexicalReordering", {"type": "wbe-msd-bidirectional-fe-allff", "num-features": "4"}, 6),
+        ("LexicalReordering", {"type": "wbe-mslr-bidirectional-fe-allff"}, 8),
+        ("LexicalReordering", {"type": "hier-mslr-bidirectional-fe-collapseff"}, 2),
+        ("LexicalReordering", {"type": "msd-backward-f"}, 3),
+        ("LexicalReordering", {"type": "phrase-monotonicity-forward-fe"}, 2),
+        ("LexicalReordering", {"type": "wbe-leftright-bidirectional-fe"}, 4),
+        ("PhrasePenalty", {"num-features": "2"}, 2),
+        ("OpSequenceModel", {}, 5),
+        ("WordTranslationFeature", {}, 0),
+    ],
+)
+def test_component_counts(kind: str, options: dict[str, str], count: int) -> None:
+    """Each class has its own way to say how many values it has."""
+    assert component_count(kind, options) == count
+
+
+@pytest.mark.parametrize(
+    ("features", "problem"),
+    [
+        (b"KENML name=LM0\n", "unknown feature class KENML (did you mean KENLM?)"),
+        (b"PhrasePenalty num-features=two\n", "num-features is 'two'"),
+        (b"LexicalReordering type=wbe-fe\n", "the type 'wbe-fe', which names none of msd"),
+        (b"WordPenalty tuneable=maybe\n", "tuneable is 'maybe'"),
+        (b"WordPenalty tuneable-components=2\n", "tuneable-components is '2'"),
+        (
+            b"PhraseDictionaryMemory name=T num-features=5 tuneable-components=1,1\n",
+            "tuneable-components of T has 2 flags, but the feature has 5 components",
+        ),
+        (
+            b"WordPenalty tuneable=false tuneable-components=1\n",
+            "WordPenalty0 has tuneable-components, but is not tuneable",
+        ),
+    ],
+)
+def test_feature_failures_name_the_line(features: bytes, problem: str) -> None:
+    """What Moses would refuse in a feature line is refused with its place."""
+    with pytest.raises(IniError) as caught:
+        layout_of(b"Distortion\n" + features)
+    assert problem in str(caught.value)
+    assert caught.value.line == 3
+
+
+@pytest.mark.parametrize(
+    ("ini", "problem"),
+    [
+        (b"[ttable-file]\n0 0 0 5 pt\n", "an old-style moses.ini"),
+        (b"[mapping]\n0 T 0\n", "no [feature] section"),
+        (b"[feature]\nDistortion\n[weight-overwrite]\nDistortion0= 1\n", "[weight-overwrite]"),
+        (b"[feature]\nDistortion\n[feature-add]\nWordPenalty\n", "[feature-add]"),
+    ],
+)
+def test_files_without_a_layout(ini: bytes, problem: str) -> None:
+    """Where features or weights stand elsewhere too, there is no layout to rely on."""
+    with pytest.raises(IniError) as caught:
+        FeatureLayout.of(MosesIni.parse(ini))
+    assert problem in str(caught.value)
+
+
+def test_missing_weights_are_one() -> None:
+    """Moses takes 1 for every component of a feature without weights."""
+    ini = MosesIni.parse(FEATURES + b"[weight]\nLM0= 0.5\nTranslationModel0= 1 2 3 4\n")
+    weights = FeatureLayout.of(ini).read_weights(ini)
+    assert weights == {
+        "LexicalReordering0": (1.0,) * 6,
+        "Distortion0": (1.0,),
+        "LM0": (0.5,),
+        "UnknownWordPenalty0": (1.0,),
+        "WordPenalty0": (1.0,),
+        "TranslationModel0": (1.0, 2.0, 3.0, 4.0),
+    }
+
+
+@pytest.mark.parametrize(
+    ("weights", "line", "problem"),
+    [
+        (b"TranslationModel0= 1 2 3\n", 9, "3 weights for TranslationModel0, which has 4"),
+        (b"LM0= 1 2\n", 9, "2 weights for LM0, which has 1 component"),
+        (b"LM0= 1\nLM= 0.5\n", 10, "weights for LM, but no feature is called that (did you mean"),
+        (b"Nobody_x= 0.5\n", 9, "weights for Nobody_x"),
+    ],
+)
+def test_weights_that_fit_no_feature(weights: bytes, line: int, problem: str) -> None:
+    """Moses refuses to load these; the error names the weight line."""
+    ini = MosesIni.parse(FEATURES + b"[weight]\n" + weights)
+    with pytest.raises(IniError) as caught:
+        FeatureLayout.of(ini).read_weights(ini)
+    assert problem in str(caught.value)
+    assert caught.value.line == line
+
+
+def test_sparse_weights_are_kept_apart() -> None:
+    """Name_sparse is a weight of a sparse feature of Name."""
+    ini = MosesIni.parse(FEATURES + b"[weight]\nTranslationModel0_dom= 0.5\nLM0= 2\n")
+    layout = FeatureLayout.of(ini)
+    assert layout.sparse_weights(ini) == {"TranslationModel0_dom": 0.5}
+    assert layout.read_weights(ini)["LM0"] == (2.0,)
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ({"A": [1.0], "B": [1.0, 2.0], "C": [1.0]}, "values for C, but there is no such feature"),
+        ({"A": [1.0]}, "no values for the feature B"),
+        ({"A": [1.0], "B": [1.0]}, "1 value for B, which has 2 components"),
+    ],
+)
+def test_flatten_takes_exactly_the_features_there_are(
+    values: dict[str, list[float]], problem: str
+) -> None:
+    """Nothing is filled in, nothing is dropped."""
+    with pytest.raises(IniError) as caught:
+        FeatureLayout.from_sizes({"A": 1, "B": 2}).flatten(values)
+    assert problem in str(caught.value)
+
+
+def test_unflatten_takes_exactly_one_value_for_each_component() -> None:
+    """A vector of another size is a mistake of the caller."""
+    with pytest.raises(ValueError, match="2 values for 3 components"):
+        FeatureLayout.from_sizes({"A": 1, "B": 2}).unflatten([1.0, 2.0])
+
+
+@given(st.dictionaries(st.text("ABC", min_size=1), st.integers(0, 4), max_size=6), st.data())
+def test_flatten_and_unflatten_are_inverse(sizes: dict[str, int], data: st.DataObject) -> None:
+    """Every value keeps its place."""
+    layout = FeatureLayout.from_sizes(sizes)
+    number = st.floats(allow_nan=False)
+    values = {
+        name: tuple(data.draw(st.lists(number, min_size=count, max_size=count)))
+        for name, count in sizes.items()
+    }
+    vector = layout.flatten(values)
+    assert vector.shape == (layout.size,)
+    assert layout.unflatten(vector) == values
+    assert len(layout.component_names) == layout.size
+
+
+def test_goldens_have_the_layout_of_their_nbest_lists(golden: Path) -> None:
+    """Names, order and sizes are those that real Moses printed."""
+    for ini_name, nbest in (("moses.ini", "default"), ("moses.5col.ini", "fivecolumns")):
+        layout = FeatureLayout.of(MosesIni.read(golden / "system" / ini_name)).nbest
+        entry = next(read_nbest(golden / "decode" / f"{nbest}.nbest.gz"))
+        printed = {name: len(values) for name, values in entry.features.items()}
+        assert printed == {f.name: f.components for f in layout.features}
+        assert list(printed) == list(layout.names)
+
+
+def test_golden_totals_need_the_untuned_penalty(golden: Path) -> None:
+    """The total is weights · features + 1 · (-100 for each unknown word), which is not printed."""
+    ini = MosesIni.read(golden / "system" / "moses.ini")
+    layout = FeatureLayout.of(ini)
+    weights = layout.flatten(layout.read_weights(ini))
+    shown = weights[layout.tuneable]
+    rest = [
+        entry.total - float(shown @ layout.nbest.flatten(entry.features))
+        for entry in read_nbest(golden / "decode" / "default.nbest.gz")
+    ]
+    hundreds = np.round(np.array(rest) / -100)
+    assert np.abs(np.array(rest) + 100 * hundreds).max() < 1e-3
+    assert (hundreds >= 0).all()
+    assert (hundreds > 0).any()
+
+
+def test_a_feature_counts_its_flags() -> None:
+    """The number of components is that of the flags."""
+    assert Feature("A", (True, False)).components == 2

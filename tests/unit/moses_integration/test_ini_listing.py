@@ -1,0 +1,124 @@
+"""What `ini show` lists, and the problems it finds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from moses_integration.ini_listing import listing, problems
+from moses_integration.moses_ini import MosesIni
+from phrasescore.errors import IniError
+
+INI = b"""\
+[distortion-limit]
+6
+[mapping]
+0 T 0
+1 T 1
+[feature]
+UnknownWordPenalty
+PhraseDictionaryMemory name=TM0 num-features=2 path=pt tuneable-components=0,1
+KENLM name=LM0 path=lm.arpa
+PhraseDictionaryCompact name=CT0 num-features=1 path=cpt
+LexicalReordering name=LR0 type=msd-backward-fe path=reo
+[weight]
+TM0= 0.2 0.3
+LM0= 0.5
+CT0= 1
+"""
+
+LISTING = """\
+x.ini: 5 features, 8 weights, 6 of them tuned; in the order of n-best lists
+feature              class                    weights
+LM0                  KENLM                    0.5
+LR0                  LexicalReordering        1 1 1  (not given: Moses takes 1)
+UnknownWordPenalty0  UnknownWordPenalty       (1)  (not given: Moses takes 1)
+TM0                  PhraseDictionaryMemory   (0.2) 0.3
+CT0                  PhraseDictionaryCompact  1
+
+file     of
+pt       TM0  MISSING
+lm.arpa  LM0  lm.arpa does not exist, so lm.arpa.gz is read
+cpt      CT0  cpt.minphr is read
+reo      LR0  reo does not exist, so reo.gz is read
+
+setting           value
+distortion-limit  6
+mapping           0 T 0 | 1 T 1
+
+problems
+  pt: no such file, nor with .gz behind its name. """
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current directory, with some of the files."""
+    for name in ("lm.arpa.gz", "cpt.minphr", "reo.gz"):
+        (tmp_path / name).touch()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def found(data: bytes) -> list[str]:
+    """Return the problems of an ini called x.ini."""
+    return list(problems(MosesIni.parse(data, "x.ini")))
+
+
+def test_listing_shows_features_files_settings_and_problems(folder: Path) -> None:
+    """Features in the order of n-best lists; weights that are not tuned stand in brackets."""
+    assert listing(MosesIni.parse(INI, "x.ini")) == (
+        f"{LISTING}Relative paths resolve against the current directory, as in Moses, "
+        f"which is {folder}.\n"
+        "  x.ini:9: lm.arpa does not exist, so lm.arpa.gz is read; Moses itself would not find it."
+    )
+
+
+def test_a_sound_ini_has_no_problems() -> None:
+    """Moses finds reordering tables with .gz and compact tables with their ending."""
+    data = b"[feature]\nLexicalReordering type=msd-backward-fe path=reo\nDistortion\n"
+    assert found(data) == []
+    assert "problems" not in listing(MosesIni.parse(data))
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (b"[dl]\n6\n", "x.ini:4: Moses passes over [dl], which is the short name of a switch: "
+         "write [distortion-limit]."),
+        (b"[distortionlimit]\n6\n", "x.ini:4: Moses refuses the unknown section [distortionlimit] "
+         "(did you mean distortion-limit?)."),
+        (b"[weight]\nNope0= 1\n", "x.ini:4: weights for Nope0, but no feature is called that"),
+        (b"[weight]\nDistortion0= 1 2\n", "x.ini:4: 2 weights for Distortion0, which has 1"),
+        (b"[feature]\nMyOwn\n", "x.ini:4: unknown feature class MyOwn"),
+        (b"[feature]\nWordPenalty name=WP_0\n", "x.ini:4: mert-moses.pl does not tune a feature "
+         "called WP_0"),
+    ],
+)  # fmt: skip
+def test_problems_name_their_line(data: bytes, problem: str) -> None:
+    """Each is one sentence."""
+    (sentence,) = found(b"[feature]\nDistortion\n" + data)
+    assert sentence.startswith(problem)
+
+
+def test_unknown_classes_are_listed_in_the_order_of_the_file() -> None:
+    """Their place in n-best lists cannot be known."""
+    text = listing(MosesIni.parse(b"[feature]\nMyOwn\nDistortion\n[weight]\nMyOwn0= 3\n", "x.ini"))
+    assert text.startswith(
+        "x.ini: 2 features, in the order of the file\n"
+        "feature      class       weights\n"
+        "MyOwn0       MyOwn       3\n"
+        "Distortion0  Distortion\n"
+    )
+
+
+def test_weights_of_a_wrong_number_are_shown_as_they_stand() -> None:
+    """The problem stands below."""
+    text = listing(MosesIni.parse(b"[feature]\nDistortion\n[weight]\nDistortion0= 1 2\n"))
+    assert "Distortion0  Distortion  1 2\n" in text
+
+
+def test_an_old_style_ini_is_not_listed() -> None:
+    """It says how to convert it."""
+    with pytest.raises(IniError, match="convert-moses-ini-to-v2"):
+        listing(MosesIni.parse(b"[lmodel-file]\n8 0 3 lm\n"))

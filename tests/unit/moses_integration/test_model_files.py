@@ -1,0 +1,66 @@
+"""Where the files of an ini are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from moses_integration.model_files import ModelFile, find_binary_file, find_model_file
+from phrasescore.errors import InputError
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current directory: an ini in it, and its models."""
+    (tmp_path / "system").mkdir()
+    for name in ("pt", "lm.arpa.gz", "system/both", "system/both.gz", "cpt.minphr"):
+        (tmp_path / name).touch()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_file_that_is_there_is_taken_as_named(folder: Path) -> None:
+    """Also when a zipped one lies beside it; relative paths stay relative."""
+    assert find_model_file("pt") == ModelFile(Path("pt"))
+    assert find_model_file("system/both") == ModelFile(Path("system/both"))
+    assert find_model_file(f"{folder}/pt") == ModelFile(folder / "pt")
+
+
+def test_a_missing_file_falls_back_to_gz_with_a_note() -> None:
+    """The note says what is read in its place."""
+    found = find_model_file("lm.arpa")
+    assert found.path == Path("lm.arpa.gz")
+    assert found.note == "lm.arpa does not exist, so lm.arpa.gz is read"
+
+
+def test_paths_do_not_resolve_against_the_ini(folder: Path) -> None:
+    """As in Moses; the error knows where the path would have been right."""
+    with pytest.raises(InputError) as caught:
+        find_model_file("both", ini="system/moses.ini")
+    assert f"resolve against the current directory, as in Moses: run this in {folder}/system" in (
+        str(caught.value)
+    )
+
+
+@pytest.mark.parametrize("ini", [None, "-", "system/moses.ini"])
+def test_a_file_that_is_nowhere_is_named(ini: str | None, folder: Path) -> None:
+    """The error says which folder was looked in."""
+    with pytest.raises(InputError) as caught:
+        find_model_file("none", ini=ini)
+    assert str(caught.value).startswith("none: no such file, nor with .gz behind its name.")
+    assert f"which is {folder}." in str(caught.value)
+
+
+def test_an_absolute_path_that_is_wrong_is_to_be_corrected() -> None:
+    """There is nothing to say about folders then."""
+    with pytest.raises(InputError, match=r"Correct the path in the moses.ini\.$"):
+        find_model_file("/no/such/file")
+
+
+def test_binary_forms_have_endings_of_their_class() -> None:
+    """A compact table is named without its ending."""
+    found = find_binary_file("cpt", "PhraseDictionaryCompact")
+    assert found == ModelFile(Path("cpt.minphr"), "cpt.minphr is read")
+    assert find_binary_file("cpt", "LexicalReordering") is None
+    assert find_binary_file("cpt", "KENLM") is None

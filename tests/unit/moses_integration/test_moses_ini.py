@@ -1,0 +1,292 @@
+"""moses.ini: reading by Moses's rules, editing without loss."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moses_integration.moses_ini import MosesIni
+from phrasescore.errors import IniError, InputError
+
+SMALL = b"""\
+# made by hand
+[feature]
+UnknownWordPenalty
+WordPenalty   # one a word
+PhraseDictionaryMemory name=TranslationModel0 num-features=2 path=pt.gz
+KENLM  name=LM0 path=lm.arpa order=3
+
+[distortion-limit]
+6
+[weight]
+WordPenalty0= -1
+TranslationModel0= 0.20  0.3\t# two
+LM0= 0.5
+"""
+
+
+def test_features_have_kind_name_options_and_line() -> None:
+    """A feature is named by name=, or else by its class and a running index."""
+    ini = MosesIni.parse(b"[feature]\nA x=1\nB name=B7\nA\nB\nA name=\n")
+    assert [(f.kind, f.name, f.line) for f in ini.features] == [
+        ("A", "A0", 2),
+        ("B", "B7", 3),
+        ("A", "A1", 4),
+        ("B", "B0", 5),
+        ("A", "A2", 6),
+    ]
+    assert ini.features[0].options == {"x": "1"}
+
+
+def test_values_keep_their_order_over_reopened_sections() -> None:
+    """A section that is opened twice goes on; comments and blanks are no part of a value."""
+    ini = MosesIni.parse(b"[mapping]\n0 T 0\n[x]\n1\n [mapping] ignored\n\t0 T 1 # second\r\n")
+    assert ini.values("mapping") == ("0 T 0", "0 T 1")
+    assert ini.values("nothing") == ()
+    assert ini.sections == ("mapping", "x")
+
+
+def test_an_equals_sign_in_a_value_belongs_to_it() -> None:
+    """Only the first = of an argument separates the key."""
+    (feature,) = MosesIni.parse(b"[feature]\nA path=/x=y/z\n").features
+    assert feature.options == {"path": "/x=y/z"}
+
+
+def test_the_last_weights_of_a_name_win_and_weight_overrules_weight_add() -> None:
+    """Moses keeps one entry for each name: the last it meets, [weight] after [weight-add]."""
+    ini = MosesIni.parse(
+        b"[weight]\nA0= 1\nB0= 1 2\nA0= .5\n[weight-add]\nA0= 9\nC0= 1e-3\n[weight]\nB0= 3 -4.\n"
+    )
+    assert ini.weights == {"A0": (0.5,), "B0": (3.0, -4.0), "C0": (0.001,)}
+    assert ini.weight_line("A0") == 4
+    assert ini.weight_line("Z0") is None
+
+
+def test_unknown_sections_are_read_and_reported() -> None:
+    """A section Moses does not know is no error of reading."""
+    ini = MosesIni.parse(b"[ttable-limits]\n20\n[distortion-limit]\n6\n[empty]\n")
+    assert ini.unknown_sections == (("ttable-limits", 2),)
+
+
+@pytest.mark.parametrize(
+    ("data", "line", "problem"),
+    [
+        (b"6\n[distortion-limit]\n", 1, "before the first [section]"),
+        (b"\xef\xbb\xbf[feature]\n", 1, "byte order mark"),
+        (b"[feature]\nA\n[weight\nA0= 1\n", 3, "no closing bracket"),
+        (b"[feature]\nA path = x\n", 2, "'path', expected key=value"),
+        (b"[feature]\nA x=1 y=2 x=3\n", 2, "the key x twice"),
+        (b"[feature]\nA name=T\n\nB name=T\n", 2, "two features are called T"),
+        (b"[weight]\nA0=0.3\n", 2, "not of the form 'Name= 0.3'"),
+        (b"[weight]\nA0=0.3 0.2\n", 2, "not of the form 'Name= 0.3'"),
+        (b"[weight]\nA0 = 0.3\n", 2, "not of the form 'Name= 0.3'"),
+        (b"[weight]\n= 0.3\n", 2, "not of the form 'Name= 0.3'"),
+        (b"[weight]\n\nA0= # 0.3\n", 3, "the weight line of A0 has no weight"),
+        (b"[weight]\nA0= 0.3 0,2\n", 2, "a weight of A0 is '0,2'"),
+        (b"[weight]\nA0= nan\n", 2, "a weight of A0 is 'nan'"),
+        (b"[weight]\nA0= 1e999\n", 2, "a weight of A0 is '1e999'"),
+        (b"[weight-l]\n0.5\n[feature]\nA\n", 2, "old-style sections ([weight-l]) beside"),
+        (b"[feature]\n\0\n", None, "binary data"),
+    ],
+)
+def test_failures_name_the_line_and_the_remedy(data: bytes, line: int | None, problem: str) -> None:
+    """What Moses refuses, or would misread in silence, is refused with its place."""
+    with pytest.raises(IniError) as caught:
+        MosesIni.parse(data, "my.ini")
+    assert problem in str(caught.value)
+    assert (caught.value.path, caught.value.line) == ("my.ini", line)
+
+
+def test_old_style_is_recognised_and_refused_on_request() -> None:
+    """An old-style file reads, has no features, and says how it is converted."""
+    ini = MosesIni.parse(b"[ttable-file]\n0 0 0 5 pt.gz\n[weight-t]\n0.2\n", "old.ini")
+    assert ini.features == ()
+    with pytest.raises(IniError, match=r"old.ini:2: an old-style .*convert-moses-ini-to-v2.perl"):
+        ini.refuse_old_style()
+
+
+def test_a_file_without_features_is_refused_on_request() -> None:
+    """There is nothing to translate with."""
+    with pytest.raises(IniError, match=r"no \[feature\] section"):
+        MosesIni.parse(b"[weight]\nA0= 1\n").refuse_old_style()
+
+
+def test_asking_for_a_missing_feature_suggests_the_closest() -> None:
+    """The error lists the names there are."""
+    with pytest.raises(IniError, match=r"did you mean LM0\?.*TranslationModel0, LM0"):
+        MosesIni.parse(SMALL).feature("LM1")
+
+
+def test_reading_a_missing_file_says_so(tmp_path: Path) -> None:
+    """The error names the file."""
+    with pytest.raises(InputError, match=r"none\.ini: no such file"):
+        MosesIni.read(tmp_path / "none.ini")
+
+
+def test_weights_change_in_place() -> None:
+    """Numbers that stay keep their spelling; comments, blanks and other lines keep everything."""
+    edited = MosesIni.parse(SMALL).with_weights({"TranslationModel0": [0.2, 1.0], "LM0": [1e-5]})
+    expected = SMALL.replace(b"0.20  0.3\t# two", b"0.20  1\t# two").replace(b"0.5", b"1e-05")
+    assert edited.to_bytes() == expected
+    assert edited.weights["TranslationModel0"] == (0.2, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("weights", "line"),
+    [
+        ([0.2, 0.3, 0.4], b"TranslationModel0= 0.20  0.3 0.4\t# two"),
+        ([0.2], b"TranslationModel0= 0.20\t# two"),
+        ([7.0], b"TranslationModel0= 7\t# two"),
+    ],
+)
+def test_more_or_fewer_weights_keep_the_line(weights: list[float], line: bytes) -> None:
+    """New weights stand behind the last; dropped ones go with the blanks before them."""
+    edited = MosesIni.parse(SMALL).with_weights({"TranslationModel0": weights})
+    assert edited.to_bytes() == SMALL.replace(b"TranslationModel0= 0.20  0.3\t# two", line)
+
+
+def test_only_the_deciding_line_of_a_name_changes() -> None:
+    """Where a name has two weight lines, the last is edited, for it is the one that counts."""
+    edited = MosesIni.parse(b"[weight]\nA0= 1\nA0= 2\n").with_weights({"A0": [3]})
+    assert edited.to_bytes() == b"[weight]\nA0= 1\nA0= 3\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"[weight]\nA0= 1\n\n[x]\n1\n", b"[weight]\nA0= 1\nB0= 0.5 1\n\n[x]\n1\n"),
+        (b"[weight]\r\nA0= 1\r\n", b"[weight]\r\nA0= 1\r\nB0= 0.5 1\r\n"),
+        (b"[x]\n1\n", b"[x]\n1\n\n[weight]\nB0= 0.5 1\n"),
+        (b"[x]\n1", b"[x]\n1\n\n[weight]\nB0= 0.5 1\n"),
+    ],
+)
+def test_a_name_without_weights_gets_a_line(before: bytes, after: bytes) -> None:
+    """It stands behind the last weight line, or in a section of its own at the end."""
+    assert MosesIni.parse(before).with_weights({"B0": [0.5, 1]}).to_bytes() == after
+
+
+def test_options_are_set_in_place_or_appended() -> None:
+    """The rest of the line, comment included, stays."""
+    ini = MosesIni.parse(SMALL)
+    edited = ini.with_feature_option("LM0", "path", "new.arpa").with_feature_option(
+        "WordPenalty0", "tuneable", "false"
+    )
+    expected = SMALL.replace(b"path=lm.arpa", b"path=new.arpa").replace(
+        b"WordPenalty   # one", b"WordPenalty tuneable=false   # one"
+    )
+    assert edited.to_bytes() == expected
+
+
+@pytest.mark.parametrize("value", ["a b", "a#b", "", "a\tb", "a\nb"])
+def test_values_that_moses_could_not_read_back_are_refused(value: str) -> None:
+    """A path with a blank or # would be cut off; the error names the line."""
+    with pytest.raises(IniError, match=r"moses.ini:6: .*Rename the file"):
+        MosesIni.parse(SMALL).with_feature_option("LM0", "path", value)
+    ini = MosesIni.parse(b"[weight-file]\nw.txt # all\n")
+    with pytest.raises(IniError, match="cannot stand in"):
+        ini.with_value("weight-file", 0, value)
+
+
+def test_real_files_round_trip(golden: Path, multi30k: Path) -> None:
+    """Parsing and writing, and setting every weight to itself, give the same bytes."""
+    files = [*golden.glob("system/*.ini"), *multi30k.glob("*.ini")]
+    assert len(files) == 4
+    for file in files:
+        ini = MosesIni.read(file)
+        assert ini.to_bytes() == file.read_bytes()
+        assert ini.with_weights(ini.weights).to_bytes() == file.read_bytes()
+        assert len(ini.features) == len(ini.weights) == 7
+        assert not ini.unknown_sections
+
+
+# --- properties -----------------------------------------------------------------------------
+
+_blanks = st.text(" \t", max_size=2)
+_gap = st.text(" \t", min_size=1, max_size=2)
+# any character that is not a line feed; surrogates stand for bytes that are not UTF-8
+_comment = st.one_of(
+    st.just(""),
+    st.text(st.characters(exclude_characters="\n\0", exclude_categories=["Cs"])).map("#{}".format),
+    st.just("# \udcff\udc80"),
+)
+_word = st.text("abcXYZ019-/.:é\u2028\xa0\x85", min_size=1, max_size=8)
+_name = st.text("ABCab01", min_size=1, max_size=5)
+_number = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@st.composite
+def _lines(draw: st.DrawFn, values: st.SearchStrategy[str]) -> list[str]:
+    """Value lines with blanks around them, comments behind them, and blank lines between."""
+    texts = draw(st.lists(st.one_of(st.just(""), values), max_size=5))
+    ends = ("", "\r")
+    return [
+        draw(_blanks) + text + draw(_blanks) + draw(_comment) + draw(st.sampled_from(ends))
+        for text in texts
+    ]
+
+
+@st.composite
+def _features(draw: st.DrawFn) -> str:
+    keys = draw(st.lists(_name, max_size=3, unique=True))
+    return draw(_name) + "".join(f"{draw(_gap)}{key}={draw(_word)}" for key in keys)
+
+
+@st.composite
+def _weights(draw: st.DrawFn) -> str:
+    numbers = draw(st.lists(_number, min_size=1, max_size=4))
+    return draw(_name) + "=" + "".join(f"{draw(_gap)}{number!r}" for number in numbers)
+
+
+@st.composite
+def ini_files(draw: st.DrawFn) -> bytes:
+    """Valid new-style files, as unruly as the format allows."""
+    kinds = {"feature": _features(), "weight": _weights(), "other": _word, "x y": _word}
+    parts = draw(_lines(st.just("")))
+    for section in draw(st.lists(st.sampled_from(sorted(kinds)), max_size=5)):
+        parts.append(f"{draw(_blanks)}[{section}]{draw(_comment)}")
+        parts += draw(_lines(kinds[section]))
+    ending = "\n" if draw(st.booleans()) else ""
+    return ("\n".join(parts) + ending).encode("utf-8", "surrogateescape")
+
+
+@given(ini_files())
+def test_every_file_comes_back_byte_for_byte(data: bytes) -> None:
+    """Reading and writing lose nothing."""
+    assert MosesIni.parse(data).to_bytes() == data
+
+
+@given(ini_files(), st.data())
+def test_an_edit_and_its_inverse_give_the_same_meaning(data: bytes, draw: st.DataObject) -> None:
+    """New weights are read back exactly, nothing else changes, and the old ones can be put back."""
+    ini = MosesIni.parse(data)
+    if not ini.weights:
+        return
+    name = draw.draw(st.sampled_from(sorted(ini.weights)))
+    new = tuple(draw.draw(st.lists(_number, min_size=1, max_size=5)))
+    edited = ini.with_weights({name: new})
+    assert edited.weights == {**ini.weights, name: new}
+    assert edited.features == ini.features
+    touched = {index for index, line in enumerate(ini.lines) if line != edited.lines[index]}
+    deciding = ini.weight_line(name)
+    assert deciding is not None
+    assert touched <= {deciding - 1}
+    back = edited.with_weights({name: ini.weights[name]})
+    assert back.weights == ini.weights
+    assert len(back.lines) == len(ini.lines)
+
+
+@given(ini_files(), _word)
+def test_an_option_is_read_back_as_it_was_set(data: bytes, value: str) -> None:
+    """Setting an option changes that option of that feature alone, on its line alone."""
+    ini = MosesIni.parse(data)
+    if not ini.features:
+        return
+    target = ini.features[0]
+    edited = ini.with_feature_option(target.name, "path", value)
+    assert edited.feature(target.name).options == {**target.options, "path": value}
+    assert edited.features[1:] == ini.features[1:]
+    others = [line for index, line in enumerate(ini.lines) if index != target.line - 1]
+    assert others == [line for index, line in enumerate(edited.lines) if index != target.line - 1]

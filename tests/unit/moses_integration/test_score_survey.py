@@ -1,0 +1,100 @@
+"""Zero and floored scores of a whole table, counted as Moses would read them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moses_integration.score_survey import ScoreSurvey, find_extremes, survey_scores
+from phrasescore.errors import PhraseTableError
+from phrasescore.phrase_table import parse_scores, read_entries
+from phrasescore.table_block import read_blocks
+
+
+def table_of(folder: Path, *scores: str) -> Path:
+    """Write a table with these score columns."""
+    path = folder / "table"
+    lines = [f"la {i} ||| the {i} ||| {text} ||| 0-0\n" for i, text in enumerate(scores)]
+    path.write_text("".join(lines), newline="")
+    return path
+
+
+def test_zeros_and_floored_scores_are_counted_by_column(tmp_path: Path) -> None:
+    """3.71e-44 and below are floored by ln as float32, 3.8e-44 is not."""
+    path = table_of(
+        tmp_path, "0.5 0", "1 3.71e-44", "1e-46  0.25", "0.000e-3 3.8e-44", "1\t2.718", "1 0.0\r"
+    )
+    survey = survey_scores(path)
+    assert survey == ScoreSurvey(lines=6, scores=2, zeros=(1, 2), floored=(2, 3))
+    assert survey.warnings() == (
+        "score 1 is floored at -100 by Moses in 2 of 6 lines (33.3%), 1 of them zero",
+        "score 2 is floored at -100 by Moses in 3 of 6 lines (50.0%), 2 of them zero",
+    )
+
+
+def test_a_sound_table_has_no_warnings(tmp_path: Path) -> None:
+    """There is nothing to say."""
+    assert survey_scores(table_of(tmp_path, "0.5 1", "1e-20 2.718")).warnings() == ()
+
+
+@pytest.mark.parametrize(
+    ("scores", "line", "problem"),
+    [
+        (["0.5", "0.5 0.5"], 2, "2 scores, where the lines before have 1"),
+        (["0.5", "-0.1"], 2, "score 1 is negative"),
+        (["0.5", "nan"], 2, "score 1 is nan"),
+        (["0.5 1", "0.5 1e39"], 2, "score 2 is 1e39, which is infinite for Moses"),
+        (["0.5", "0.5", "x"], 3, "score 1 is 'x'"),
+    ],
+)
+def test_bad_scores_are_refused(tmp_path: Path, scores: list[str], line: int, problem: str) -> None:
+    """The whole table is checked; the error names the line."""
+    with pytest.raises(PhraseTableError) as caught:
+        survey_scores(table_of(tmp_path, *scores))
+    assert problem in str(caught.value)
+    assert caught.value.line == line
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.floats(0, 3e38).map("{:.9g}".format),
+            st.floats(0, 1e-35).map(repr),
+            st.floats(0, 1, width=16).map("{:.30f}".format),
+            st.sampled_from(["0", "0.", "000.00", "5.", "+1", ".5", "0E5", "0.00000000000001"]),
+        ),
+        min_size=1,
+        max_size=20,
+    )
+)
+def test_nothing_extreme_is_passed_over(
+    tmp_path_factory: pytest.TempPathFactory, scores: list[str]
+) -> None:
+    """What the compiled loop passes over is far from the ends of float32, by plain parsing."""
+    path = table_of(tmp_path_factory.mktemp("survey"), *scores)
+    (block,) = read_blocks(path)
+    places = np.empty((len(scores), 4), np.int64)
+    found = {int(line) for line, *_ in places[: find_extremes(block.data, block.spans, places)]}
+    values = [parse_scores(text.encode())[0] for text in scores]
+    for line, value in enumerate(values):
+        assert line in found or 1e-40 < value < 1e38
+    with np.errstate(divide="ignore"):
+        logarithms = np.log(np.array(values, np.float32))
+    survey = survey_scores(path)
+    assert survey.zeros == (values.count(0.0),)
+    assert survey.floored == (int((logarithms <= -100).sum()),)
+
+
+def test_the_golden_table_with_a_fifth_score(golden: Path) -> None:
+    """Its fifth score has zeros and numbers too small for float32; plain parsing counts them."""
+    path = golden / "system" / "phrase-table.5col.gz"
+    survey = survey_scores(path)
+    fifth = np.array([parse_scores(entry.scores)[4] for entry in read_entries(path)])
+    assert (survey.lines, survey.scores) == (72310, 5)
+    assert survey.zeros == (0, 0, 0, 0, int((fifth == 0).sum()))
+    assert survey.floored == (0, 0, 0, 0, int((fifth < 3.715e-44).sum()))
+    assert 0 < survey.zeros[4] < survey.floored[4]

@@ -1,0 +1,184 @@
+"""Making an ini use a table with more scores: what changes, and what is not guessed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from moses_integration.moses_ini import MosesIni
+from moses_integration.table_feature import (
+    TableChange,
+    check_table_path,
+    find_table_feature,
+    path_keys,
+    with_absolute_paths,
+    with_table,
+)
+from phrasescore.errors import IniError, PhraseTableError, SettingsError
+
+INI = b"""\
+[feature]
+PhraseDictionaryMemory name=TranslationModel0 num-features=2 path=pt.gz # the table
+WordPenalty
+[weight]
+TranslationModel0= 0.3 0.30
+WordPenalty0= -1
+"""
+TWO_TABLES = b"""\
+[feature]
+PhraseDictionaryMemory name=A num-features=2 path=a
+PhraseDictionaryMemory name=B num-features=1 path=b
+Distortion
+[weight]
+A= 1 2
+B= 3
+"""
+
+
+def change(data: bytes, scores: int, feature: str | None = None) -> TableChange:
+    """Replace the phrase table by new.gz."""
+    ini = MosesIni.parse(data)
+    return with_table(ini, find_table_feature(ini, feature), "new.gz", scores, 0.2)
+
+
+def test_path_count_and_weight_change_and_nothing_else() -> None:
+    """Three edits add a column."""
+    result = change(INI, 3)
+    assert result.ini.to_bytes() == INI.replace(b"pt.gz", b"new.gz").replace(
+        b"num-features=2", b"num-features=3"
+    ).replace(b"0.3 0.30", b"0.3 0.30 0.2")
+    assert result.weights == (0.3, 0.3, 0.2)
+    assert str(result) == (
+        "TranslationModel0: path=new.gz, num-features=3 (before: 2), with the weight 0.2"
+    )
+
+
+def test_several_new_scores_get_a_weight_each() -> None:
+    """Two models and the unknown-word column, say."""
+    assert change(INI, 5).weights == (0.3, 0.3, 0.2, 0.2, 0.2)
+
+
+def test_an_equal_count_changes_only_the_path() -> None:
+    """A rescored column in place of an old one needs no other weight."""
+    result = change(INI, 2)
+    assert result.ini.to_bytes() == INI.replace(b"pt.gz", b"new.gz")
+    assert str(result) == "TranslationModel0: path=new.gz; still 2 scores, same weights"
+
+
+def test_frozen_components_stay_and_new_ones_are_tuned() -> None:
+    """tuneable-components goes on with 1."""
+    data = INI.replace(b"num-features=2", b"num-features=2 tuneable-components=1,0")
+    assert b"tuneable-components=1,0,1,1 path" in change(data, 4).ini.to_bytes()
+
+
+def test_weights_that_were_not_given_are_written_out() -> None:
+    """Moses takes 1 for all where a feature has no weights; that must not change."""
+    data = INI.replace(b"TranslationModel0= 0.3 0.30\n", b"")
+    assert change(data, 3).ini.to_bytes().endswith(b"TranslationModel0= 1 1 0.2\n")
+
+
+def test_one_of_several_tables_is_named() -> None:
+    """The others stay as they are."""
+    result = change(TWO_TABLES, 2, "B")
+    assert result.ini.to_bytes() == TWO_TABLES.replace(
+        b"num-features=1 path=b", b"num-features=2 path=new.gz"
+    ).replace(b"B= 3", b"B= 3 0.2")
+
+
+OLD_STYLE = b"[ttable-file]\n0 0 0 5 pt.gz\n[weight-t]\n0.2\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "feature", "problem", "remedy"),
+    [
+        (OLD_STYLE, None, "an old-style moses.ini", "convert-moses-ini-to-v2.perl"),
+        (b"[feature]\nDistortion\n", None, "no phrase table among the features", ""),
+        (TWO_TABLES, None, "moses.ini:3: 2 phrase tables: A, B", "Say with --feature which"),
+        (TWO_TABLES, "C", "no feature is called C", "Name one of: A, B, Distortion0"),
+        (TWO_TABLES, "Distortion0", "Distortion0 is a Distortion, not a", "Name one of: A, B"),
+        (
+            INI.replace(b"Memory", b"Compact"),
+            None,
+            "TranslationModel0 is a PhraseDictionaryCompact, which does not read text tables",
+            "processPhraseTableMin -nscores N",
+        ),
+        (
+            INI.replace(b"PhraseDictionaryMemory", b"ProbingPT"),
+            None,
+            "TranslationModel0 is a ProbingPT",
+            "CreateProbingPT --num-scores N",
+        ),
+        (
+            INI.replace(b"Memory", b"OnDisk"),
+            None,
+            "TranslationModel0 is a PhraseDictionaryOnDisk",
+            "CreateOnDiskPt 1 1 N 20 2",
+        ),
+        (
+            INI.replace(b"PhraseDictionaryMemory", b"Mmsapt"),
+            None,
+            "TranslationModel0 is a Mmsapt",
+            "Point the feature to a text table first",
+        ),
+        (
+            INI.replace(b"num-features=2", b"num-features=4"),
+            None,
+            "moses.ini:5: 2 weights for TranslationModel0, which has num-features=4",
+            "Make the two agree first",
+        ),
+        (INI.replace(b"=2", b"=two"), None, "moses.ini:2: num-features is 'two'", ""),
+        (INI + b"[weight-overwrite]\nA= 1\n", None, "a [weight-overwrite] section", "Write what"),
+        (
+            INI + b"[alternate-weight-setting]\nid=1\n",
+            None,
+            "[alternate-weight-setting]",
+            "by hand",
+        ),
+    ],
+)
+def test_what_is_ambiguous_is_refused(
+    data: bytes, feature: str | None, problem: str, remedy: str
+) -> None:
+    """The sentence says what is wrong and what to do."""
+    with pytest.raises((IniError, SettingsError)) as caught:
+        find_table_feature(MosesIni.parse(data), feature)
+    assert problem in str(caught.value)
+    assert remedy in str(caught.value)
+
+
+def test_a_table_with_fewer_scores_is_refused() -> None:
+    """That is not the rescored one."""
+    with pytest.raises(IniError, match=r"moses.ini:2: .* has 2 scores, but new.gz has only 1"):
+        change(INI, 1)
+
+
+def test_a_table_needs_a_path(tmp_path: Path) -> None:
+    """Standard input has none, and a folder is no text table."""
+    with pytest.raises(SettingsError, match="the ini needs a path"):
+        check_table_path("-")
+    with pytest.raises(PhraseTableError, match="a folder, where a text phrase table"):
+        check_table_path(str(tmp_path))
+    check_table_path(str(tmp_path / "table"))
+
+
+def test_all_paths_can_be_made_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of every feature and of [weight-file]; absolute ones and comments stay."""
+    monkeypatch.chdir(tmp_path)
+    data = (
+        b"[feature]\nKENLM path=a/../lm factor=0\nX target-path=/t base=b # path=c\n"
+        b"[weight-file]\n sparse # yes\n"
+    )
+    here = str(tmp_path).encode()
+    assert with_absolute_paths(MosesIni.parse(data)).to_bytes() == (
+        b"[feature]\nKENLM path=%b/lm factor=0\nX target-path=/t base=%b/b # path=c\n"
+        b"[weight-file]\n %b/sparse # yes\n" % (here, here, here)
+    )
+
+
+def test_options_that_name_files() -> None:
+    """By the names that Moses's features use."""
+    (line,) = MosesIni.parse(
+        b"[feature]\nA path=a source-path=b vocab-file=c name=d factor=0 base= file=e\n"
+    ).features
+    assert list(path_keys(line)) == ["path", "source-path", "vocab-file", "file"]
