@@ -97,7 +97,7 @@ def score_sentence(model: LanguageModel, words: Sequence[bytes]) -> SentenceScor
     return SentenceScore(tuple(log10), tuple(word == UNKNOWN_WORD for word in ids))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ArrayLanguageModel:
     """A model held in arrays; ``tables`` is what compiled code takes (`ngram_automaton.score`).
 
