@@ -59,7 +59,7 @@ Precision = Literal["auto", "fp32", "bf16"]
     "--precision",
     type=click.Choice(["auto", "fp32", "bf16"]),
     default="auto",
-    help="Of the large matrix products; sums stay in fp32. auto: bf16 where the hardware has it.",
+    help="Of the large matrix products; sums are in fp32 or better. auto is fp32.",
 )
 @click.option(
     "--batch-size", type=click.IntRange(min=1), metavar="PAIRS", help="Pairs scored at a time."
@@ -120,7 +120,8 @@ def _load_models(
     if threads is not None:
         torch.set_num_threads(threads)
     models = []
-    numerics: dict[str, Any] = {"batch_size": batch_size, "threads": torch.get_num_threads()}
+    # not the number of threads: a batch is computed by one, so they do not change a digit
+    numerics: dict[str, Any] = {"batch_size": batch_size}
     for folder in folders:
         loaded = load_model(folder)
         scorer = Scorer(loaded.model, device, precision, batch_size)

@@ -113,8 +113,8 @@ def rescore_table(
         output: Where to; gzip if the name ends in ``.gz``; ``-`` is standard output.
         models: At least one.
         settings: What goes into the table.
-        numerics: What else decides the digits (device, precision, batch size, threads), as JSON
-            values: an interrupted run is only gone on with under the same ones.
+        numerics: What else decides the digits (device, precision, batch size), as JSON values: an
+            interrupted run is only gone on with under the same ones.
         lines_per_block: How many lines to hold at a time.
 
     Raises:

@@ -1,0 +1,214 @@
+"""``phrasescore score`` as a user runs it, with real models."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from phrasescore.model.folder import build, load_model, save_model
+from phrasescore.model.settings import Direction, ModelSettings
+from phrasescore.phrase_table import Entry, parse_entry, parse_scores, phrase_tokens
+from phrasescore.vocabulary import Vocabulary
+from tests.conftest import PROJECT, Phrasescore
+
+NOUNS = [(b"maison", b"house"), (b"chien", b"dog"), (b"chat", b"cat"), (b"eau", b"water")]
+
+
+def table_text(copies: int) -> bytes:
+    """Pairs with odd spacing, CRLF and missing columns, grouped by source."""
+    lines = []
+    for i in range(copies):
+        for french, english in NOUNS:
+            lines += [
+                b"la %s %d ||| the %s %d ||| 0.5 1e-05 ||| 0-0 1-1 ||| 3 4 2 ||| |||\n"
+                % (french, i, english, i),
+                b"la  %s %d |||the %s|||\t0.25  1 |||\r\n" % (french, i, english),
+                b"la %s %d ||| ||| 0.125 .5\n" % (french, i),
+            ]
+    return b"".join(lines)
+
+
+def run(*arguments: str | Path, folder: Path) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "phrasescore", *map(str, arguments)],
+        capture_output=True,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a table and a small random model for each direction."""
+    folder = tmp_path_factory.mktemp("score")
+    with gzip.open(folder / "table.gz", "wb") as stream:
+        stream.write(table_text(10))
+    french = Vocabulary.from_words([b"la", b"maison", b"chien", b"0", b"1"])
+    english = Vocabulary.from_words([b"the", b"house", b"cat", b"0"])
+    save_random_model(folder / "source-target", "source-target", (french, english))
+    save_random_model(folder / "target-source", "target-source", (english, french))
+    return folder
+
+
+def save_random_model(
+    folder: Path, direction: Direction, vocabularies: tuple[Vocabulary, Vocabulary]
+) -> None:
+    settings = ModelSettings(
+        source_vocabulary=len(vocabularies[0]),
+        target_vocabulary=len(vocabularies[1]),
+        hidden=16,
+        embedding=8,
+        maxout=8,
+        rank=8,
+        direction=direction,
+    )
+    model = build(settings)
+    model.initialise(torch.Generator().manual_seed(1), "scaled")
+    save_model(folder, model, vocabularies, {})
+
+
+def split_scores(text: bytes) -> list[tuple[Entry, list[float]]]:
+    entries = [parse_entry(line) for line in text.split(b"\n")[:-1]]
+    return [(entry, parse_scores(entry.scores)) for entry in entries]
+
+
+def exact_ln_p(folder: Path, entry: Entry) -> float:
+    """One pair alone in float64."""
+    loaded = load_model(folder)
+    model = loaded.model.double()
+    sides = [phrase_tokens(entry.source), phrase_tokens(entry.target)]
+    if loaded.direction == "target-source":
+        sides.reverse()
+    source = torch.tensor([loaded.source_vocabulary.encode(sides[0])], dtype=torch.int64)
+    target = torch.tensor([loaded.target_vocabulary.encode(sides[1])], dtype=torch.int64)
+    with torch.no_grad():
+        return float(model.log_probabilities(model.summaries(source), target).sum())
+
+
+def unknown_words(folder: Path, entry: Entry) -> int:
+    loaded = load_model(folder)
+    ids = loaded.source_vocabulary.encode(phrase_tokens(entry.source))
+    return (ids + loaded.target_vocabulary.encode(phrase_tokens(entry.target))).count(1)
+
+
+def test_two_models_and_the_unknown_column(data: Path, tmp_path: Path) -> None:
+    """Columns come in the order given and hold exact p; every other byte stays."""
+    process = run(
+        "score",
+        *("--model", data / "source-target", "--model", data / "target-source"),
+        *("--unknown-column", data / "table.gz", "-o", "out.gz", "--report", "report.json"),
+        folder=tmp_path,
+    )
+    assert process.returncode == 0, process.stderr
+    text = gzip.decompress((tmp_path / "out.gz").read_bytes())
+    lines, originals = text.split(b"\n"), table_text(10).split(b"\n")
+    assert len(lines) == len(originals)
+    for line, original in zip(lines[:-1], originals[:-1], strict=True):
+        columns = line.split(b"|||")
+        scores = columns[2].rstrip(b" \t\r")
+        kept = scores.rsplit(b" ", 3)[0]
+        columns[2] = kept + columns[2][len(scores) :]
+        assert b"|||".join(columns) == original
+    for entry, scores in split_scores(text)[:20]:
+        assert len(scores) == 5
+        for folder, p in zip(("source-target", "target-source"), scores[2:4], strict=True):
+            assert math.log(p) == pytest.approx(exact_ln_p(data / folder, entry), abs=1e-4)
+        unknown = unknown_words(data / "source-target", entry)
+        assert math.log(scores[4]) == pytest.approx(unknown, abs=1e-6)
+    assert b"120 pairs, " in process.stderr
+    report = json.loads((tmp_path / "report.json").read_bytes())
+    assert report["pairs"] == 120
+    assert [Path(model["name"]).name for model in report["models"]] == [
+        "source-target",
+        "target-source",
+    ]
+    assert report["provenance"]["settings"]["settings"]["unknown_column"] is True
+
+
+def test_pipe_and_threads(data: Path, phrasescore: Phrasescore, tmp_path: Path) -> None:
+    """From standard input to standard output comes what goes to a file, with any threads."""
+    model = data / "source-target"
+    piped = phrasescore("score", "--model", model, "-", "-o", "-", stdin=table_text(10))
+    assert piped.returncode == 0, piped.stderr
+    table = data / "table.gz"
+    filed = phrasescore("score", "--model", model, "--threads", "1", table, "-o", "out")
+    assert filed.returncode == 0, filed.stderr
+    assert (tmp_path / "out").read_bytes() == piped.stdout
+    assert len(piped.stdout.split(b"\n")) == 121
+
+
+def test_average_replaces_a_column(data: Path, phrasescore: Phrasescore) -> None:
+    """--average with --replace-column puts the geometric mean in the place of one score."""
+    model = data / "source-target"
+    once = phrasescore("score", "--model", model, data / "table.gz", "-o", "-")
+    both = phrasescore(
+        *("score", "--model", model, "--model", model, "--average", "--replace-column", "2"),
+        *(data / "table.gz", "-o", "-"),
+    )
+    assert both.returncode == 0, both.stderr
+    for (_, alone), (_, merged) in zip(
+        split_scores(once.stdout), split_scores(both.stdout), strict=True
+    ):
+        assert merged == [alone[0], alone[2]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["table.gz", "--model", "absent"], 4, "absent: no such model folder"),
+        (["absent.gz", "--model", "source-target"], 3, "absent.gz: no such file"),
+        (["bad", "--model", "source-target"], 3, "bad:2: score 1 is negative (-2.5)"),
+        (
+            ["table.gz", "--model", "source-target", "--replace-column", "3"],
+            2,
+            "there is no score 3 to replace: the table has 2",
+        ),
+    ],
+)
+def test_errors(arguments: list[str], code: int, message: str, data: Path) -> None:
+    """Errors are one sentence, with the exit code of their kind, and leave no output."""
+    (data / "bad").write_bytes(b"a ||| b ||| 1\nc ||| d ||| -2.5\n")
+    process = run("score", *arguments, "-o", "failed", folder=data)
+    assert process.returncode == code
+    assert message in process.stderr.decode()
+    assert process.stderr.count(b"\n") == 1
+    assert not [path for path in data.iterdir() if "failed" in path.name]
+
+
+@pytest.mark.slow
+def test_kill_9(data: Path, tmp_path: Path) -> None:
+    """Killed in the middle, the same command goes on and writes the bytes of a whole run."""
+    with gzip.open(tmp_path / "big.gz", "wb") as stream:
+        stream.write(table_text(20_000))
+    arguments = ["score", "--model", str(data / "source-target"), "big.gz", "-o"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "phrasescore", *arguments, "out.gz"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        stderr=subprocess.DEVNULL,
+    )
+    journal = tmp_path / ".out.gz.journal"
+    while not (journal.exists() and journal.read_bytes().count(b"\n") >= 2):
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not (tmp_path / "out.gz").exists()
+    again = run(*arguments, "out.gz", folder=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert b"out.gz: going on after line " in again.stderr
+    whole = run(*arguments, "whole.gz", folder=tmp_path)
+    assert b"going on" not in whole.stderr
+    assert (tmp_path / "out.gz").read_bytes() == (tmp_path / "whole.gz").read_bytes()
+    assert len(gzip.decompress((tmp_path / "out.gz").read_bytes()).split(b"\n")) == 240_001
