@@ -119,6 +119,12 @@ from phrasescore.commands.options import Duration
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto")
 @click.option("--threads", type=click.IntRange(min=1), help="Cores to use.  [default: all]")
 @click.option(
+    "--checkpoint-every",
+    type=Duration(),
+    default="5m",
+    help="How often to save the state that --resume continues from.",
+)
+@click.option(
     "--tensorboard",
     type=click.Path(path_type=Path),
     metavar="FOLDER",

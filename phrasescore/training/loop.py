@@ -30,8 +30,6 @@ from phrasescore.training.gradient import GradientWorkers, Processes
 from phrasescore.training.recipes import clip_gradient, recipe_of
 from phrasescore.training.settings import TrainingSettings
 
-_SECONDS_BETWEEN_CHECKPOINTS = 300.0
-
 
 class TrainingInterrupted(BaseException):
     """Ctrl-C or SIGTERM, after the state was saved."""
@@ -48,6 +46,7 @@ class Run:
         settings: How to train.
         folder: The work folder.
         threads: Cores to use.
+        checkpoint_every: Seconds between saved states.
         tensorboard: A folder for TensorBoard, or ``None``.
     """
 
@@ -57,6 +56,7 @@ class Run:
     settings: TrainingSettings
     folder: Path
     threads: int
+    checkpoint_every: float = 300.0
     tensorboard: Path | None = None
 
 
@@ -237,7 +237,7 @@ class Trainer:
     # -- stopping and saving -------------------------------------------------------------------
 
     def _save_if_due(self) -> None:
-        due = time.monotonic() - self._last_checkpoint >= _SECONDS_BETWEEN_CHECKPOINTS
+        due = time.monotonic() - self._last_checkpoint >= self.run.checkpoint_every
         if (due or self._stop) and self._processes.leads:
             save_checkpoint(
                 self.run.folder / LATEST,

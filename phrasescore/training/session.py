@@ -61,6 +61,7 @@ class TrainingRequest:
     precision: str = "auto"
     device: str = "auto"
     threads: int | None = None
+    checkpoint_every: float = 300.0
     tensorboard: Path | None = None
     resume: bool = False
     overwrite: bool = False
@@ -95,7 +96,17 @@ def train_model(request: TrainingRequest) -> None:
     recipe = RECIPES[settings.recipe]
     model.initialise(torch.Generator().manual_seed(settings.seed), recipe.initialisation)
     model.to(device)
-    trainer = Trainer(Run(model, pairs, parts, settings, work, threads, request.tensorboard), say)
+    run = Run(
+        model,
+        pairs,
+        parts,
+        settings,
+        folder=work,
+        threads=threads,
+        checkpoint_every=request.checkpoint_every,
+        tensorboard=request.tensorboard,
+    )
+    trainer = Trainer(run, say)
     if request.resume:
         trainer.resume()
         say(f"resuming after {trainer.state.updates:,} updates, {trainer.state.seconds:,.0f} s")

@@ -1,0 +1,109 @@
+"""Model folders: what was written is read, and what was tampered with is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from phrasescore.errors import ModelError
+from phrasescore.model.folder import build, load_model, save_model
+from phrasescore.model.settings import ModelSettings
+from phrasescore.vocabulary import Vocabulary
+
+SETTINGS = ModelSettings(5, 6, hidden=4, embedding=3, maxout=2, rank=2, direction="target-source")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A whole model folder."""
+    model = build(SETTINGS)
+    model.initialise(torch.Generator().manual_seed(1))
+    vocabularies = (
+        Vocabulary.from_words([b"a", "\u2028".encode(), b"c"]),
+        Vocabulary.from_words([b"w", b"x", b"y", b"z"]),
+    )
+    save_model(tmp_path / "model", model, vocabularies, {"seed": 1})
+    return tmp_path / "model"
+
+
+def test_a_model_is_read_as_it_was_written(folder: Path) -> None:
+    """Weights, vocabularies and settings come back; equal models have equal digests."""
+    expected = build(SETTINGS)
+    expected.initialise(torch.Generator().manual_seed(1))
+    loaded = load_model(folder)
+    assert loaded.model.settings == SETTINGS
+    assert loaded.direction == "target-source"
+    assert loaded.source_vocabulary.words[3] == "\u2028".encode()
+    for name, value in expected.state_dict().items():
+        assert torch.equal(loaded.model.state_dict()[name], value), name
+    assert loaded.digest == load_model(folder).digest
+
+
+def _flip_a_bit(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(bytes(data))
+
+
+def _truncate(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-5])
+
+
+def _add_a_word(folder: Path) -> None:
+    path = folder / "source.vocabulary.txt"
+    path.write_bytes(path.read_bytes() + b"d\n")
+
+
+def _configure(**values: object) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        path = folder / "config.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("damage", "text"),
+    [
+        (_flip_a_bit, "damaged: model.safetensors is not the file that was written"),
+        (_truncate, "damaged: model.safetensors"),
+        (_add_a_word, "damaged: source.vocabulary.txt"),
+        (_configure(hidden=5), "damaged: config.json"),
+        (_configure(format=2), "a model of format 2; this version reads up to 1. Update"),
+        (_configure(format=None), "its config.json names no format number"),
+        (lambda folder: (folder / "provenance.json").unlink(), "provenance.json is missing"),
+        (lambda folder: (folder / "SHA256SUMS").unlink(), "SHA256SUMS is missing"),
+        (lambda folder: (folder / "config.json").unlink(), "not a phrasescore model"),
+        (lambda folder: (folder / "config.json").write_text("{"), "config.json is not JSON"),
+    ],
+)
+def test_a_folder_that_was_tampered_with_is_refused(
+    folder: Path, damage: Callable[[Path], object], text: str
+) -> None:
+    """Damaged, incomplete, newer and foreign folders each get one sentence."""
+    damage(folder)
+    with pytest.raises(ModelError, match=text.replace(".", r"\.")):
+        load_model(folder)
+
+
+def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
+    """A folder that is not there says how to make one."""
+    with pytest.raises(ModelError, match=r"no such model folder\. Train one: phrasescore train"):
+        load_model(tmp_path / "nothing")
+
+
+def test_a_crash_leaves_nothing_under_the_final_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If writing fails half-way, neither the folder nor its parts remain."""
+    monkeypatch.setattr(Vocabulary, "write", lambda self, path: (_ for _ in ()).throw(OSError()))
+    vocabularies = Vocabulary.from_words([b"a"]), Vocabulary.from_words([b"b"])
+    with pytest.raises(OSError):
+        save_model(tmp_path / "model", build(SETTINGS), vocabularies, {})
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,68 @@
+"""Which pairs make which batch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from phrasescore.token_sequences import from_lists
+from phrasescore.training.batches import padded, paper_plan, share, uniform_plan
+
+
+@pytest.fixture
+def lengths(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Lengths of 2,000 pairs, up to 40 words."""
+    return rng.integers(1, 41, 2000), rng.integers(1, 41, 2000)
+
+
+def test_a_uniform_plan_takes_each_pair_once_and_mixes_no_lengths(
+    lengths: tuple[np.ndarray, np.ndarray], rng: np.random.Generator
+) -> None:
+    """Every pair is in one batch, and a batch has one source and one target length."""
+    plan = uniform_plan(*lengths, 16, rng)
+    assert sorted(np.concatenate(plan).tolist()) == list(range(2000))
+    for rows in plan:
+        assert len({(lengths[0][row], lengths[1][row]) for row in rows}) == 1
+
+
+def test_uniform_batches_hold_about_the_same_number_of_words(rng: np.random.Generator) -> None:
+    """Short pairs come in larger batches, so that an update sees about as many words."""
+    source = np.repeat([1, 7], 5000)
+    plan = uniform_plan(source, source, 100, rng)
+    sizes = {int(source[rows[0]]): len(rows) for rows in plan if len(rows) > 50}
+    # an average pair has (4 + 16) / 2 = 10 steps, a batch 100 of these
+    assert sizes == {1: 250, 7: 62}
+
+
+def test_a_paper_plan_sorts_ten_batches_and_leaves_long_phrases_out(
+    lengths: tuple[np.ndarray, np.ndarray], rng: np.random.Generator
+) -> None:
+    """Batches of a group come shortest first; pairs of over 30 words are not there."""
+    longest = np.maximum(*lengths)
+    plan = paper_plan(*lengths, 16, rng)
+    assert sorted(np.concatenate(plan).tolist()) == np.flatnonzero(longest <= 30).tolist()
+    assert {len(rows) for rows in plan[:-1]} == {16}
+    for first in range(0, len(plan), 10):
+        group = np.concatenate(plan[first : first + 10])
+        assert (np.diff(longest[group]) >= 0).all()
+
+
+def test_the_same_seed_gives_the_same_plan(lengths: tuple[np.ndarray, np.ndarray]) -> None:
+    """A plan depends on its generator alone; another seed gives another one."""
+    plans = [uniform_plan(*lengths, 16, np.random.default_rng([seed, 3])) for seed in (1, 1, 2)]
+    assert all((a == b).all() for a, b in zip(plans[0], plans[1], strict=True))
+    assert [rows.tolist() for rows in plans[0]] != [rows.tolist() for rows in plans[2]]
+
+
+def test_padding_is_the_end_of_sentence() -> None:
+    """Shorter phrases are filled with id 0."""
+    ids, lengths = padded(from_lists([[5, 6, 7], [], [8]]))
+    assert ids.tolist() == [[5, 6, 7], [0, 0, 0], [8, 0, 0]]
+    assert lengths.tolist() == [3, 0, 1]
+
+
+def test_shares_are_the_batch() -> None:
+    """The shares of all processes together are the batch, each row once."""
+    rows = np.arange(11)
+    together = np.concatenate([share(rows, rank, 3) for rank in range(3)])
+    assert sorted(together.tolist()) == rows.tolist()
