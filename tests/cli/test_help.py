@@ -1,0 +1,50 @@
+"""The help of every command: there, complete, and light."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from phrasescore.cli import COMMANDS
+from tests.conftest import PROJECT, Phrasescore
+
+HEAVY = ("torch", "numpy", "numba", "sacremoses", "sacrebleu")
+PROBE = f"""
+import sys
+from click.testing import CliRunner
+from phrasescore.cli import cli
+result = CliRunner().invoke(cli, sys.argv[1:])
+assert result.exit_code == 0, result.output
+loaded = [name for name in {HEAVY!r} if name in sys.modules]
+assert not loaded, f"loaded {{loaded}}"
+print(result.output)
+"""
+
+
+@pytest.mark.parametrize("arguments", [["--help"], *([name, "--help"] for name in COMMANDS)])
+def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
+    """Each --help explains the command and imports neither torch nor numpy."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE, *arguments], cwd=PROJECT, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert b"Usage:" in done.stdout
+    assert b"Options:" in done.stdout
+
+
+def test_the_overview_names_every_command(phrasescore: Phrasescore) -> None:
+    """`phrasescore --help` lists the commands with what they do."""
+    said = phrasescore("--help").stdout.decode()
+    for name, (_, text) in COMMANDS.items():
+        assert f"{name} " in said
+        assert text.split(" ")[0] in said
+
+
+def test_an_unknown_command_is_a_usage_error(phrasescore: Phrasescore) -> None:
+    """A misspelt command exits with status 2 and without a traceback."""
+    done = phrasescore("trian")
+    assert done.returncode == 2
+    assert b"No such command 'trian'" in done.stderr
+    assert b"Traceback" not in done.stderr
