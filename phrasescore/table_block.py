@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import PhraseTableError
-from phrasescore.files import open_input
+from phrasescore.files import STANDARD_STREAM, open_input
 from phrasescore.phrase_table import (
     GAP,
     INSPECTED_LINES,
@@ -153,6 +153,11 @@ def _spliced(text: bytes, begins: list[int], ends: list[int], new: list[bytes]) 
         position = end
     parts.append(text[position:])
     return b"".join(parts)
+
+
+def can_be_read_again(path: str | Path) -> bool:
+    """Tell a file from a pipe: standard input, a named pipe or the shell's ``<(...)``."""
+    return str(path) != STANDARD_STREAM and Path(path).is_file()
 
 
 def read_blocks(

@@ -29,12 +29,12 @@ from phrasescore.distinct_phrases import (
     phrase_digests,
 )
 from phrasescore.errors import InputError
-from phrasescore.files import STANDARD_STREAM, open_input, sha256_of
+from phrasescore.files import sha256_of
 from phrasescore.phrase_pairs import MANIFEST, PairSettings, PhrasePairs, load_pairs
 from phrasescore.phrase_table import Side
 from phrasescore.progress import Progress
 from phrasescore.provenance import write_json
-from phrasescore.table_block import read_blocks
+from phrasescore.table_block import can_be_read_again, read_blocks
 from phrasescore.vocabulary import UNK_ID, Coverage, Vocabulary, shortlist
 from phrasescore.word_types import WordTypes
 
@@ -50,7 +50,7 @@ def encode_table(path: str | Path, folder: str | Path, settings: PairSettings) -
     """Read a table into a work folder, or find it there from an earlier run.
 
     Args:
-        path: A plain or gzip phrase table, or ``-``, which is always read anew.
+        path: A plain or gzip phrase table; ``-`` or another pipe is always encoded anew.
         folder: Where the arrays go; made if need be.
         settings: Sizes of the shortlists, and the factor.
 
@@ -58,7 +58,7 @@ def encode_table(path: str | Path, folder: str | Path, settings: PairSettings) -
         InputError: The table cannot be read or breaks its format.
     """
     folder = Path(folder)
-    digest = None if str(path) == STANDARD_STREAM else _digest_of(path)
+    digest = sha256_of(path) if can_be_read_again(path) else None
     identity = {
         "format": _FORMAT,
         "table_sha256": digest,
@@ -79,13 +79,6 @@ def encode_table(path: str | Path, folder: str | Path, settings: PairSettings) -
     # written last: a folder without it is not whole
     write_json(folder / MANIFEST, {**identity, **report})
     return load_pairs(folder)
-
-
-def _digest_of(path: str | Path) -> str:
-    with open_input(path):
-        # opened first for its error texts
-        pass
-    return sha256_of(path)
 
 
 def _is_encoded(folder: Path, identity: dict[str, Any]) -> bool:

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, BinaryIO
 
 from phrasescore.errors import InputError, SettingsError
-from phrasescore.files import compress_member, is_gzip_name
+from phrasescore.files import STANDARD_STREAM, compress_member, is_gzip_name
 
 
 class JournaledOutput:
@@ -63,11 +63,7 @@ class JournaledOutput:
                     remedy="wait for it, or name another output",
                 ) from None
             except OSError as error:
-                raise SettingsError(
-                    f"cannot write there ({error.strerror})",
-                    path=self._path,
-                    remedy="name another output",
-                ) from None
+                raise _unwritable(self._path, error) from None
             self._continue_or_start()
             opened.pop_all()
         return self
@@ -158,22 +154,36 @@ def _write_all(stream: BinaryIO, data: bytes) -> None:
         view = view[stream.write(view) :]
 
 
-class StandardOutput:
-    """Standard output in the place of a file: uncompressed, and nothing to go on with."""
+class StreamOutput:
+    """Standard output, a named pipe or a device in the place of a file: nothing to go on with.
+
+    Args:
+        path: ``-``, or what is written to as it stands (a rename would destroy ``/dev/null``).
+    """
 
     blocks = 0
     state: dict[str, Any] | None = None
     discarded = False
 
+    def __init__(self, path: str | Path) -> None:
+        self._path = path
+        self._opened = contextlib.ExitStack()
+        self._stream: BinaryIO = sys.stdout.buffer
+
     def append(self, data: bytes, state: dict[str, Any]) -> None:
         """Write one more block."""
-        sys.stdout.buffer.write(data)
+        self._stream.write(compress_member(data) if is_gzip_name(self._path) else data)
 
     def finish(self) -> None:
         """Hand over what is still buffered."""
-        sys.stdout.buffer.flush()
+        self._stream.flush()
 
-    def __enter__(self) -> StandardOutput:
+    def __enter__(self) -> StreamOutput:
+        if str(self._path) != STANDARD_STREAM:
+            try:
+                self._stream = self._opened.enter_context(Path(self._path).open("wb"))
+            except OSError as error:
+                raise _unwritable(self._path, error) from None
         return self
 
     def __exit__(
@@ -182,4 +192,10 @@ class StandardOutput:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        pass
+        self._opened.close()
+
+
+def _unwritable(path: str | Path, error: OSError) -> SettingsError:
+    return SettingsError(
+        f"cannot write there ({error.strerror})", path=path, remedy="name another output"
+    )

@@ -17,7 +17,7 @@ from typing import Any
 
 from phrasescore import __version__
 from phrasescore.errors import InputError, SettingsError
-from phrasescore.files import STANDARD_STREAM, is_gzip_name, open_input, sha256_of
+from phrasescore.files import STANDARD_STREAM, is_gzip_name, sha256_of
 from phrasescore.progress import Progress
 from phrasescore.scoring.block_scoring import (
     BlockScorer,
@@ -25,9 +25,9 @@ from phrasescore.scoring.block_scoring import (
     ScoringModel,
     ScoringSettings,
 )
-from phrasescore.scoring.journaled_output import JournaledOutput, StandardOutput
+from phrasescore.scoring.journaled_output import JournaledOutput, StreamOutput
 from phrasescore.scoring.table_check import TableCheck
-from phrasescore.table_block import LINES_PER_BLOCK, read_blocks
+from phrasescore.table_block import LINES_PER_BLOCK, can_be_read_again, read_blocks
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def rescore_table(
         raise SettingsError("there is no model to score with", remedy="name one with --model")
     _refuse_same_file(table, output)
     start = time.monotonic()
-    sha256 = None if str(table) == STANDARD_STREAM else _digest(table)
+    sha256 = sha256_of(table) if can_be_read_again(table) else None
     scorer = BlockScorer(models, settings)
     signature = None
     if sha256 is not None:
@@ -156,14 +156,14 @@ def _score_blocks(
     table: str | Path,
     scorer: BlockScorer,
     counts: ScoringCounts,
-    sink: JournaledOutput | StandardOutput,
+    sink: JournaledOutput | StreamOutput,
     lines_per_block: int,
 ) -> ScoringCounts:
     already = counts.lines
     with ExitStack() as stack:
         progress = stack.enter_context(Progress("scoring", unit="pairs"))
         check: TableCheck | None = None
-        if str(table) != STANDARD_STREAM:
+        if can_be_read_again(table):
             check = stack.enter_context(TableCheck(table, lines_per_block))
         for block in read_blocks(table, lines_per_block, skip=sink.blocks):
             scored = scorer.score(block, counts)
@@ -182,10 +182,11 @@ def _score_blocks(
     return counts
 
 
-def _output(path: str | Path, signature: dict[str, Any] | None) -> JournaledOutput | StandardOutput:
-    if str(path) == STANDARD_STREAM:
-        return StandardOutput()
-    return JournaledOutput(path, signature)
+def _output(path: str | Path, signature: dict[str, Any] | None) -> JournaledOutput | StreamOutput:
+    is_new_or_file = Path(path).is_file() or not Path(path).exists()
+    if str(path) != STANDARD_STREAM and is_new_or_file:
+        return JournaledOutput(path, signature)
+    return StreamOutput(path)
 
 
 def _announce(output: str | Path, lines: int, discarded: bool) -> None:
@@ -198,13 +199,6 @@ def _announce(output: str | Path, lines: int, discarded: bool) -> None:
 
 def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)  # noqa: T201 - a note to the user, not a result
-
-
-def _digest(table: str | Path) -> str:
-    with open_input(table):
-        # opened first for its error texts
-        pass
-    return sha256_of(table)
 
 
 def _refuse_same_file(table: str | Path, output: str | Path) -> None:

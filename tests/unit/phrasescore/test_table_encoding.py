@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -96,6 +98,26 @@ def test_reuse_and_renewal(tmp_path: Path) -> None:
     (tmp_path / "work" / "target.groups.npy").unlink()
     assert len(encoded(tmp_path, text, PairSettings(source_words=7))) == 1
     assert not (tmp_path / "work" / "scratch").exists()
+
+
+def test_pipe_is_encoded_each_time(tmp_path: Path) -> None:
+    """A table from a named pipe is read once, and never taken from an earlier run."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for copies in (1, 2):
+        text = b"".join(b"a%d ||| b ||| 1\n" % i for i in range(copies))
+        writer = threading.Thread(target=pipe.write_bytes, args=[text])
+        writer.start()
+        assert len(encode_table(pipe, tmp_path / "work", PairSettings())) == copies
+        writer.join()
+
+
+def test_missing_table(tmp_path: Path) -> None:
+    """A table that is not there, or a folder, is an input error."""
+    with pytest.raises(InputError, match="no such file"):
+        encode_table(tmp_path / "absent", tmp_path / "work", PairSettings())
+    with pytest.raises(InputError, match="a folder"):
+        encode_table(tmp_path, tmp_path / "work", PairSettings())
 
 
 def test_failed_run_leaves_no_whole_folder(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -155,6 +156,42 @@ def test_output_over_the_table(table: Path) -> None:
     """The table itself is no place for the output."""
     with pytest.raises(SettingsError, match="the output is the table itself"):
         rescore(table, table.parent / "." / table.name)
+
+
+@pytest.mark.parametrize("direction", ["in", "out"])
+def test_named_pipe(direction: str, table: Path, tmp_path: Path) -> None:
+    """A named pipe, such as the shell's <(...), is read once and written as it stands."""
+    rescore(table, tmp_path / "expected")
+    expected = (tmp_path / "expected").read_bytes()
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    if direction == "in":
+        writer = threading.Thread(target=pipe.write_bytes, args=[table.read_bytes()])
+        writer.start()
+        report = rescore(pipe, tmp_path / "out")
+        writer.join()
+        assert report.table_sha256 is None
+        assert (tmp_path / "out").read_bytes() == expected
+    else:
+        found: list[bytes] = []
+        reader = threading.Thread(target=lambda: found.append(pipe.read_bytes()))
+        reader.start()
+        rescore(table, pipe)
+        reader.join()
+        assert found == [expected]
+        assert pipe.is_fifo()
+
+
+def test_device(table: Path) -> None:
+    """Output to /dev/null leaves /dev/null what it is."""
+    rescore(table, "/dev/null")
+    assert Path("/dev/null").is_char_device()
+
+
+def test_folder_as_output(table: Path, tmp_path: Path) -> None:
+    """A folder is no output."""
+    with pytest.raises(SettingsError, match="cannot write there"):
+        rescore(table, tmp_path)
 
 
 def test_no_model(table: Path, tmp_path: Path) -> None:
