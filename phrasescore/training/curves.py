@@ -23,7 +23,9 @@ class Curves:
 
     def __init__(self, path: Path, updates: int, tensorboard: Path | None = None) -> None:
         self._path = path
-        points = [json.loads(line) for line in read_lines(path)] if path.exists() else []
+        points: list[dict[str, Any]] = (
+            [json.loads(line) for line in read_lines(path)] if path.exists() else []
+        )
         kept = [point for point in points if point["updates"] <= updates]
         text = "".join(json.dumps(point) + "\n" for point in kept)
         write_atomically(path, text.encode())

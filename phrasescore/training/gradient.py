@@ -52,6 +52,11 @@ class Processes:
         torch.distributed.broadcast(shared, src=0)
         return float(shared.item())
 
+    def wait(self) -> None:
+        """Go on when every process is here."""
+        if self.world > 1:
+            torch.distributed.barrier()
+
     def close(self) -> None:
         """Leave the group."""
         if self.world > 1:

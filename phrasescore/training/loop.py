@@ -46,6 +46,7 @@ class Run:
         settings: How to train.
         folder: The work folder.
         threads: Cores to use.
+        processes: Those that share the work.
         checkpoint_every: Seconds between saved states.
         tensorboard: A folder for TensorBoard, or ``None``.
     """
@@ -56,6 +57,7 @@ class Run:
     settings: TrainingSettings
     folder: Path
     threads: int
+    processes: Processes
     checkpoint_every: float = 300.0
     tensorboard: Path | None = None
 
@@ -72,7 +74,7 @@ class Trainer:
         self.run, self._say = run, say
         self._settings = run.settings
         self._device = run.model.output_bias.device
-        self._processes = Processes(self._device)
+        self._processes = run.processes
         self._recipe, self._batch_size, self._highest_rate = recipe_of(run.settings)
         self._dtype = torch.bfloat16 if run.settings.precision == "bf16" else None
         self._workers = GradientWorkers(
@@ -96,7 +98,9 @@ class Trainer:
         Raises:
             TrainingInterrupted: On Ctrl-C or SIGTERM, with the state saved.
         """
-        curves = Curves(self.run.folder / CURVES, self.state.updates, self.run.tensorboard)
+        curves = None
+        if self._processes.leads:
+            curves = Curves(self.run.folder / CURVES, self.state.updates, self.run.tensorboard)
         self._resumed_seconds = self.state.seconds
         self._start = self._last_checkpoint = time.monotonic()
         try:
@@ -108,9 +112,8 @@ class Trainer:
             torch.set_num_threads(self.run.threads)
         if self._processes.leads and (self.run.folder / BEST).exists():
             self.run.model.load_state_dict(load_checkpoint(self.run.folder / BEST)[1])
-        self._processes.close()
 
-    def _epoch(self, progress: Progress, curves: Curves) -> None:
+    def _epoch(self, progress: Progress, curves: Curves | None) -> None:
         plan = self._plan(self.state.epoch)
         while self.state.position < len(plan):
             self._update(plan[self.state.position], progress)
@@ -196,7 +199,7 @@ class Trainer:
         passed = int(self._fraction() * self._settings.evaluations)
         return last or passed > self.state.evaluations
 
-    def _evaluate(self, curves: Curves) -> None:
+    def _evaluate(self, curves: Curves | None) -> None:
         run, state = self.run, self.state
         torch.set_num_threads(run.threads)
         sources = evaluate(run.model, run.pairs, run.split.held_out_sources, self._dtype)
@@ -212,7 +215,7 @@ class Trainer:
         state.loss, state.loss_words = 0.0, 0
         state.since_best = 0 if nll < state.best_nll else state.since_best + 1
         state.best_nll = min(nll, state.best_nll)
-        if self._processes.leads:
+        if curves is not None:
             if state.since_best == 0:
                 save_checkpoint(run.folder / BEST, state, run.model.state_dict())
             curves.add(point)
@@ -237,8 +240,10 @@ class Trainer:
     # -- stopping and saving -------------------------------------------------------------------
 
     def _save_if_due(self) -> None:
+        # with several processes the leading one's signal counts, so that all stop together
+        stop = bool(self._processes.agree(float(self._stop)))
         due = time.monotonic() - self._last_checkpoint >= self.run.checkpoint_every
-        if (due or self._stop) and self._processes.leads:
+        if (due or stop) and self._processes.leads:
             save_checkpoint(
                 self.run.folder / LATEST,
                 self.state,
@@ -246,7 +251,7 @@ class Trainer:
                 self._optimizer.state_dict(),
             )
             self._last_checkpoint = time.monotonic()
-        if self._stop:
+        if stop:
             raise TrainingInterrupted
 
     @contextmanager

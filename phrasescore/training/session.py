@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from phrasescore.table_encoding import encode_table
 from phrasescore.training.checkpoint import LATEST
 from phrasescore.training.curves import CURVES
 from phrasescore.training.evaluation import evaluate
+from phrasescore.training.gradient import Processes
 from phrasescore.training.loop import Run, Trainer, TrainingInterrupted
 from phrasescore.training.recipes import RECIPES
 from phrasescore.training.settings import RecipeName, TrainingSettings
@@ -80,31 +80,42 @@ def train_model(request: TrainingRequest) -> None:
         ResumeError: There is nothing to resume, or it is another run.
         PhraseTableError: The table breaks its format.
     """
-    leads = os.environ.get("RANK", "0") == "0"
-    say: Callable[[str], None] = _say if leads else _say_nothing
     device = choose_device(request.device)
     threads = request.threads or torch.get_num_threads()
     torch.set_num_threads(threads)
+    processes = Processes(device)
+    try:
+        _train(request, device, threads, processes)
+    finally:
+        processes.close()
+
+
+def _train(
+    request: TrainingRequest, device: torch.device, threads: int, processes: Processes
+) -> None:
+    say: Callable[[str], None] = _say if processes.leads else _say_nothing
     work = request.work_folder
-    if leads:
+    if processes.leads:
         _prepare_folders(request)
+        encode_table(request.table, work / "pairs", _pair_settings(request))
+    processes.wait()  # the others find the encoded pairs
     pairs = _encoded(request, work / "pairs", say)
     parts, settings = _settings(request, pairs, device, say)
     model_settings = _model_settings(request, pairs)
-    _check_resumable(request, work / _SETTINGS, settings, model_settings)
+    _check_resumable(request, work / _SETTINGS, settings, model_settings, processes)
     model = build(model_settings)
-    recipe = RECIPES[settings.recipe]
-    model.initialise(torch.Generator().manual_seed(settings.seed), recipe.initialisation)
-    model.to(device)
+    initialisation = RECIPES[settings.recipe].initialisation
+    model.initialise(torch.Generator().manual_seed(settings.seed), initialisation)
     run = Run(
-        model,
+        model.to(device),
         pairs,
         parts,
         settings,
         folder=work,
         threads=threads,
+        processes=processes,
         checkpoint_every=request.checkpoint_every,
-        tensorboard=request.tensorboard,
+        tensorboard=request.tensorboard if processes.leads else None,
     )
     trainer = Trainer(run, say)
     if request.resume:
@@ -122,7 +133,7 @@ def train_model(request: TrainingRequest) -> None:
             path=work,
             remedy="the same command with --resume continues",
         ) from None
-    if leads:
+    if processes.leads:
         _finish(request, trainer, pairs, parts, settings, say)
 
 
@@ -155,9 +166,13 @@ def _prepare_folders(request: TrainingRequest) -> None:
     work.mkdir(parents=True, exist_ok=True)
 
 
+def _pair_settings(request: TrainingRequest) -> PairSettings:
+    return PairSettings(request.source_words, request.target_words, request.factor)
+
+
 def _encoded(request: TrainingRequest, folder: Path, say: Callable[[str], None]) -> PhrasePairs:
-    settings = PairSettings(request.source_words, request.target_words, request.factor)
-    pairs = encode_table(request.table, folder, settings).in_direction(request.direction)
+    pairs = encode_table(request.table, folder, _pair_settings(request))
+    pairs = pairs.in_direction(request.direction)
     say(f"{pairs.lines:,} lines, {len(pairs):,} distinct pairs")
     say(f"the encoder reads {pairs.source.coverage}")
     say(f"the decoder writes {pairs.target.coverage}")
@@ -211,12 +226,16 @@ def _model_settings(request: TrainingRequest, pairs: PhrasePairs) -> ModelSettin
 
 
 def _check_resumable(
-    request: TrainingRequest, path: Path, settings: TrainingSettings, model: ModelSettings
+    request: TrainingRequest,
+    path: Path,
+    settings: TrainingSettings,
+    model: ModelSettings,
+    processes: Processes,
 ) -> None:
     """Write the settings of a new run; refuse to resume a run with other ones."""
     asked = {"training": dataclasses.asdict(settings), "model": dataclasses.asdict(model)}
     if not request.resume:
-        if os.environ.get("RANK", "0") == "0":
+        if processes.leads:
             write_json(path, asked)
         return
     try:
