@@ -16,7 +16,7 @@ import sys
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, BinaryIO, cast
+from typing import IO, Any, BinaryIO, cast
 
 from phrasescore.errors import InputError, SettingsError
 
@@ -109,6 +109,11 @@ def open_output(path: str | Path) -> Iterator[BinaryIO]:
         sys.stdout.buffer.flush()
         return
     path = Path(path)
+    if path.exists() and not path.is_file() and not path.is_dir():
+        # a pipe or a device such as /dev/null: there is nothing to replace
+        with path.open("wb") as stream:
+            yield stream
+        return
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         raw: IO[bytes] = part.open("wb", buffering=_BLOCK)
@@ -135,7 +140,9 @@ def open_output(path: str | Path) -> Iterator[BinaryIO]:
 def _gzip_writer(raw: IO[bytes]) -> Iterator[BinaryIO]:
     kind = igzip.IGzipFile if igzip is not None else gzip.GzipFile
     with (
-        kind(filename="", fileobj=raw, mode="wb", compresslevel=_LEVEL, mtime=0) as zipped,
+        cast(Any, kind)(
+            filename="", fileobj=raw, mode="wb", compresslevel=_LEVEL, mtime=0
+        ) as zipped,
         io.BufferedWriter(zipped, _BLOCK) as buffered,
     ):
         yield cast(BinaryIO, buffered)

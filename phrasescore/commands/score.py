@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from phrasescore.errors import SettingsError
+
 if TYPE_CHECKING:
     from phrasescore.scoring.block_scoring import ScoringModel
     from phrasescore.scoring.table_rescoring import RescoringReport
@@ -50,9 +52,7 @@ Precision = Literal["auto", "fp32", "bf16"]
 @click.option(
     "--factor",
     type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="The factor of a token surface|tag to score, counted from 0.",
+    help="The factor of a token surface|tag to score, from 0.  [default: the models' own]",
 )
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto")
 @click.option(
@@ -75,7 +75,7 @@ def score(
     average: bool,
     unknown_column: bool,
     replace_column: int | None,
-    factor: int,
+    factor: int | None,
     device: Device,
     precision: Precision,
     batch_size: int | None,
@@ -90,8 +90,9 @@ def score(
     from phrasescore.scoring.block_scoring import ScoringSettings
     from phrasescore.scoring.table_rescoring import rescore_table
 
-    settings = ScoringSettings(average, unknown_column, replace_column, factor)
-    models, numerics = _load_models(folders, device, precision, batch_size, threads)
+    models, factors, numerics = _load_models(folders, device, precision, batch_size, threads)
+    chosen = _factor(factor, factors)
+    settings = ScoringSettings(average, unknown_column, replace_column, chosen)
     try:
         report = rescore_table(table, output, models, settings, numerics=numerics)
     except KeyboardInterrupt:
@@ -109,8 +110,8 @@ def _load_models(
     precision: Precision,
     batch_size: int | None,
     threads: int | None,
-) -> tuple[list[ScoringModel], dict[str, Any]]:
-    """Return the models, and what of their arithmetic decides the digits."""
+) -> tuple[list[ScoringModel], dict[str, int], dict[str, Any]]:
+    """Return the models, the factors they read, and what of their arithmetic decides the digits."""
     import torch
 
     from phrasescore.model.folder import load_model
@@ -121,6 +122,7 @@ def _load_models(
         torch.set_num_threads(threads)
     models = []
     # not the number of threads: a batch is computed by one, so they do not change a digit
+    factors: dict[str, int] = {}
     numerics: dict[str, Any] = {"batch_size": batch_size}
     for folder in folders:
         loaded = load_model(folder)
@@ -135,8 +137,21 @@ def _load_models(
                 scorer,
             )
         )
+        factors[folder] = loaded.model.settings.factor
         numerics.update(device=str(scorer.device), precision=str(scorer.precision))
-    return models, numerics
+    return models, factors, numerics
+
+
+def _factor(asked: int | None, factors: dict[str, int]) -> int:
+    """Return the factor to score: the one asked for, or the one that all models read."""
+    if asked is not None:
+        return asked
+    if len(set(factors.values())) > 1:
+        which = ", ".join(f"{folder} reads factor {factor}" for folder, factor in factors.items())
+        raise SettingsError(
+            f"the models read different factors: {which}", remedy="choose one with --factor"
+        )
+    return next(iter(factors.values()))
 
 
 def _write_report(path: str, report: RescoringReport, settings: dict[str, Any]) -> None:

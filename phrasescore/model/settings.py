@@ -23,6 +23,7 @@ class ModelSettings:
     rank: int = 100  # inner size of the factored output layer
     formulation: Formulation = "code"  # what the authors ran, or the paper's appendix
     direction: Direction = "source-target"  # which side of the table the encoder reads
+    factor: int = 0  # which factor of a factored token it reads and predicts
     kind: Literal["rnn-encoder-decoder"] = "rnn-encoder-decoder"
 
     def __post_init__(self) -> None:
@@ -30,6 +31,8 @@ class ModelSettings:
         for name in ("hidden", "embedding", "maxout", "rank"):
             if getattr(self, name) < 1:
                 raise SettingsError(f"the model's {name} size is {getattr(self, name)}, below 1")
+        if self.factor < 0:
+            raise SettingsError(f"factor is {self.factor}; factors are counted from 0")
         for name in ("source_vocabulary", "target_vocabulary"):
             if getattr(self, name) < 2:
                 raise SettingsError(f"{name} is {getattr(self, name)}: </s> and <unk> alone are 2")

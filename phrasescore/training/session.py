@@ -222,6 +222,7 @@ def _model_settings(request: TrainingRequest, pairs: PhrasePairs) -> ModelSettin
         rank=request.rank,
         formulation=request.formulation,
         direction=request.direction,
+        factor=request.factor,
     )
 
 
