@@ -1,0 +1,272 @@
+r"""Raw text to the tokens of a Moses system, and back.
+
+Before translation: tokenise, lower-case if the system is lower-cased, escape what Moses would take
+for markup. After translation: undo the escapes, put tokens together, perhaps a capital at the
+beginning. What a system wants is recorded beside it in ``text.json``.
+
+Tokens are those of Moses's ``tokenizer.perl``, by way of sacremoses, with two corrections. In text
+that is tokenised, Unicode spaces (U+00A0, U+2028, ...) separate tokens and do not survive, as in
+Moses; they never end a line.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from phrasescore.errors import CorpusError, InputError, SettingsError
+from phrasescore.files import read_lines
+from phrasescore.provenance import write_json
+from phrasescore.settings import from_mapping
+
+SETTINGS_FILE = "text.json"
+Side = Literal["source", "target"]
+
+# ampersand first; the order and the names are Moses's
+_ESCAPES = (
+    ("&", "&amp;"),
+    ("|", "&#124;"),
+    ("<", "&lt;"),
+    (">", "&gt;"),
+    ("'", "&apos;"),
+    ('"', "&quot;"),
+    ("[", "&#91;"),
+    ("]", "&#93;"),
+)
+# what versions of Moses before 2012 wrote
+_OLD_ESCAPES = (("|", "&bar;"), ("[", "&bra;"), ("]", "&ket;"))
+_ASCII_BLANKS = re.compile("[ \t\r]+")
+# control characters that Python counts among the spaces and Perl does not: Moses deletes them
+_SEPARATOR_JUNK = re.compile("[\x1c-\x1f]")
+# spaces that Moses's decoder takes for part of a token, and sacremoses's detokeniser does not
+_SPACES_IN_TOKENS = "".join(
+    character for character in map(chr, range(0x3001)) if character.isspace() and character != " "
+)
+_FIRST_LETTER = re.compile(r"[^\W\d_]")
+
+
+@dataclass(frozen=True)
+class TextSettings:
+    """How the text of one language becomes tokens.
+
+    Args:
+        language: Its ISO 639 code, which decides about abbreviations and apostrophes; needed only
+            to tokenise.
+        tokenize: Whether words and punctuation are separated; if not, text is taken as tokenised.
+        lowercase: Whether all is lower-cased.
+        escape: Whether the characters that Moses would take for markup are written as entities.
+    """
+
+    language: str | None = None
+    tokenize: bool = True
+    lowercase: bool = False
+    escape: bool = True
+
+
+@dataclass(frozen=True)
+class SystemText:
+    """How the text of both sides of a system was prepared."""
+
+    source: TextSettings
+    target: TextSettings
+
+    def side(self, side: Side) -> TextSettings:
+        """Return the settings of one side."""
+        return self.source if side == "source" else self.target
+
+
+def write_settings(folder: str | Path, text: SystemText) -> None:
+    """Record in a system's folder how its text was prepared."""
+    write_json(Path(folder) / SETTINGS_FILE, dataclasses.asdict(text))
+
+
+def read_settings(system: str | Path) -> SystemText:
+    """Read how a system's text was prepared.
+
+    Args:
+        system: Its folder, or a file in that folder such as its moses.ini.
+
+    Raises:
+        InputError: There is no such record.
+        SettingsError: The record is damaged.
+    """
+    folder = Path(system)
+    path = (folder if folder.is_dir() else folder.parent) / SETTINGS_FILE
+    try:
+        values = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise InputError(
+            f"no {SETTINGS_FILE}, so it is not known how the text of this system was prepared",
+            path=folder,
+            remedy="name the folder that phrasescore build made, or give --language",
+        ) from None
+    except (ValueError, OSError) as error:
+        raise InputError(f"cannot be read as JSON ({error})", path=path) from None
+    if not isinstance(values, dict) or values.keys() != {"source", "target"}:
+        raise SettingsError("expected the settings of source and target, and no more", path=path)
+    return SystemText(
+        _settings(values["source"], f"{path}: source"),
+        _settings(values["target"], f"{path}: target"),
+    )
+
+
+def _settings(values: Any, where: str) -> TextSettings:
+    if not isinstance(values, Mapping):
+        raise SettingsError(f"{where} is {values!r}, expected settings by name")
+    return from_mapping(TextSettings, values, where=where)
+
+
+def escape(text: str) -> str:
+    """Write the characters that Moses would take for markup as entities.
+
+    >>> escape("a|b & [c]")
+    'a&#124;b &amp; &#91;c&#93;'
+    """
+    for character, entity in _ESCAPES:
+        text = text.replace(character, entity)
+    return text
+
+
+def unescape(text: str) -> str:
+    """Undo ``escape``; entities of old versions of Moses are known, too.
+
+    >>> unescape("l&apos; &amp;apos;")
+    "l' &apos;"
+    """
+    for character, entity in (*_OLD_ESCAPES, *reversed(_ESCAPES)):
+        text = text.replace(entity, character)
+    return text
+
+
+class Preprocessor:
+    """Turns lines of raw text into lines of tokens.
+
+    Args:
+        settings: What is done.
+
+    Raises:
+        SettingsError: The language is missing or not a code.
+    """
+
+    def __init__(self, settings: TextSettings) -> None:
+        self._settings = settings
+        if settings.tokenize:
+            language = check_language(settings.language)
+            from sacremoses import MosesTokenizer
+
+            self._tokenizer = MosesTokenizer(lang=language)
+
+    def __call__(self, line: str) -> str:
+        """Return the tokens of one line with one space between them."""
+        if self._settings.tokenize:
+            text = self._tokenized(line)
+        else:
+            text = " ".join(filter(None, _ASCII_BLANKS.split(line)))
+        if self._settings.lowercase:
+            text = text.lower()
+        return escape(text) if self._settings.escape else text
+
+    def _tokenized(self, line: str) -> str:
+        text: str = self._tokenizer.tokenize(
+            _SEPARATOR_JUNK.sub("", line), return_str=True, escape=False
+        )
+        # since 2017 Moses splits a full stop off the last word, even off an abbreviation
+        if len(text) > 1 and text[-1] == "." and text[-2] not in ". ":
+            text = f"{text[:-1]} ."
+        return text
+
+
+class Postprocessor:
+    """Turns lines of tokens, as a decoder prints them, into readable text.
+
+    Args:
+        settings: How the text of this side was prepared; its tokenising and escaping is undone.
+        capitalize: Whether the first letter of every line becomes a capital.
+
+    Raises:
+        SettingsError: The language is not a code.
+    """
+
+    def __init__(self, settings: TextSettings, *, capitalize: bool = False) -> None:
+        self._settings, self._capitalize = settings, capitalize
+        if settings.tokenize:
+            language = check_language(settings.language)
+            from sacremoses import MosesDetokenizer
+
+            self._detokenizer = MosesDetokenizer(lang=language)
+
+    def __call__(self, line: str) -> str:
+        """Return the text of one line of tokens."""
+        tokens = [token for token in _ASCII_BLANKS.split(line) if token]
+        if self._settings.escape:
+            tokens = [unescape(token) for token in tokens]
+        text = self._detokenized(tokens) if self._settings.tokenize else " ".join(tokens)
+        if self._capitalize and (first := _FIRST_LETTER.search(text)):
+            text = text[: first.start()] + first[0].title() + text[first.end() :]
+        return text
+
+    def _detokenized(self, tokens: list[str]) -> str:
+        hidden = _stand_ins(tokens)
+        if hidden:
+            tokens = [token.translate(hidden) for token in tokens]
+        text: str = self._detokenizer.detokenize(tokens, return_str=True, unescape=False)
+        if hidden:
+            text = text.translate({stand_in: space for space, stand_in in hidden.items()})
+        return text
+
+
+def _stand_ins(tokens: list[str]) -> dict[int, int]:
+    """Give every Unicode space inside a token a private-use character that no token has."""
+    used = set("".join(tokens))
+    spaces = [space for space in _SPACES_IN_TOKENS if space in used]
+    if not spaces:
+        return {}
+    free = (code for code in range(0xF0000, 0xFFFFE) if chr(code) not in used)
+    return {ord(space): next(free) for space in spaces}
+
+
+def check_language(language: str | None) -> str:
+    """Return a language code, or refuse what is none.
+
+    Raises:
+        SettingsError: It is missing or not a code; the name of a language gets its code as a
+            suggestion.
+    """
+    if language is None:
+        raise SettingsError(
+            "the language of the text is not known",
+            remedy="give --language, or --system with the folder of a built system",
+        )
+    from sacremoses.corpus import NonbreakingPrefixes
+
+    codes: dict[str, str] = NonbreakingPrefixes().available_langs
+    code = codes.get(language.lower(), language)
+    if code != language or not re.fullmatch("[a-z]{2,3}", language):
+        guess = f"write {code}" if code != language else "give the ISO 639 code, such as en or fr"
+        raise SettingsError(f"the language {language!r} is not a code", remedy=guess)
+    return language
+
+
+def read_text(path: str | Path) -> Iterator[str]:
+    r"""Yield the lines of a UTF-8 file, plain or gzip, or of ``-``; they end at ``\n`` alone.
+
+    Raises:
+        InputError: The file cannot be read.
+        CorpusError: A line is not UTF-8; the error names it.
+    """
+    for number, line in enumerate(read_lines(path), 1):
+        try:
+            text = line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise CorpusError(
+                f"not UTF-8 at byte {error.start + 1} of the line",
+                path=path,
+                line=number,
+                remedy="convert the text with iconv",
+            ) from None
+        yield text.removeprefix("\ufeff") if number == 1 else text
