@@ -60,7 +60,7 @@ def golden_model(
 def test_every_word_has_the_reference_log_probability(
     golden: Path, formulation: Formulation, dtype: torch.dtype, tolerance: float
 ) -> None:
-    """ln p of each target word and of </s> equals the reference, in both formulations."""
+    """The ln p of each target word and of </s> equals the reference, in both formulations."""
     model, pairs = golden_model(golden, formulation, dtype)
     with torch.no_grad():
         for pair in pairs:

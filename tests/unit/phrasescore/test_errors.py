@@ -1,0 +1,45 @@
+"""The exception tree: texts, places, exit statuses."""
+
+from __future__ import annotations
+
+import pytest
+
+from phrasescore import errors
+from phrasescore.errors import InputError, MissingDependencyError, PhrasescoreError
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (InputError("bad score x"), "bad score x."),
+        (InputError("bad score x", path="t.gz", line=3), "t.gz:3: bad score x."),
+        (InputError("no such file", path="t.gz"), "t.gz: no such file."),
+        (InputError("bad", path="-", line=1), "standard input:1: bad."),
+        (InputError("bad", path="t", remedy="sort it"), "t: bad. Sort it."),
+    ],
+)
+def test_the_text_names_place_problem_and_remedy(error: PhrasescoreError, text: str) -> None:
+    """A message is FILE:LINE, what is wrong, and what to do."""
+    assert str(error) == text
+
+
+def test_a_place_is_filled_in_once() -> None:
+    """The layer that knows the file adds it; a place that is known stays."""
+    error = InputError("bad").at("inner", 7)
+    assert str(error.at("outer", 1)) == "inner:7: bad."
+
+
+def test_a_missing_extra_is_named() -> None:
+    """The sentence has the command that installs what is missing."""
+    error = MissingDependencyError.extra("kenlm", "kenlm")
+    assert "pip install 'phrasescore[kenlm]'" in str(error)
+
+
+def test_exit_statuses_tell_kinds_apart() -> None:
+    """Each branch of the tree has a status of its own, none of them 0."""
+    branches = {
+        kind.exit_code
+        for kind in vars(errors).values()
+        if isinstance(kind, type) and PhrasescoreError in kind.__mro__[:2]
+    }
+    assert branches == {1, 2, 3, 4, 5, 6}

@@ -1,0 +1,105 @@
+"""Files as bytes: gzip by content, atomic and reproducible writing."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from phrasescore.errors import InputError, SettingsError
+from phrasescore.files import compress_member, open_input, open_output, read_lines, write_atomically
+
+TEXT = "a b ||| c\u00a0d\u2028e\u0085f\r\nlast".encode()
+
+
+@pytest.mark.parametrize("name", ["table", "table.gz"])
+def test_what_was_written_is_read(tmp_path: Path, name: str) -> None:
+    """Plain and gzip files give their bytes back; lines end at a line feed and nowhere else."""
+    path = tmp_path / name
+    write_atomically(path, TEXT)
+    assert list(read_lines(path)) == TEXT.split(b"\n")
+    assert (path.read_bytes()[:2] == b"\x1f\x8b") == (name == "table.gz")
+
+
+def test_gzip_is_recognised_by_its_content(tmp_path: Path) -> None:
+    """A gzip file under a plain name reads, and so does a plain file named .gz."""
+    (tmp_path / "zipped").write_bytes(gzip.compress(TEXT))
+    (tmp_path / "plain.gz").write_bytes(TEXT)
+    for name in ("zipped", "plain.gz"):
+        with open_input(tmp_path / name) as stream:
+            assert stream.read() == TEXT
+
+
+def test_members_follow_each_other(tmp_path: Path) -> None:
+    """Concatenated gzip members are one file."""
+    path = tmp_path / "members.gz"
+    path.write_bytes(compress_member(b"one\n") + compress_member(b"two\n"))
+    assert list(read_lines(path)) == [b"one", b"two"]
+
+
+def test_the_same_content_is_the_same_bytes(tmp_path: Path) -> None:
+    """Neither the time nor the name of a file is in its gzip header."""
+    first, second = tmp_path / "a.gz", tmp_path / "b.gz"
+    write_atomically(first, TEXT)
+    os.utime(first, (0, 0))
+    write_atomically(second, TEXT)
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
+    """If the block raises, the old content stays and no other file does."""
+    path = tmp_path / "table.gz"
+    write_atomically(path, b"old")
+    before = path.read_bytes()
+
+    def fail() -> None:
+        with open_output(path) as stream:
+            stream.write(b"new")
+            raise RuntimeError("disk on fire")
+
+    with pytest.raises(RuntimeError, match="disk on fire"):
+        fail()
+    assert path.read_bytes() == before
+    assert [found.name for found in tmp_path.iterdir()] == ["table.gz"]
+
+
+@pytest.mark.parametrize(
+    ("damage", "text"),
+    [
+        (lambda data: data[:-12], "the gzip data end in the middle"),
+        (lambda data: data[:-8] + b"12345678", "damaged gzip data"),
+    ],
+)
+def test_damaged_gzip_is_named(tmp_path: Path, damage: object, text: str) -> None:
+    """Truncated and corrupted gzip files are input errors that name the file."""
+    path = tmp_path / "table.gz"
+    path.write_bytes(damage(gzip.compress(TEXT * 1000)))  # type: ignore[operator]
+    with pytest.raises(InputError, match=text) as caught:
+        list(read_lines(path))
+    assert str(path) in str(caught.value)
+
+
+def test_missing_files_and_folders_are_named(tmp_path: Path) -> None:
+    """A file that is not there, a folder, and a folder that is not there get their sentences."""
+    with pytest.raises(InputError, match="no such file"):
+        list(read_lines(tmp_path / "nothing"))
+    with pytest.raises(InputError, match="a folder, where a file was expected"):
+        list(read_lines(tmp_path))
+    with pytest.raises(SettingsError, match="cannot write there"):
+        write_atomically(tmp_path / "no" / "folder", b"")
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    """The output may be a named pipe; it is still one afterwards."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    heard: list[bytes] = []
+    reader = threading.Thread(target=lambda: heard.append(path.read_bytes()))
+    reader.start()
+    write_atomically(path, TEXT)
+    reader.join(timeout=10)
+    assert heard == [TEXT]
+    assert path.is_fifo()
