@@ -155,7 +155,14 @@ class Trainer:
         state.loss += loss * processes.world
         state.loss_words += words
         state.seconds = self._seconds()
-        progress.advance(words, f"nll {state.loss / state.loss_words:.3f}")
+        progress.advance(words, self._note())
+
+    def _note(self) -> str:
+        note = f"nll {self.state.loss / self.state.loss_words:.3f}"
+        if self._settings.max_seconds is not None:
+            # how many words fit into the time is not known before
+            note += f", at most {self._settings.max_seconds - self.state.seconds:,.0f} s left"
+        return note
 
     # -- time ----------------------------------------------------------------------------------
 

@@ -1,0 +1,80 @@
+"""The whole story on the sample corpus: what ``make demo`` runs.
+
+From two text files to a Moses-format system, a phrase table with one more score, new weights, and
+BLEU before and after. Every step is a command that a user would type; each is shown before it runs.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+OUTPUT = Path("demo-output")
+
+
+def run(*arguments: str | Path) -> None:
+    """Show a ``phrasescore`` command and run it; stop the demo if it fails."""
+    words = [str(argument) for argument in arguments]
+    print(f"\n$ phrasescore {' '.join(words)}", flush=True)
+    done = subprocess.run([sys.executable, "-m", "phrasescore", *words], check=False)
+    if done.returncode:
+        sys.exit(f"the demo stops here: that command ended with status {done.returncode}")
+
+
+def read_json(path: Path) -> Any:
+    """Return the value in a JSON file."""
+    return json.loads(path.read_text("utf-8"))
+
+
+def main() -> None:
+    """Build, train, score, edit the ini; then say what came out."""
+    start = time.monotonic()
+    shutil.rmtree(OUTPUT, ignore_errors=True)
+    OUTPUT.mkdir()
+    corpus = HERE.relative_to(Path.cwd()) if HERE.is_relative_to(Path.cwd()) else HERE
+    system, model = OUTPUT / "system", OUTPUT / "model"
+    rescored, ini = OUTPUT / "phrase-table.rnn.gz", OUTPUT / "moses.rnn.ini"
+    build_options = ["--tokenize", "en", "fr", "--lowercase"]
+    run("build", corpus / "train.en", corpus / "train.fr", system, *build_options)
+    run("train", system / "phrase-table.gz", model, "--hidden", "250", "--max-time", "75s",
+        "--evaluations", "4")  # fmt: skip
+    run("score", "--model", model, system / "phrase-table.gz", "-o", rescored,
+        "--report", OUTPUT / "score.json")  # fmt: skip
+    run("ini", "add-column", system / "moses.ini", "--table", rescored, "-o", ini)
+    report(system, model, time.monotonic() - start)
+
+
+def report(system: Path, model: Path, seconds: float) -> None:
+    """Print what a newcomer wants to know of each part."""
+    learned = read_json(model / "provenance.json")
+    scored = read_json(OUTPUT / "score.json")
+    held_out = learned["held_out"]
+    rows = [
+        ("corpus", f"{count_lines(HERE / 'train.en'):,} sentence pairs, English-French"),
+        ("phrase table", f"{scored['pairs']:,} pairs, now with a fifth score: p(target | source)"),
+        ("model", f"{learned['training']['words']:,} words seen in "
+                  f"{learned['training']['seconds']:,.0f} s"),
+        ("  unseen pairs", f"{held_out['held_out_pairs']['nll']:.3f} nats per word"),
+        ("  unseen sources", f"{held_out['held_out_sources']['nll']:.3f} nats per word"),
+        ("scoring", f"{scored['pairs_per_second']:,.0f} pairs/s"),
+        ("for Moses", f"moses -f {OUTPUT / 'moses.rnn.ini'}"),
+        ("time", f"{seconds:,.0f} s"),
+    ]  # fmt: skip
+    print()
+    for name, text in rows:
+        print(f"{name:<17} {text}")
+
+
+def count_lines(path: Path) -> int:
+    """Return how many lines a file has."""
+    return path.read_bytes().count(b"\n")
+
+
+if __name__ == "__main__":
+    main()
