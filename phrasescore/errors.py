@@ -111,6 +111,12 @@ class ResumeError(PhrasescoreError):
     exit_code = 6
 
 
+class InterruptedWorkError(PhrasescoreError):
+    """Ctrl-C or SIGTERM, after everything was saved that the work needs to go on."""
+
+    exit_code = 130
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return `` (did you mean X?)`` for the closest known word, or nothing.
 

@@ -14,7 +14,7 @@ import click
 import torch
 
 from phrasescore.device import choose_device, has_fast_bf16
-from phrasescore.errors import PhrasescoreError, ResumeError, SettingsError
+from phrasescore.errors import InterruptedWorkError, ResumeError, SettingsError
 from phrasescore.model.folder import build, is_model_folder, save_model
 from phrasescore.model.settings import Direction, Formulation, ModelSettings
 from phrasescore.phrase_pairs import PairSettings, PhrasePairs, Split, split
@@ -128,7 +128,7 @@ def _train(
     try:
         trainer.train()
     except TrainingInterrupted:
-        raise PhrasescoreError(
+        raise InterruptedWorkError(
             "interrupted; the state is saved",
             path=work,
             remedy="the same command with --resume continues",
