@@ -175,10 +175,11 @@ class Preprocessor:
         text: str = self._tokenizer.tokenize(
             _SEPARATOR_JUNK.sub("", line), return_str=True, escape=False
         )
-        # since 2017 Moses splits a full stop off the last word, even off an abbreviation
-        if len(text) > 1 and text[-1] == "." and text[-2] not in ". ":
-            text = f"{text[:-1]} ."
-        return text
+        tokens = [token for token in text.split(" ") if token]
+        # Moses splits a full stop off the last word, even off an abbreviation
+        if tokens and re.fullmatch(r".*[^.]\.", tokens[-1]):
+            tokens[-1:] = [tokens[-1][:-1], "."]
+        return " ".join(tokens)
 
 
 class Postprocessor:

@@ -1,0 +1,84 @@
+"""`phrasescore preprocess` and `postprocess` as filters and on files."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from moses_integration.text_preparation import SystemText, TextSettings, write_settings
+
+Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
+
+RAW = "L'Art, etc.\n\na\u2028b [c]\n".encode()
+TOKENS = b"l&apos; art , etc .\n\na b &#91; c &#93;\n"
+
+
+@pytest.fixture
+def system(tmp_path: Path) -> Path:
+    """A system whose source is lower-cased French and whose target is English."""
+    folder = tmp_path / "system"
+    folder.mkdir()
+    write_settings(folder, SystemText(TextSettings("fr", lowercase=True), TextSettings("en")))
+    return folder
+
+
+def test_filters_take_the_settings_of_the_system(phrasescore: Run, system: Path) -> None:
+    """The source is prepared and the target restored, line by line."""
+    done = phrasescore("preprocess", "--system", "system", stdin=RAW)
+    assert (done.returncode, done.stdout) == (0, TOKENS)
+    done = phrasescore(
+        "postprocess", "--system", system, "--capitalize", stdin=b"it &apos;s so . \n\n! "
+    )
+    assert (done.returncode, done.stdout) == (0, b"It's so.\n\n!\n")
+
+
+def test_files_sides_and_options_overrule_the_system(
+    phrasescore: Run, system: Path, tmp_path: Path
+) -> None:
+    """The other side, one option given, from a file to a file."""
+    (tmp_path / "raw").write_bytes(b"It's A|B\n")
+    done = phrasescore(
+        "preprocess", "raw", "-o", "out.gz", "--system", system, "--side", "target",
+        "--lowercase", "--no-escape",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    done = phrasescore("preprocess", "out.gz", "--no-tokenize", "--no-escape")
+    assert done.stdout == b"it 's a | b\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "code", "problem"),
+    [
+        ([], b"a\n", 2, "the language of the text is not known"),
+        (["--language", "french"], b"a\n", 2, "Write fr."),
+        (["--language", "fr"], b"a\n\xff\n", 3, "standard input:2: not UTF-8"),
+        (["--language", "fr", "none"], b"", 3, "none: no such file"),
+        (["--system", "."], b"a\n", 3, "no text.json"),
+        (["--side", "left"], b"a\n", 2, "'left' is not one of"),
+    ],
+)
+def test_failures(
+    phrasescore: Run, arguments: list[str], stdin: bytes, code: int, problem: str
+) -> None:
+    """One sentence and a status, no traceback."""
+    done = phrasescore("preprocess", *arguments, stdin=stdin)
+    assert done.returncode == code
+    assert problem in done.stderr.decode()
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["preprocess", "postprocess"])
+def test_help_loads_nothing_heavy(command: str) -> None:
+    """--help imports neither sacremoses nor numpy, so that it is quick."""
+    code = (
+        "import sys; from phrasescore.cli import cli\n"
+        f"try: cli.main([{command!r}, '--help'])\n"
+        "except SystemExit: pass\n"
+        "print(sorted({'torch', 'numpy', 'numba', 'sacremoses'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert done.stdout.decode().splitlines()[-1] == "[]"

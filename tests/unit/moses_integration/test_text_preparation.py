@@ -1,0 +1,255 @@
+"""Text to tokens and back: Moses's tokens, one line for every line, nothing lost that is meant."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moses_integration.text_preparation import (
+    Postprocessor,
+    Preprocessor,
+    SystemText,
+    TextSettings,
+    check_language,
+    escape,
+    read_settings,
+    read_text,
+    unescape,
+    write_settings,
+)
+from phrasescore.errors import CorpusError, InputError, SettingsError
+
+# (language, text, tokens): what tokenizer.perl of mosesdecoder 34452895f prints with -q -l LANGUAGE
+MOSES_TOKENS = [
+    ("en", "Mr. Smith vs. the U.S.A.", "Mr. Smith vs. the U.S.A ."),
+    ("de", "Mr. Smith vs. the U.S.A.", "Mr. Smith vs. the U.S.A ."),
+    ("fr", "Mr. Smith vs. the U.S.A.", "Mr . Smith vs. the U.S.A ."),
+    (
+        "en",
+        'He said: "It\'s 5,300 (at 9 a.m.)."',
+        "He said : &quot; It &apos;s 5,300 ( at 9 a.m. ) . &quot;",
+    ),
+    (
+        "en",
+        "The dogs' 1990's hits... and so on.",
+        "The dogs &apos; 1990 &apos;s hits ... and so on .",
+    ),
+    (
+        "en",
+        "No. 5 is [x|y] <b> & c_d-e/f",
+        "No. 5 is &#91; x &#124; y &#93; &lt; b &gt; &amp; c _ d-e / f",
+    ),
+    ("en", "A,B,C cost $5.00, or 3%!?", "A , B , C cost $ 5.00 , or 3 % ! ?"),
+    ("en", "he said 'so.'", "he said &apos; so . &apos;"),
+    (
+        "fr",
+        "«L'art d'aujourd'hui», p. ex. l'été etc.",
+        "« L&apos; art d&apos; aujourd&apos; hui » , p. ex. l&apos; été etc .",
+    ),
+    ("en", "a\xa0b\u2028c\x85d\x0be\x1cf\x00g", "a b c d efg"),
+    ("en", "  \t ", ""),
+    ("en", "", ""),
+    ("en", ".", "."),
+    ("en", "...", "..."),
+]
+
+
+@pytest.mark.parametrize(("language", "text", "tokens"), MOSES_TOKENS)
+def test_tokens_are_those_of_moses(language: str, text: str, tokens: str) -> None:
+    """Also the full stop of a last word, and spaces that are not ASCII."""
+    assert Preprocessor(TextSettings(language))(text) == tokens
+
+
+@pytest.mark.moses
+def test_tokens_of_random_text_are_those_of_moses(moses_bin: Path) -> None:
+    """The script itself, on text from characters and words that its rules care about."""
+    import random
+
+    rng = random.Random(5)
+    pieces = [*"abcABCéÉß0129''..,,--`\"!?:;()[]<>&|%$€@#/_~ \t\xa0\u2028«»’…–°²½ж", "Mr.", "No. ",
+              "U.S.", "a.m.", "l'", "don't", "1990's", "5,300", "z.B.", "a@b.org"]  # fmt: skip
+    lines = ["".join(rng.choices(pieces, k=rng.randint(1, 30))) for _ in range(2000)]
+    script = moses_bin.parent / "scripts" / "tokenizer" / "tokenizer.perl"
+    for language in ("en", "fr", "de"):
+        done = subprocess.run(
+            ["perl", script, "-q", "-l", language],
+            input="".join(f"{line}\n" for line in lines).encode(),
+            capture_output=True,
+            check=True,
+        )
+        printed = done.stdout.decode().split("\n")[:-1]
+        prepare = Preprocessor(TextSettings(language))
+        for line, tokens in zip(lines, printed, strict=True):
+            assert prepare(line).split() == tokens.split(), line
+
+
+def test_lowercase_follows_tokenising() -> None:
+    """So that abbreviations are still recognised."""
+    settings = TextSettings("en", lowercase=True)
+    assert Preprocessor(settings)("Dr. WHO & É. No. 5") == "dr. who &amp; é . no. 5"
+
+
+def test_text_that_is_tokenised_keeps_its_tokens() -> None:
+    """Only runs of ASCII blanks shrink; to Moses other spaces are part of a token."""
+    prepare = Preprocessor(TextSettings(tokenize=False))
+    assert prepare(" a\t \tb. 5\xa0000 c\u2028d  [e]\r") == "a b. 5\xa0000 c\u2028d &#91;e&#93;"
+
+
+def test_escaping_can_be_left_out() -> None:
+    """For a system that was built without it."""
+    assert Preprocessor(TextSettings("fr", escape=False))("l'a[b]") == "l' a [ b ]"
+
+
+@pytest.mark.parametrize(
+    ("language", "tokens", "text"),
+    [
+        ("en", "He said : &quot; It &apos;s so ! &quot; ", 'He said: "It\'s so!"'),
+        ("fr", "l&apos; art d&apos; aujourd&apos; hui , non ?", "l'art d'aujourd'hui, non ?"),
+        ("en", "a &#124; b &#91; c &#93; &lt; d &amp; amp ;", "a | b [c] < d & amp;"),
+        ("en", "&bar; &bra; &ket;", "| []"),
+        ("en", "", ""),
+        ("en", "5\xa0000 a\u2028b .", "5\xa0000 a\u2028b."),
+    ],
+)
+def test_postprocessing_undoes_it(language: str, tokens: str, text: str) -> None:
+    """Punctuation goes back to its word; unusual spaces inside tokens stay."""
+    assert Postprocessor(TextSettings(language))(tokens) == text
+
+
+def test_postprocessing_can_leave_tokens_apart() -> None:
+    """What preprocess did not do is not undone."""
+    post = Postprocessor(TextSettings(tokenize=False, escape=False))
+    assert post("a ,  b &amp; c ") == "a , b &amp; c"
+
+
+@pytest.mark.parametrize(
+    ("text", "capital"),
+    [
+        ("&quot; été .", '"Été.'),
+        ("5 a b", "5 A b"),
+        ("ŀl", "Ŀl"),
+        ("ßa", "Ssa"),
+        ("1 , 2", "1, 2"),
+        ("_ a", "_ A"),
+    ],
+)
+def test_the_first_letter_becomes_a_capital(text: str, capital: str) -> None:
+    """Whatever stands before it."""
+    assert Postprocessor(TextSettings("en"), capitalize=True)(text) == capital
+
+
+_line = st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]))
+
+
+@given(_line)
+def test_escapes_can_always_be_undone(text: str) -> None:
+    """Also where the text itself looks like an escape."""
+    assert unescape(escape(text)) == text
+    assert not set(escape(text)) & set("|<>'\"[]")
+
+
+@given(_line, st.sampled_from(["en", "fr", "de", "ru"]), st.booleans())
+def test_every_line_stays_one_line_of_single_spaced_tokens(
+    text: str, language: str, lowercase: bool
+) -> None:
+    """No line feed and no blank but single spaces between tokens comes out, whatever goes in."""
+    tokens = Preprocessor(TextSettings(language, lowercase=lowercase))(text)
+    assert tokens == " ".join(tokens.split())
+    back = Postprocessor(TextSettings(language), capitalize=True)(tokens)
+    assert "\n" not in back
+
+
+@given(st.lists(st.text("ab,.5é\xa0\u2028\x85\u3000\U000f0000", min_size=1), max_size=5))
+def test_detokenising_changes_no_character_of_a_token(tokens: list[str]) -> None:
+    """It moves ASCII spaces; all else comes out in the same order."""
+    text = Postprocessor(TextSettings("en"))(" ".join(tokens))
+    assert text.replace(" ", "") == "".join(tokens)
+
+
+def test_settings_are_recorded_beside_a_system(tmp_path: Path) -> None:
+    """They are found by the folder, and by a file in it."""
+    text = SystemText(TextSettings("en"), TextSettings("fr", lowercase=True, escape=False))
+    write_settings(tmp_path, text)
+    assert read_settings(tmp_path) == text
+    assert read_settings(tmp_path / "moses.ini") == text
+    assert (text.side("source"), text.side("target")) == (text.source, text.target)
+    assert json.loads((tmp_path / "text.json").read_bytes())["target"]["language"] == "fr"
+
+
+@pytest.mark.parametrize(
+    ("record", "error", "problem"),
+    [
+        (None, InputError, "no text.json, so it is not known how"),
+        ("{", InputError, "cannot be read as JSON"),
+        ("[]", SettingsError, "expected the settings of source and target"),
+        ('{"source": {}}', SettingsError, "expected the settings of source and target"),
+        ('{"source": 1, "target": {}}', SettingsError, "source is 1, expected settings by name"),
+        (
+            '{"source": {}, "target": {"lowercased": true}}',
+            SettingsError,
+            "target: unknown setting lowercased (did you mean lowercase?)",
+        ),
+        ('{"source": {"escape": 1}, "target": {}}', SettingsError, "escape is 1, expected bool"),
+    ],
+)
+def test_a_record_that_is_missing_or_damaged(
+    tmp_path: Path, record: str | None, error: type[Exception], problem: str
+) -> None:
+    """Nothing is guessed."""
+    if record is not None:
+        (tmp_path / "text.json").write_text(record)
+    with pytest.raises(error) as caught:
+        read_settings(tmp_path)
+    assert problem in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("language", "problem"),
+    [
+        (None, "the language of the text is not known. Give --language"),
+        ("french", "the language 'french' is not a code. Write fr."),
+        ("FR", "the language 'FR' is not a code. Write fr."),
+        ("fr-CA", "the language 'fr-CA' is not a code. Give the ISO 639 code"),
+    ],
+)
+def test_what_is_no_language_code_is_refused(language: str | None, problem: str) -> None:
+    """A wrong one would switch the rules of the language off without a word."""
+    for make in (Preprocessor, Postprocessor):
+        with pytest.raises(SettingsError) as caught:
+            make(TextSettings(language))
+        assert problem in str(caught.value)
+
+
+def test_a_language_without_rules_of_its_own_is_accepted() -> None:
+    """Moses takes the English abbreviations for it, too."""
+    assert check_language("eo") == "eo"
+    assert Preprocessor(TextSettings("eo"))("S-ro Mr. X venis.") == "S-ro Mr. X venis ."
+
+
+def test_lines_end_at_line_feeds_alone(tmp_path: Path) -> None:
+    """Not at U+0085, U+2028 or a carriage return; a byte order mark is no text."""
+    data = "\ufeffa\x85b\u2028c\rd\n\ne\x0cf".encode()
+    (tmp_path / "t.gz").write_bytes(gzip.compress(data))
+    assert list(read_text(tmp_path / "t.gz")) == ["a\x85b\u2028c\rd", "", "e\x0cf"]
+
+
+def test_text_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
+    """With the line and the place in it."""
+    (tmp_path / "t").write_bytes(b"abc\nd\xe9f\n")
+    with pytest.raises(CorpusError, match=r"t:2: not UTF-8 at byte 2 of the line. Convert"):
+        list(read_text(tmp_path / "t"))
+
+
+def test_multi30k_is_already_what_the_tokenizer_gives(multi30k: Path) -> None:
+    """Detokenised with a capital and tokenised again, its French gives its own tokens."""
+    settings = TextSettings("fr", lowercase=True)
+    prepare, restore = Preprocessor(settings), Postprocessor(settings, capitalize=True)
+    lines = list(read_text(multi30k / "val.fr.gz"))
+    same = sum(prepare(restore(line)) == line for line in lines)
+    assert same >= 0.99 * len(lines)
