@@ -7,7 +7,7 @@ source position first, counted from 0.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
@@ -69,61 +69,73 @@ def read_links(path: str | Path) -> Links:
     )
 
 
+def select_links(links: Links, lines: NDArray[np.int64], total: int, path: str | Path) -> Links:
+    """Take the alignment of some sentence pairs.
+
+    Args:
+        links: One alignment for every line of the text.
+        lines: The 1-based lines to take, ascending.
+        total: The lines of the text.
+        path: The file that the links are from, for errors.
+
+    Raises:
+        CorpusError: There is not one line of links for every line of text.
+    """
+    if len(links) != total:
+        raise CorpusError(
+            f"{len(links):,} lines of word alignment for {total:,} sentence pairs",
+            path=path,
+            remedy="give the alignment that was made from exactly these two texts",
+        )
+    counts = np.diff(links.offsets)
+    taken = np.zeros(total, np.bool_)
+    taken[lines - 1] = True
+    chosen = np.repeat(taken, counts)
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts[taken])])
+    return Links(links.sources[chosen], links.targets[chosen], offsets)
+
+
 def check_links(
     links: Links,
-    source_lengths: NDArray[np.int64],
-    target_lengths: NDArray[np.int64],
+    lines: NDArray[np.int64],
+    lengths: tuple[NDArray[np.int64], NDArray[np.int64]],
     path: str | Path,
 ) -> None:
     """Make sure that every link joins two words that exist.
 
     Args:
         links: The alignment.
-        source_lengths: (sentences,) words of each source sentence.
-        target_lengths: (sentences,) words of each target sentence.
+        lines: (sentences,) the 1-based line that each sentence pair stands in, for errors.
+        lengths: (sentences,) words of each source sentence, and of each target sentence.
         path: The file that the links are from, for errors.
 
     Raises:
-        CorpusError: There is not one line per sentence pair, or a link points outside.
+        CorpusError: A link points outside.
     """
-    if len(links) != len(source_lengths):
-        raise CorpusError(
-            f"{len(links):,} lines of word alignment for {len(source_lengths):,} sentence pairs",
-            path=path,
-            remedy="give the alignment that was made from exactly these two texts",
-        )
     sentences = np.repeat(np.arange(len(links)), np.diff(links.offsets))
-    outside = (links.sources >= source_lengths[sentences]) | (
-        links.targets >= target_lengths[sentences]
-    )
+    outside = (links.sources >= lengths[0][sentences]) | (links.targets >= lengths[1][sentences])
     if outside.any():
         link = int(outside.argmax())
         sentence = int(sentences[link])
         raise CorpusError(
             f"the link {links.sources[link]}-{links.targets[link]} points outside its sentence "
-            f"pair, which has {source_lengths[sentence]} source and {target_lengths[sentence]} "
-            "target words (positions count from 0)",
+            f"pair, which has {lengths[0][sentence]} source and {lengths[1][sentence]} target "
+            "words (positions count from 0)",
             path=path,
-            line=sentence + 1,
+            line=int(lines[sentence]),
             remedy="give the alignment that was made from exactly these two texts, source first",
         )
 
 
-def format_links(links: Iterable[tuple[int, int]]) -> bytes:
-    """Return the links of one sentence pair as text.
-
-    >>> format_links([(0, 0), (1, 2)])
-    b'0-0 1-2'
-    """
-    return b" ".join(b"%d-%d" % link for link in links)
-
-
-def link_lines(links: Links) -> Iterator[bytes]:
-    """Yield the alignment as lines of text, without line feeds."""
-    pairs = list(zip(links.sources.tolist(), links.targets.tolist(), strict=True))
-    offsets = links.offsets.tolist()
-    for begin, end in pairwise(offsets):
-        yield format_links(pairs[begin:end])
+def link_lines(links: Links, at_once: int) -> Iterator[bytes]:
+    """Yield the alignment as text, so many lines at once."""
+    for begin in range(0, len(links), at_once):
+        offsets = links.offsets[begin : begin + at_once + 1]
+        chosen = slice(offsets[0], offsets[-1])
+        pairs = zip(links.sources[chosen].tolist(), links.targets[chosen].tolist(), strict=True)
+        texts = [b"%d-%d" % pair for pair in pairs]
+        bounds = pairwise((offsets - offsets[0]).tolist())
+        yield b"".join(b" ".join(texts[first:end]) + b"\n" for first, end in bounds)
 
 
 def _bad_link(line: bytes) -> CorpusError:

@@ -51,11 +51,11 @@ class PhraseNumbers:
     @classmethod
     def load(cls, folder: Path) -> PhraseNumbers:
         """Map the arrays that ``save`` wrote; the system keeps in memory what is in use."""
-        arrays = (
-            np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
+        at, position, length = (
+            np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False))
             for name in ("at", "position", "length")
         )
-        return cls(*arrays)
+        return cls(at, position, length)
 
 
 def number_phrases(text: NumberedText, longest: int) -> PhraseNumbers:

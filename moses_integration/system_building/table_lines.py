@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,20 +54,26 @@ class Phrases(NamedTuple):
 
 @dataclass(frozen=True)
 class Speller:
-    """Spells the phrases of one side."""
+    """Spells the phrases of one side.
+
+    Args:
+        side: The phrases.
+        words: The words of its text.
+    """
 
     side: PhraseTexts
+    words: WordTexts
 
-    @cached_property
-    def _words(self) -> WordTexts:
-        return WordTexts.of(self.side.text.words)
+    @classmethod
+    def of(cls, side: PhraseTexts) -> Speller:
+        """Lay out the words of a side."""
+        return cls(side, WordTexts.of(side.text.words))
 
     def spell(self, numbers: NDArray[np.int64]) -> Phrases:
         """Return the phrases with these numbers."""
         phrases = self.side.phrases
-        return Phrases(
-            self.side.text.ids, phrases.position[numbers], phrases.length[numbers], self._words
-        )
+        places = phrases.position[numbers], phrases.length[numbers]
+        return Phrases(self.side.text.ids, *places, self.words)
 
 
 def phrase_table_lines(

@@ -1,0 +1,124 @@
+"""``phrasescore build``: a Moses-format system from parallel text."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+
+_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_LEAST_MEMORY = 16 << 20
+
+
+class Memory(click.ParamType):  # type: ignore[type-arg]  # generic in new versions only
+    """An amount of memory such as 512M or 2G, in bytes."""
+
+    name = "size"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """Parse it."""
+        if isinstance(value, int):
+            return value
+        match = re.fullmatch(r"([0-9]+)([KMG])", str(value).upper())
+        if match is None:
+            self.fail(f"{value} is not a size such as 512M or 2G", param, ctx)
+        size = int(match[1]) * _UNITS[match[2]]
+        if size < _LEAST_MEMORY:
+            self.fail(f"{value} is too little: give at least 16M", param, ctx)
+        return size
+
+
+@click.command("build")
+@click.argument("source", type=click.Path(path_type=Path))
+@click.argument("target", type=click.Path(path_type=Path))
+@click.argument("system", type=click.Path(path_type=Path))
+@click.option(
+    "--tokenize",
+    nargs=2,
+    metavar="LANGUAGE LANGUAGE",
+    help="Tokenise and escape as Moses does, e.g. en fr; without it, text is taken as it is.",
+)
+@click.option("--lowercase", is_flag=True, help="Lower-case the text.")
+@click.option(
+    "--alignment",
+    type=click.Path(path_type=Path),
+    help="A word alignment of SOURCE and TARGET (lines such as 0-0 1-2 2-1).",
+)
+@click.option(
+    "--aligner",
+    default="fast_align",
+    show_default=True,
+    help="What aligns words, in both directions: the models fast_align, hmm, ibm4 and eflomal of "
+    "the extra 'alignment', or program:fast_align or program:eflomal-align on PATH.",
+)
+@click.option("--max-phrase-length", type=int, default=7, show_default=True, metavar="WORDS")
+@click.option("--lm-order", type=int, default=3, show_default=True, metavar="N")
+@click.option(
+    "--lmplz",
+    default="auto",
+    show_default=True,
+    metavar="auto|own|PATH",
+    help="What estimates the language model: lmplz if it is on PATH, our own, or that program.",
+)
+@click.option("--distortion-limit", type=int, default=6, show_default=True, metavar="WORDS")
+@click.option(
+    "--max-sentence-length",
+    type=int,
+    default=80,
+    show_default=True,
+    metavar="WORDS",
+    help="Leave out pairs with a longer sentence.",
+)
+@click.option(
+    "--no-cleaning",
+    is_flag=True,
+    help="Leave no pair out, however long or uneven; an empty sentence is an error.",
+)
+@click.option(
+    "--absolute-paths",
+    is_flag=True,
+    help="Name files from the root in moses.ini; otherwise from here, where you run Moses, too.",
+)
+@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Default: all cores.")
+@click.option(
+    "--memory",
+    type=Memory(),
+    default="1G",
+    show_default=True,
+    help="For sorting phrase pairs; the corpus comes on top.",
+)
+@click.option(
+    "--update", is_flag=True, help="Build anew in SYSTEM what other text or options change."
+)
+def build(source: Path, target: Path, system: Path, alignment: Path | None, **options: Any) -> None:
+    """Build a Moses system in the folder SYSTEM from the parallel text SOURCE and TARGET.
+
+    Both have one sentence per line, plain or gzip. The same command goes on where an earlier one
+    was interrupted.
+    """
+    from moses_integration.system_building.build import build_system
+    from moses_integration.system_building.build_report import outcome_line, outcome_notes
+    from moses_integration.system_building.build_settings import (
+        BuildInputs,
+        BuildSettings,
+        SystemFolder,
+    )
+    from phrasescore.errors import InterruptedWorkError
+
+    update = options.pop("update")
+    options["threads"] = options["threads"] or len(os.sched_getaffinity(0))
+    settings = BuildSettings(cleaning=not options.pop("no_cleaning"), **options)
+    inputs, folder = BuildInputs(source, target, alignment), SystemFolder(system)
+    try:
+        for outcome in build_system(inputs, folder, settings, update=update):
+            click.echo(outcome_line(outcome), err=True)
+            for note in outcome_notes(outcome):
+                click.echo(f"  note: {note}", err=True)
+    except KeyboardInterrupt:
+        raise InterruptedWorkError("stopped; the same command goes on from here") from None
+    click.echo(f"the system is ready: {folder.inis[0]}", err=True)

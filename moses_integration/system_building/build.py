@@ -1,0 +1,244 @@
+"""A Moses-format system from parallel text, step by step, resumable."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+from moses_integration.system_building.build_settings import (
+    BuildInputs,
+    BuildSettings,
+    SystemFolder,
+)
+from moses_integration.system_building.cleaning import CleaningSettings
+from moses_integration.system_building.corpus_preparation import (
+    PreparedCorpus,
+    TextSource,
+    prepare_corpus,
+)
+from moses_integration.system_building.default_ini import ModelPaths, default_ini
+from moses_integration.system_building.external_sort import Run
+from moses_integration.system_building.extraction import AlignedText
+from moses_integration.system_building.language_model_building import build_language_model
+from moses_integration.system_building.lexical_weights import (
+    count_linked_words,
+    write_lexical_tables,
+)
+from moses_integration.system_building.links import (
+    Links,
+    check_links,
+    link_lines,
+    read_links,
+    select_links,
+)
+from moses_integration.system_building.numbered_text import NumberedText, read_numbered_text
+from moses_integration.system_building.phrase_numbers import PhraseNumbers, number_phrases
+from moses_integration.system_building.phrase_scoring import PhraseTexts
+from moses_integration.system_building.phrase_table_building import (
+    PhraseModel,
+    Resources,
+    extract_runs,
+    write_tables,
+)
+from moses_integration.system_building.resumable_steps import Outcome, Step, run_steps
+from moses_integration.system_building.word_alignment import align_words
+from moses_integration.text_preparation import Preprocessor, TextSettings, write_settings
+from phrasescore.files import open_output, sha256_of, write_atomically
+from phrasescore.provenance import provenance, write_json
+
+REPORT, PROVENANCE = "report.json", "provenance.json"
+_SIDES = ("source", "target")
+_LINES_AT_ONCE = 10_000
+
+
+def build_system(
+    inputs: BuildInputs, folder: SystemFolder, settings: BuildSettings, *, update: bool = False
+) -> Iterator[Outcome]:
+    """Build a system, or go on building it; yield how each step went.
+
+    Args:
+        inputs: The text, and an alignment if there is one.
+        folder: Where to build.
+        settings: How to build.
+        update: Whether to do steps again whose settings differ from those of an earlier run.
+
+    Raises:
+        CorpusError: The text or the alignment cannot be used.
+        ResumeError: The folder holds a build with other settings, or one that was changed.
+        MissingDependencyError: What computes the alignment is not there.
+    """
+    builder = _Builder(inputs, folder, settings)
+    outcomes: list[Outcome] = []
+    for outcome in run_steps(builder.steps(), folder.work, update=update):
+        outcomes.append(outcome)
+        yield outcome
+    steps = {outcome.name: {"seconds": outcome.seconds, **outcome.counts} for outcome in outcomes}
+    write_json(folder.path / REPORT, {"steps": steps})
+    record = provenance(inputs=inputs.paths, settings=_as_json(settings))
+    write_json(folder.path / PROVENANCE, record)
+
+
+def _as_json(settings: BuildSettings) -> dict[str, Any]:
+    return {name: value for name, value in vars(settings).items() if name != "threads"}
+
+
+class _Builder:
+    """The steps, and the corpus that several of them read."""
+
+    def __init__(self, inputs: BuildInputs, folder: SystemFolder, settings: BuildSettings) -> None:
+        self._inputs, self._folder, self._settings = inputs, folder, settings
+        self._resources = Resources(settings.threads, settings.memory)
+
+    def steps(self) -> list[Step]:
+        """Return all steps, each behind those it reads from."""
+        settings, folder = self._settings, self._folder
+        given = self._inputs.alignment is not None
+        texts = (*folder.texts, folder.alignment) if given else folder.texts
+        aligned = "corpus" if given else "alignment"
+        steps = [Step("corpus", self._prepare, self._corpus_settings(), (), texts)]
+        if not given:
+            by = {"aligner": settings.aligner}
+            steps.append(Step(aligned, self._align, by, ("corpus",), (folder.alignment,)))
+        longest = {"max_phrase_length": settings.max_phrase_length}
+        order = {"lm_order": settings.lm_order}
+        model = (folder.language_model,)
+        return [
+            *steps,
+            Step("lexical", self._lexical, {}, (aligned,), folder.lexical_tables),
+            Step("extract", self._extract, longest, (aligned,), (folder.phrases,), True),
+            Step("score", self._score, {}, ("lexical", "extract"), folder.tables),
+            Step("language-model", self._language_model, order, ("corpus",), model),
+            Step(
+                "ini", self._ini, self._ini_settings(), ("score", "language-model"), (folder.ini,)
+            ),
+        ]
+
+    def _corpus_settings(self) -> dict[str, Any]:
+        settings = self._settings
+        digests = {
+            f"sha256 of the {what}": sha256_of(path)
+            for what, path in zip((*_SIDES, "alignment"), self._inputs.paths, strict=False)
+        }
+        return digests | {
+            "tokenize": list(settings.tokenize or ()),
+            "lowercase": settings.lowercase,
+            "max_sentence_length": settings.max_sentence_length,
+            "cleaning": settings.cleaning,
+        }
+
+    def _ini_settings(self) -> dict[str, Any]:
+        path = self._folder.path
+        return {
+            "distortion_limit": self._settings.distortion_limit,
+            "folder": str(path.resolve() if self._settings.absolute_paths else path),
+        }
+
+    @cached_property
+    def _source(self) -> NumberedText:
+        return read_numbered_text(self._folder.texts[0])
+
+    @cached_property
+    def _target(self) -> NumberedText:
+        return read_numbered_text(self._folder.texts[1])
+
+    @cached_property
+    def _links(self) -> Links:
+        return read_links(self._folder.alignment)
+
+    def _prepare(self) -> dict[str, Any]:
+        settings = self._settings
+        cleaning = CleaningSettings(settings.max_sentence_length) if settings.cleaning else None
+        given = self._inputs
+        source = TextSource(given.source, _preparation(settings.text.source))
+        target = TextSource(given.target, _preparation(settings.text.target))
+        corpus = prepare_corpus((source, target), self._folder.texts, cleaning)
+        report = corpus.report | {"notes": list(corpus.notes)}
+        if self._inputs.alignment is not None:
+            report["links"] = self._take_links(corpus)
+        return report
+
+    def _take_links(self, corpus: PreparedCorpus) -> int:
+        """Check the given alignment, and write the lines of the pairs that are kept."""
+        path = self._inputs.alignment
+        assert path is not None
+        links = select_links(read_links(path), corpus.kept, corpus.lines, path)
+        check_links(links, corpus.kept, (self._source.lengths, self._target.lengths), path)
+        self._write_links(links)
+        return len(links.sources)
+
+    def _align(self) -> dict[str, Any]:
+        aligner = self._settings.aligner
+        links = align_words(self._source, self._target, aligner, self._folder.work)
+        self._write_links(links)
+        return {"aligner": aligner, "links": len(links.sources)}
+
+    def _write_links(self, links: Links) -> None:
+        with open_output(self._folder.alignment) as stream:
+            for lines in link_lines(links, _LINES_AT_ONCE):
+                stream.write(lines)
+
+    def _lexical(self) -> dict[str, Any]:
+        counts = count_linked_words(self._source, self._target, self._links)
+        write_lexical_tables(counts, *self._folder.lexical_tables)
+        return {"word_pairs": len(counts.counts)}
+
+    def _extract(self) -> dict[str, Any]:
+        folder = self._folder.phrases
+        shutil.rmtree(folder, ignore_errors=True)
+        for name, text in zip(_SIDES, (self._source, self._target), strict=True):
+            number_phrases(text, self._settings.max_phrase_length).save(folder / name)
+        (folder / "runs").mkdir()
+        phrases = self._phrases()
+        aligned = AlignedText(self._source, self._target, self._links, *phrases)
+        runs = extract_runs(aligned, folder / "runs", self._resources)
+        return {"records": sum(map(len, runs)), "runs": len(runs)}
+
+    def _phrases(self) -> tuple[PhraseNumbers, PhraseNumbers]:
+        source, target = (PhraseNumbers.load(self._folder.phrases / name) for name in _SIDES)
+        return source, target
+
+    def _score(self) -> dict[str, Any]:
+        source, target = self._phrases()
+        words = count_linked_words(self._source, self._target, self._links)
+        model = PhraseModel(
+            PhraseTexts(self._source, source),
+            PhraseTexts(self._target, target),
+            words.by_source(),
+            words.by_target(),
+        )
+        longest = self._settings.max_phrase_length
+        paths = sorted((self._folder.phrases / "runs").iterdir())
+        runs = [Run(path, longest) for path in paths]
+        counts = write_tables(model, runs, self._folder.tables, self._resources)
+        return {"phrase_pairs": counts.pairs, "occurrences": counts.occurrences}
+
+    def _language_model(self) -> dict[str, Any]:
+        for name in ("_source", "_target", "_links"):  # make room
+            self.__dict__.pop(name, None)
+        settings = self._settings
+        built = build_language_model(
+            self._folder.texts[1],
+            settings.lm_order,
+            self._folder.language_model,
+            lmplz=settings.lmplz,
+        )
+        return {"estimator": built.estimator, "ngrams": list(built.types)}
+
+    def _ini(self) -> dict[str, Any]:
+        settings, folder = self._settings, self._folder
+        if settings.absolute_paths:
+            folder = SystemFolder(folder.path.resolve())
+        ini = default_ini(
+            ModelPaths(*folder.tables, folder.language_model),
+            order=settings.lm_order,
+            distortion_limit=settings.distortion_limit,
+        )
+        write_settings(folder.path, settings.text)
+        write_atomically(folder.inis[0], ini)
+        return {}
+
+
+def _preparation(text: TextSettings) -> Preprocessor | None:
+    return Preprocessor(text) if text.tokenize or text.lowercase else None

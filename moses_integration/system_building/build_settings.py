@@ -1,0 +1,160 @@
+"""What to build a system from, and how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from moses_integration.system_building.default_ini import check_ini_path
+from moses_integration.system_building.word_alignment import ALIGNERS, Aligner
+from moses_integration.text_preparation import SETTINGS_FILE, SystemText, TextSettings
+from phrasescore.errors import SettingsError, did_you_mean
+
+# Moses's decoder looks no longer phrases up
+LONGEST_PHRASE = 20
+_GIGABYTE = 1 << 30
+
+
+@dataclass(frozen=True)
+class BuildInputs:
+    """The files a system is built from.
+
+    Args:
+        source: The source side, a sentence per line, plain or gzip.
+        target: Its translation, line by line.
+        alignment: A word alignment of the two, or ``None`` to compute one.
+    """
+
+    source: Path
+    target: Path
+    alignment: Path | None = None
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """All files that are given."""
+        given = (self.source, self.target, self.alignment)
+        return tuple(path for path in given if path is not None)
+
+
+@dataclass(frozen=True)
+class BuildSettings:
+    """How to build; the defaults are those of Moses's training where it has one.
+
+    Args:
+        tokenize: The languages to tokenise source and target text for; ``None`` takes the text as
+            it is.
+        lowercase: Whether to lower-case the text.
+        aligner: What computes the word alignment, where none is given.
+        max_phrase_length: The most words of a phrase, on either side.
+        lm_order: The order of the language model.
+        lmplz: ``auto``, ``own`` or a path, see ``build_language_model``.
+        distortion_limit: For the moses.ini; -1 is without limit.
+        max_sentence_length: The most words of a sentence; longer pairs are left out.
+        cleaning: Whether to leave out long, uneven and empty pairs.
+        absolute_paths: Whether the moses.ini shall name its files from the root.
+        threads: How many work at the same time.
+        memory: Bytes for sorting.
+    """
+
+    tokenize: tuple[str, str] | None = None
+    lowercase: bool = False
+    aligner: Aligner = "fast_align"
+    max_phrase_length: int = 7
+    lm_order: int = 3
+    lmplz: str = "auto"
+    distortion_limit: int = 6
+    max_sentence_length: int = 80
+    cleaning: bool = True
+    absolute_paths: bool = False
+    threads: int = 1
+    memory: int = _GIGABYTE
+
+    def __post_init__(self) -> None:
+        if self.aligner not in ALIGNERS:
+            known = ", ".join(ALIGNERS)
+            raise SettingsError(
+                f"there is no aligner {self.aligner}{did_you_mean(self.aligner, ALIGNERS)}",
+                remedy=f"choose one of: {known}",
+            )
+        if not 1 <= self.max_phrase_length <= LONGEST_PHRASE:
+            raise SettingsError(
+                f"the longest phrase would have {self.max_phrase_length} words, expected 1 to "
+                f"{LONGEST_PHRASE}"
+            )
+        if self.distortion_limit < -1:
+            raise SettingsError(
+                f"the distortion limit is {self.distortion_limit}, expected 0 or more, or -1 for "
+                "no limit"
+            )
+
+    @property
+    def text(self) -> SystemText:
+        """How the text of both sides is prepared; what is taken as it is, is not escaped either."""
+        tokenize = self.tokenize is not None
+        source, target = (
+            TextSettings(language, tokenize, self.lowercase, escape=tokenize)
+            for language in self.tokenize or (None, None)
+        )
+        return SystemText(source, target)
+
+
+@dataclass(frozen=True)
+class SystemFolder:
+    """Where everything is in a system's folder."""
+
+    path: Path
+
+    def __post_init__(self) -> None:
+        check_ini_path(self.path)
+        if self.path.exists() and not self.path.is_dir():
+            raise SettingsError(
+                "a file, where the system's folder was expected",
+                path=self.path,
+                remedy="give the source text, the target text, and then a folder",
+            )
+        if self.path.is_dir() and any(self.path.iterdir()) and not self.work.is_dir():
+            raise SettingsError(
+                "the folder is not empty, and nothing in it says that it was built here",
+                path=self.path,
+                remedy="name a new or an empty folder",
+            )
+
+    @property
+    def work(self) -> Path:
+        """Intermediate files, and the journal."""
+        return self.path / ".build"
+
+    @property
+    def phrases(self) -> Path:
+        """Phrase numbers and sorted runs."""
+        return self.work / "phrases"
+
+    @property
+    def texts(self) -> tuple[Path, Path]:
+        """The text the system is built from, prepared and cleaned."""
+        return self.path / "corpus.source.gz", self.path / "corpus.target.gz"
+
+    @property
+    def alignment(self) -> Path:
+        """Its word alignment."""
+        return self.path / "aligned.grow-diag-final-and"
+
+    @property
+    def lexical_tables(self) -> tuple[Path, Path]:
+        """p(source word | target word) and p(target word | source word)."""
+        return self.path / "lex.e2f", self.path / "lex.f2e"
+
+    @property
+    def tables(self) -> tuple[Path, Path]:
+        """The phrase table and the reordering table."""
+        return self.path / "phrase-table.gz", self.path / "reordering-table.gz"
+
+    @property
+    def language_model(self) -> Path:
+        """The language model of the target side."""
+        return self.path / "lm.arpa.gz"
+
+    @property
+    def inis(self) -> tuple[Path, Path]:
+        """The moses.ini, and how text for it is prepared."""
+        return self.path / "moses.ini", self.path / SETTINGS_FILE

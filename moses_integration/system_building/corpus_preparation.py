@@ -1,0 +1,142 @@
+"""From two files to the text a system is built from: prepared, checked and cleaned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moses_integration.system_building.cleaning import Cleaner, CleaningSettings, Reason
+from moses_integration.system_building.corpus import (
+    Notes,
+    ParallelLines,
+    check_taken_text,
+    decode,
+    read_parallel_lines,
+)
+from phrasescore.errors import CorpusError
+from phrasescore.files import open_output
+from phrasescore.progress import Progress
+
+Prepare = Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class TextSource:
+    """One side of the text as the user gave it.
+
+    Args:
+        path: Its file, plain or gzip.
+        prepare: What to do to a sentence, e.g. tokenise it; ``None`` takes it as it is.
+    """
+
+    path: str | Path
+    prepare: Prepare | None
+
+
+@dataclass(frozen=True)
+class PreparedCorpus:
+    """What came of it.
+
+    Args:
+        kept: (pairs,) int64, the 1-based line of each pair that was kept.
+        lines: How many lines were read.
+        notes: What was suspicious.
+        report: Counts, as JSON values.
+    """
+
+    kept: NDArray[np.int64]
+    lines: int
+    notes: Notes
+    report: dict[str, Any]
+
+
+def prepare_corpus(
+    sources: tuple[TextSource, TextSource],
+    outputs: tuple[Path, Path],
+    cleaning: CleaningSettings | None,
+) -> PreparedCorpus:
+    """Write the pairs that are kept: one sentence per line, words separated by single spaces.
+
+    Args:
+        sources: The source and the target side.
+        outputs: Where to write them.
+        cleaning: What to leave out; with ``None`` nothing, and an empty sentence is an error.
+
+    Raises:
+        CorpusError: The sides have unequal numbers of lines, a line cannot be used, or no pair is
+            left.
+    """
+    cleaner, notes = Cleaner(cleaning), Notes()
+    kept: list[int] = []
+    words = [0, 0]
+    with (
+        ExitStack() as stack,
+        Progress("reading the corpus", unit="pairs") as progress,
+    ):
+        streams = [stack.enter_context(open_output(output)) for output in outputs]
+        for block in read_parallel_lines(sources[0].path, sources[1].path):
+            pairs = _words_of(block, sources, notes)
+            good = []
+            for line, pair in enumerate(pairs, block.first):
+                if cleaner.keeps(*pair, line):
+                    good.append(pair)
+                    kept.append(line)
+                elif cleaning is None:
+                    raise _empty(pair, sources, line)
+            for side, stream in enumerate(streams):
+                stream.write(b"".join(b" ".join(pair[side]) + b"\n" for pair in good))
+                words[side] += sum(len(pair[side]) for pair in good)
+            progress.advance(len(pairs))
+        if not kept:
+            raise _nothing_left(cleaner, sources[0].path)
+    report = cleaner.report() | {"source_words": words[0], "target_words": words[1]}
+    for reason in cleaner.left_out:
+        place = f"{sources[0].path}:{cleaner.first(reason)}"
+        notes.first[f"left out: {reason.value}"] = place
+        notes.counts[f"left out: {reason.value}"] = cleaner.left_out[reason]
+    return PreparedCorpus(np.array(kept, np.int64), report["pairs_read"], notes, report)
+
+
+def _words_of(
+    block: ParallelLines, sources: tuple[TextSource, TextSource], notes: Notes
+) -> list[tuple[list[bytes], list[bytes]]]:
+    """Prepare, check and split the lines of a block."""
+    sides = []
+    for source, lines in zip(sources, (block.source, block.target), strict=True):
+        if source.prepare is not None:
+            numbered = enumerate(lines, block.first)
+            texts = [decode(line, source.path, number) for number, line in numbered]
+            prepared = [source.prepare(text).encode("utf-8") for text in texts]
+        else:
+            prepared = lines
+        check_taken_text(prepared, source.path, block.first, notes)
+        # bytes.split() parts at ASCII blanks only; U+00A0 and its like stay in their words
+        sides.append([line.split() for line in prepared])
+    return list(zip(*sides, strict=True))
+
+
+def _empty(
+    pair: tuple[list[bytes], list[bytes]], sources: tuple[TextSource, TextSource], line: int
+) -> CorpusError:
+    side = 0 if not pair[0] else 1
+    return CorpusError(
+        "the sentence is empty",
+        path=sources[side].path,
+        line=line,
+        remedy="remove the line from both files (and from the alignment), or do not give "
+        "--no-cleaning, which would leave the pair out",
+    )
+
+
+def _nothing_left(cleaner: Cleaner, path: str | Path) -> CorpusError:
+    counts = ", ".join(f"{count:,} {reason.value}" for reason, count in cleaner.left_out.items())
+    remedy = "allow longer sentences with --max-sentence-length"
+    if set(cleaner.left_out) == {Reason.EMPTY}:
+        remedy = "give two files with a sentence per line"
+    return CorpusError(f"no sentence pair is left: {counts}", path=path, remedy=remedy)

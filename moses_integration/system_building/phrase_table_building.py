@@ -1,0 +1,223 @@
+"""From aligned text to phrase table and reordering table, in bounded memory, on several threads.
+
+The compiled loops release Python's lock, so threads share the corpus and work side by side. Each
+extracts from its own sentences and writes sorted runs; then slices of the merged runs are scored,
+and written in order. The tables do not depend on the threads, the memory or the runs.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from moses_integration.system_building.external_sort import (
+    Run,
+    merged_slices,
+    rows_within,
+    together,
+    write_run,
+)
+from moses_integration.system_building.extraction import AlignedText, extract_phrase_pairs
+from moses_integration.system_building.lexical_weights import LexicalTable
+from moses_integration.system_building.number_text import six_digits
+from moses_integration.system_building.pair_counts import PairCounts, sorted_and_added
+from moses_integration.system_building.phrase_scoring import (
+    PhraseTexts,
+    count_phrases,
+    lexical_weights,
+    printed_counts,
+    summarise,
+)
+from moses_integration.system_building.reordering import orientation_probabilities
+from moses_integration.system_building.table_lines import (
+    Speller,
+    phrase_table_lines,
+    reordering_table_lines,
+)
+from phrasescore.errors import CorpusError
+from phrasescore.files import open_output
+from phrasescore.progress import Progress
+
+# a row of a slice while it is scored: its record and its lines, about seven times a record
+_SCORING_COPIES = 5
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What may be used.
+
+    Args:
+        threads: How many work at the same time.
+        memory: Bytes for sorting; the corpus itself comes on top.
+    """
+
+    threads: int
+    memory: int
+
+
+def extract_runs(text: AlignedText, folder: Path, resources: Resources) -> list[Run]:
+    """Extract all phrase pairs into sorted runs.
+
+    Args:
+        text: The aligned corpus.
+        folder: An empty folder for the runs.
+        resources: Threads and memory.
+
+    Raises:
+        CorpusError: No phrase pair could be extracted.
+    """
+    longest = text.source_phrases.longest
+    rows = rows_within(resources.memory // resources.threads, longest)
+    bounds = np.linspace(0, len(text.links), resources.threads + 1).astype(int).tolist()
+    stop = threading.Event()
+    lock = threading.Lock()
+
+    def extract(part: int) -> list[Run]:
+        runs: list[Run] = []
+        reported = 0
+        for done, counts in extract_phrase_pairs(text, (bounds[part], bounds[part + 1]), rows):
+            if stop.is_set():
+                break
+            path = folder / f"run-{part}-{len(runs)}"
+            runs.append(write_run(path, longest, sorted_and_added(counts)))
+            with lock:
+                progress.advance(done - reported)
+            reported = done
+        return runs
+
+    with (
+        Progress("extracting", len(text.links), "sentence pairs") as progress,
+        ThreadPoolExecutor(resources.threads) as executor,
+    ):
+        try:
+            parts = list(executor.map(extract, range(resources.threads)))
+        except BaseException:
+            stop.set()
+            raise
+    runs = [run for part in parts for run in part if len(run) > 0]
+    if not runs:
+        raise CorpusError(
+            "no phrase pair could be extracted: no sentence pair has a usable link",
+            remedy="check the word alignment",
+        )
+    return runs
+
+
+@dataclass(frozen=True)
+class PhraseModel:
+    """All that scoring needs beside the runs.
+
+    Args:
+        source: The source phrases.
+        target: The target phrases.
+        by_source: p(target word | source word).
+        by_target: p(source word | target word).
+    """
+
+    source: PhraseTexts
+    target: PhraseTexts
+    by_source: LexicalTable
+    by_target: LexicalTable
+
+
+@dataclass(frozen=True)
+class TableCounts:
+    """What the tables hold: distinct pairs, and the places they were extracted from."""
+
+    pairs: int
+    occurrences: int
+
+
+def write_tables(
+    model: PhraseModel,
+    runs: Sequence[Run],
+    outputs: tuple[Path, Path],
+    resources: Resources,
+) -> TableCounts:
+    """Score all pairs and write the phrase table and the reordering table, in byte order."""
+    longest = model.source.phrases.longest
+    scorer = _Scorer(model, runs)
+    waiting = resources.threads + 1
+    rows = rows_within(resources.memory // (_SCORING_COPIES * waiting), longest)
+    pairs = 0
+    with (
+        open_output(outputs[0]) as phrase_table,
+        open_output(outputs[1]) as reordering_table,
+        Progress("scoring", sum(map(len, runs)), "records") as progress,
+        ThreadPoolExecutor(resources.threads) as executor,
+    ):
+        submitted = (executor.submit(scorer.score, pieces) for pieces in merged_slices(runs, rows))
+        for scored in _in_order(submitted, waiting):
+            phrase_table.write(scored.phrase_table)
+            reordering_table.write(scored.reordering_table)
+            pairs += scored.pairs
+            progress.advance(scored.records)
+    return TableCounts(pairs, int(scorer.source_totals.sum()))
+
+
+def _in_order(submitted: Iterator[Future[_ScoredSlice]], most: int) -> Iterator[_ScoredSlice]:
+    """Yield results in the order of submission, with at most so many under way."""
+    waiting: deque[Future[_ScoredSlice]] = deque()
+    for future in submitted:
+        waiting.append(future)
+        if len(waiting) >= most:
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()
+
+
+@dataclass(frozen=True)
+class _ScoredSlice:
+    phrase_table: memoryview
+    reordering_table: memoryview
+    pairs: int
+    records: int
+
+
+class _Scorer:
+    """Scores slices; everything it holds is read only, so threads may share it."""
+
+    def __init__(self, model: PhraseModel, runs: Sequence[Run]) -> None:
+        self._model = model
+        self._spellers = Speller.of(model.source), Speller.of(model.target)
+        self.source_totals, self.target_totals = count_phrases(
+            runs, len(model.source.phrases), len(model.target.phrases)
+        )
+
+    def score(self, pieces: Sequence[PairCounts]) -> _ScoredSlice:
+        model = self._model
+        counts = together(pieces)
+        pairs = summarise(counts, model.source.phrases, model.target.phrases)
+        lexical = lexical_weights(
+            counts, pairs, (model.source, model.target), (model.by_source, model.by_target)
+        )
+        joint = printed_counts(pairs.counts)
+        source = printed_counts(self.source_totals[pairs.sources])
+        target = printed_counts(self.target_totals[pairs.targets])
+        columns = (
+            *(joint / target, lexical[:, 0], joint / source, lexical[:, 1]),
+            *(target, source, joint),
+        )
+        phrases = (
+            self._spellers[0].spell(pairs.sources),
+            self._spellers[1].spell(pairs.targets),
+        )
+        return _ScoredSlice(
+            phrase_table_lines(
+                phrases,
+                six_digits(np.stack(columns, axis=1).astype(np.float64)),
+                counts.alignments[pairs.best],
+                model.source.phrases.longest,
+            ),
+            reordering_table_lines(
+                phrases, six_digits(orientation_probabilities(pairs.orientations))
+            ),
+            len(pairs.sources),
+            sum(len(piece.pairs) for piece in pieces),
+        )

@@ -1,0 +1,121 @@
+"""Word alignment with the models of a library or with a program on PATH, in both directions.
+
+Whatever aligns sees words as numbers, so that no tokeniser, escape or encoding of its own can get
+in the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from moses_integration.system_building.alignment_programs import align_with_program
+from moses_integration.system_building.links import Links
+from moses_integration.system_building.numbered_text import NumberedText
+from moses_integration.system_building.symmetrization import grow_diag_final_and
+from phrasescore.errors import MissingDependencyError
+from phrasescore.progress import Progress
+
+Aligner = Literal[
+    "fast_align", "hmm", "ibm4", "eflomal", "program:fast_align", "program:eflomal-align"
+]
+ALIGNERS: tuple[Aligner, ...] = get_args(Aligner)
+PROGRAM = "program:"
+# the library's own defaults
+_FAST_ALIGN_ROUNDS, _IBM1_ROUNDS, _HMM_ROUNDS, _IBM4_ROUNDS = 4, 5, 5, 4
+_PAIRS_AT_ONCE = 10_000
+
+
+def align_words(
+    source: NumberedText, target: NumberedText, aligner: Aligner, folder: Path
+) -> Links:
+    """Align all sentence pairs in both directions, and join the two.
+
+    Args:
+        source: The source sentences.
+        target: The target sentences.
+        aligner: A model of sil-thot, or ``program:`` and a program on PATH.
+        folder: Where a program's files may lie meanwhile.
+
+    Raises:
+        MissingDependencyError: The library or the program is not there.
+        CorpusError: The program failed.
+    """
+    if aligner.startswith(PROGRAM):
+        name = aligner.removeprefix(PROGRAM)
+        forward, backward = align_with_program(name, source, target, folder)
+    else:
+        forward = _align_with_model(aligner, source, target)
+        reverse = _align_with_model(aligner, target, source)
+        backward = Links(reverse.targets, reverse.sources, reverse.offsets)
+    return grow_diag_final_and(forward, backward, source.lengths, target.lengths)
+
+
+def _align_with_model(aligner: Aligner, source: NumberedText, target: NumberedText) -> Links:
+    """Return the links of p(target | source), at most one for each target word."""
+    rounds = _new_model(aligner)
+    model = rounds[-1][0]
+    for pair in zip(_sentences(source), _sentences(target), strict=True):
+        model.add_sentence_pair(*pair, 1)
+    with Progress(f"aligning ({aligner})", unit="rounds") as progress:
+        for trained, count in rounds:
+            trained.start_training()
+            for _ in range(count or trained.scheduled_iterations):
+                trained.train()
+                progress.advance(1)
+            trained.end_training()
+    return _best_links(model, source, target)
+
+
+def _new_model(aligner: Aligner) -> list[tuple[Any, int]]:
+    """Return models to train one after the other, each with its rounds; the last one aligns."""
+    try:
+        from thot import alignment
+    except ImportError:
+        raise MissingDependencyError.extra("sil-machine with sil-thot", "alignment") from None
+    if aligner == "fast_align":
+        fast = alignment.FastAlignModel()
+        fast.variational_bayes = True
+        return [(fast, _FAST_ALIGN_ROUNDS)]
+    if aligner == "eflomal":
+        eflomal = alignment.EflomalAlignmentModel()
+        eflomal.deterministic = True
+        return [(eflomal, 0)]  # it makes its own schedule from the size of the corpus
+    ibm1 = alignment.Ibm1AlignmentModel()
+    hmm = alignment.HmmAlignmentModel(ibm1)
+    models = [(ibm1, _IBM1_ROUNDS), (hmm, _HMM_ROUNDS)]
+    if aligner == "ibm4":
+        models.append((alignment.Ibm4AlignmentModel(hmm), _IBM4_ROUNDS))
+    return models
+
+
+def _sentences(text: NumberedText, begin: int = 0, end: int | None = None) -> Iterator[list[str]]:
+    """Yield sentences whose words are their ids, as text."""
+    names = _names(text)
+    for sentence in range(begin, len(text) if end is None else end):
+        ids = text.ids[text.starts[sentence] : text.starts[sentence + 1] - 1]
+        yield [names[number] for number in ids.tolist()]
+
+
+def _names(text: NumberedText) -> Sequence[str]:
+    return [str(number) for number in range(len(text.words))]
+
+
+def _best_links(model: Any, source: NumberedText, target: NumberedText) -> Links:
+    none = np.zeros(0, np.int32)
+    sources, targets, counts = [none], [none], [np.zeros(1, np.int64)]
+    for begin in range(0, len(source), _PAIRS_AT_ONCE):
+        end = min(begin + _PAIRS_AT_ONCE, len(source))
+        pairs = (list(_sentences(side, begin, end)) for side in (source, target))
+        best = [np.nonzero(matrix.to_numpy()) for _, matrix in model.get_best_alignments(*pairs)]
+        sources.extend(rows.astype(np.int32) for rows, _ in best)
+        targets.extend(columns.astype(np.int32) for _, columns in best)
+        counts.append(np.array([len(rows) for rows, _ in best], np.int64))
+    return Links(
+        np.concatenate(sources),
+        np.concatenate(targets),
+        np.cumsum(np.concatenate(counts)),
+    )
