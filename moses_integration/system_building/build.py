@@ -110,9 +110,7 @@ class _Builder:
             Step("extract", self._extract, longest, (aligned,), (folder.phrases,), True),
             Step("score", self._score, {}, ("lexical", "extract"), folder.tables),
             Step("language-model", self._language_model, order, ("corpus",), model),
-            Step(
-                "ini", self._ini, self._ini_settings(), ("score", "language-model"), (folder.ini,)
-            ),
+            Step("ini", self._ini, self._ini_settings(), ("score", "language-model"), folder.inis),
         ]
 
     def _corpus_settings(self) -> dict[str, Any]:
