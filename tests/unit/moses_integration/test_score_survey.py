@@ -78,7 +78,11 @@ def test_nothing_extreme_is_passed_over(
     path = table_of(tmp_path_factory.mktemp("survey"), *scores)
     (block,) = read_blocks(path)
     places = np.empty((len(scores), 4), np.int64)
-    found = {int(line) for line, *_ in places[: find_extremes(block.data, block.spans, places)]}
+    places = places[: find_extremes(block.data, block.spans, places)]
+    plain = np.zeros_like(places)
+    assert find_extremes.py_func(block.data, block.spans, plain) == len(places)
+    assert plain.tolist() == places.tolist()
+    found = set(places[:, 0].tolist())
     values = [parse_scores(text.encode())[0] for text in scores]
     for line, value in enumerate(values):
         assert line in found or 1e-40 < value < 1e38
