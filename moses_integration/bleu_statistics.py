@@ -194,6 +194,11 @@ class References:
         """(S, R) the number of words of each reference."""
         return self._lengths
 
+    @property
+    def vocabulary(self) -> WordTable:
+        """The words of the references, lower-cased if so asked, by id."""
+        return self._words
+
     def encode(self, lines: Sequence[bytes]) -> tuple[Counts, NDArray[np.int64]]:
         """Return word ids of all lines (-1: no reference has the word), and (N + 1,) offsets."""
         return self._encode(lines, grow=False)

@@ -1,0 +1,243 @@
+"""Whole n-best lists as arrays, without a Python object a line.
+
+The rules are those of ``moses_integration.nbest``; lines that the compiled loop is not sure of
+are read by it. All lines of a list must have the dense features of its first one. Sparse features
+(``TranslationModel0_name=`` behind ``TranslationModel0=``) are not tuned: they enter as one sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moses_integration.nbest import CUT_REMEDY, CUT_SHORT, NBestEntry, parse_entry
+from moses_integration.nbest_scanning import NBestBlock, scan
+from moses_integration.word_table import WordTable, as_array
+from phrasescore.errors import NBestError, did_you_mean
+from phrasescore.files import open_input
+
+_BLOCK = 1 << 23
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """N candidate translations of a list, in its order; F dense feature values each.
+
+    Args:
+        sizes: How many values each dense feature has, by name, in the list's order.
+        sentences: (N,) which sentence each translates, from 0.
+        features: (N, F) unweighted values.
+        sparse: (N,) weighted sum of the sparse features whose weights were given.
+        totals: (N,) the model scores as printed.
+        tokens: Word ids, -1 for words that the vocabulary does not have.
+        offsets: (N + 1,) where each candidate begins in ``tokens``.
+        words: The words of each, one space between them; empty unless they were asked for.
+    """
+
+    sizes: Mapping[str, int]
+    sentences: NDArray[np.int32]
+    features: NDArray[np.float32]
+    sparse: NDArray[np.float64]
+    totals: NDArray[np.float64]
+    tokens: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+    words: Sequence[bytes] = ()
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+
+class NBestReader:
+    """Reads one n-best list, plain or gzip, into arrays.
+
+    Args:
+        path: The list.
+        vocabulary: Which words have which id.
+        sparse_weights: Weights of single sparse features; others count as 0.
+        with_words: Whether to return the words themselves too.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        vocabulary: WordTable,
+        *,
+        sparse_weights: Mapping[str, float] | None = None,
+        with_words: bool = False,
+    ) -> None:
+        self._path = path
+        self._vocabulary = vocabulary
+        self._sparse_weights = sparse_weights or {}
+        self._with_words = with_words
+        self._sizes: dict[str, int] = {}
+        self._line = 0
+        self._sentence = 0
+
+    def read(self) -> Candidates:
+        """Read the whole list.
+
+        Raises:
+            NBestError: The list is empty or cut short, a line breaks the format or lacks a
+                feature, or sentences go backwards.
+        """
+        with open_input(self._path) as stream:
+            blocks = list(self._blocks(stream))
+        if not blocks:
+            raise NBestError(
+                "the list is empty",
+                path=self._path,
+                remedy="look at what the decoder said; it found no translation at all",
+            )
+        lengths = [np.diff(block.offsets) for block in blocks]
+        return Candidates(
+            self._sizes,
+            np.concatenate([block.sentences for block in blocks]),
+            np.concatenate([block.features for block in blocks]),
+            np.concatenate([block.sparse for block in blocks]),
+            np.concatenate([block.totals for block in blocks]),
+            np.concatenate([block.tokens for block in blocks]),
+            np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate(lengths))]),
+            [words for block in blocks for words in block.words],
+        )
+
+    def _blocks(self, stream: BinaryIO) -> Iterator[Candidates]:
+        rest = b""
+        while data := stream.read(_BLOCK):
+            end = data.rfind(b"\n") + 1
+            if not end:
+                rest += data
+                continue
+            if whole := _without_blank_lines(rest + data[:end]):
+                yield self._block(whole)
+            rest = data[end:]
+        if rest:
+            raise NBestError(CUT_SHORT, path=self._path, line=self._line + 1, remedy=CUT_REMEDY)
+
+    def _block(self, data: bytes) -> Candidates:
+        if not self._sizes:
+            self._take_layout(data[: data.index(b"\n")])
+        labels = b"".join(name.encode("utf-8", "surrogateescape") + b"= " for name in self._sizes)
+        sizes = np.array(list(self._sizes.values()), np.int64)
+        lines = data.count(b"\n")
+        block = NBestBlock(
+            np.empty(lines, np.int32),
+            np.empty((lines, int(sizes.sum()))),
+            np.empty(lines),
+            np.empty(data.count(b" ") + lines, np.int32),
+            np.zeros(lines + 1, np.int64),
+            np.empty((lines, 2), np.int64),
+            np.zeros(lines, np.bool_),
+        )
+        scan(as_array(data), as_array(labels), sizes, self._vocabulary.arrays, block)
+        return self._finished(data, block)
+
+    def _take_layout(self, line: bytes) -> None:
+        try:
+            entry = parse_entry(line)
+        except NBestError as error:
+            raise error.at(self._path, 1) from None
+        for name, values in entry.features.items():
+            if name.partition("_")[0] not in self._sizes:
+                self._sizes[name] = len(values)
+        if not sum(self._sizes.values()):
+            raise NBestError(
+                "the line has no feature values",
+                path=self._path,
+                line=1,
+                remedy="decode with at least one tuneable feature, and with labels",
+            )
+
+    def _finished(self, data: bytes, block: NBestBlock) -> Candidates:
+        """Read the doubtful lines again, check the order, and take the words."""
+        sparse = np.zeros(len(block.sentences))
+        tokens, offsets = block.tokens[: block.offsets[-1]], block.offsets
+        lines = data.split(b"\n") if self._with_words or block.doubtful.any() else []
+        if block.doubtful.any():
+            tokens, offsets = self._read_doubtful(lines, block, sparse)
+        words: list[bytes] = []
+        if self._with_words:
+            columns = (line.split(b"|||", 2)[1] for line in lines[:-1])
+            words = [b" ".join([w for w in column.split(b" ") if w]) for column in columns]
+        self._check_order(block.sentences)
+        self._line += len(block.sentences)
+        # so that equal values are equal bits: minus zero becomes zero
+        features = (block.features + 0.0).astype(np.float32)
+        return Candidates(
+            self._sizes, block.sentences, features, sparse, block.totals, tokens, offsets, words
+        )
+
+    def _read_doubtful(
+        self, lines: list[bytes], block: NBestBlock, sparse: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        pieces = []
+        lengths = np.diff(block.offsets)
+        for line in range(len(block.sentences)):
+            piece = block.tokens[block.offsets[line] : block.offsets[line + 1]]
+            if block.doubtful[line]:
+                try:
+                    entry = parse_entry(lines[line])
+                    block.features[line] = self._dense_values(entry)
+                except NBestError as error:
+                    raise error.at(self._path, self._line + line + 1) from None
+                block.sentences[line], block.totals[line] = entry.sentence, entry.total
+                sparse[line] = self._sparse_sum(entry)
+                ids = [self._vocabulary.id_of(word) for word in entry.words.split(b" ") if word]
+                piece = np.array([-1 if word is None else word for word in ids], np.int32)
+                lengths[line] = len(piece)
+            pieces.append(piece)
+        return np.concatenate(pieces), np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+
+    def _dense_values(self, entry: NBestEntry) -> list[float]:
+        values: list[float] = []
+        for name, size in self._sizes.items():
+            if name not in entry.features:
+                raise NBestError(
+                    f"the line has no feature {name}, which the list's first line has",
+                    remedy="do not mix lists of different systems in one file",
+                )
+            if len(entry.features[name]) != size:
+                raise NBestError(
+                    f"{len(entry.features[name])} values of {name}, "
+                    f"where the list's first line has {size}",
+                    remedy=CUT_REMEDY,
+                )
+            values += entry.features[name]
+        for name in entry.features:
+            if name not in self._sizes and name.partition("_")[0] not in self._sizes:
+                raise NBestError(
+                    f"the feature {name} is not in the list's first line"
+                    f"{did_you_mean(name, self._sizes)}",
+                    remedy="do not mix lists of different systems in one file",
+                )
+        return values
+
+    def _sparse_sum(self, entry: NBestEntry) -> float:
+        return sum(
+            self._sparse_weights.get(name, 0.0) * sum(values)
+            for name, values in entry.features.items()
+            if name not in self._sizes
+        )
+
+    def _check_order(self, sentences: NDArray[np.int32]) -> None:
+        before = np.concatenate([np.array([self._sentence], np.int32), sentences[:-1]])
+        wrong = np.flatnonzero(sentences < before)
+        if len(wrong):
+            raise NBestError(
+                f"sentence {sentences[wrong[0]]} stands after sentence {before[wrong[0]]}",
+                path=self._path,
+                line=self._line + int(wrong[0]) + 1,
+                remedy="give each list its own file; candidates of a sentence stand together, "
+                "sentences in rising order",
+            )
+        self._sentence = int(sentences[-1])
+
+
+def _without_blank_lines(data: bytes) -> bytes:
+    if b"\n\n" not in data and not data.startswith(b"\n"):
+        return data
+    return b"".join(line + b"\n" for line in data.split(b"\n") if line.strip())
