@@ -10,7 +10,8 @@ Weights are measured by the spread of their features, so that sharpness means th
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -22,38 +23,58 @@ from tuning.line_search import combine
 from tuning.objective import score_of_sums
 
 # deviations of the model score within a sentence: from nearly uniform to nearly decided
-SHARPNESSES = (3.0, 6.0, 12.0, 25.0)
+SHARPNESSES = (3.0, 6.0, 12.0, 25.0, 50.0)
 _STEPS = 15
-# a candidate less likely than this says nothing about the direction
-_LEAST_PROBABILITY = 1e-6
+# ln of how much less likely than the best a candidate may be: the rest says nothing
+_LEAST_LN = -12.0
 _RELATIVE_DIFFERENCE = 1e-4
 _CONVERGED = 1e-3
 _LONGEST_STEP = 0.5
 _SHORTEST_STEP = 1e-8
 
 
+class _Likely(NamedTuple):
+    """The candidates that are likely at all.
+
+    Attributes:
+        rows: Which candidates, sentence by sentence.
+        probabilities: Of each.
+        begins: (S + 1,) where each sentence's begin.
+    """
+
+    rows: NDArray[np.int64]
+    probabilities: NDArray[np.float64]
+    begins: NDArray[np.int64]
+
+
 @njit(cache=True, nogil=True)
-def _expectation(
-    pool: PoolArrays, weights: Any, sharpness: float, probabilities: Any, sums: Any
-) -> None:
-    """Fill (C,) the probability of every candidate and (K,) the expected statistics."""
+def _expectation(pool: PoolArrays, weights: Any, sharpness: float, sums: Any) -> _Likely:
+    """Find the likely candidates, and fill (K,) the expected statistics."""
+    count = 0
+    candidates = pool.features.shape[1]
+    rows, probabilities = np.empty(candidates, np.int64), np.empty(candidates)
+    begins = np.zeros(len(pool.starts), np.int64)
+    scores = np.empty(candidates)
     sums[:] = 0.0
     for sentence in range(len(pool.starts) - 1):
         begin, end = pool.starts[sentence], pool.starts[sentence + 1]
-        if begin == end:
-            continue
-        values = probabilities[begin:end]
+        values = scores[begin:end]
         combine(pool.features, begin, end, weights, values)
-        top = values.max()
+        least = values.max() + _LEAST_LN / sharpness if begin < end else 0.0
+        first = count
         total = 0.0
         for i in range(len(values)):
-            values[i] = np.exp(sharpness * (values[i] - top))
-            total += values[i]
-        for i in range(len(values)):
-            values[i] /= total
-            if values[i] > _LEAST_PROBABILITY:
-                for column in range(len(sums)):
-                    sums[column] += values[i] * pool.statistics[begin + i, column]
+            if values[i] > least:
+                rows[count] = begin + i
+                probabilities[count] = np.exp(sharpness * (values[i] - least) + _LEAST_LN)
+                total += probabilities[count]
+                count += 1
+        for i in range(first, count):
+            probabilities[i] /= total
+            for column in range(len(sums)):
+                sums[column] += probabilities[i] * pool.statistics[rows[i], column]
+        begins[sentence + 1] = count
+    return _Likely(rows, probabilities, begins)
 
 
 @njit(cache=True, nogil=True)
@@ -73,29 +94,26 @@ def _slopes(sums: Any, shares: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _gradient(
-    pool: PoolArrays, probabilities: Any, slopes: Any, sharpness: float, gradient: Any
+    pool: PoolArrays, likely: _Likely, slopes: Any, sharpness: float, gradient: Any
 ) -> None:
     """Fill (F,) with sharpness times the covariance of a candidate's worth and its features."""
     gradient[:] = 0.0
-    for sentence in range(len(pool.starts) - 1):
-        begin, end = pool.starts[sentence], pool.starts[sentence + 1]
-        likely = probabilities[begin:end]
-        worth = np.zeros(end - begin)
+    worth = np.empty(len(likely.rows))
+    for sentence in range(len(likely.begins) - 1):
+        begin, end = likely.begins[sentence], likely.begins[sentence + 1]
         mean = 0.0
-        for i in range(len(worth)):
-            if likely[i] > _LEAST_PROBABILITY:
-                for column in range(len(slopes)):
-                    worth[i] += slopes[column] * pool.statistics[begin + i, column]
-                mean += likely[i] * worth[i]
-        for i in range(len(worth)):
-            known = likely[i] > _LEAST_PROBABILITY
-            worth[i] = sharpness * likely[i] * (worth[i] - mean) if known else 0.0
-        for feature in range(len(gradient)):
-            values = pool.features[feature, begin:end]
-            total = 0.0
-            for i in range(len(worth)):
-                total += worth[i] * values[i]
-            gradient[feature] += total
+        for i in range(begin, end):
+            worth[i] = 0.0
+            for column in range(len(slopes)):
+                worth[i] += slopes[column] * pool.statistics[likely.rows[i], column]
+            mean += likely.probabilities[i] * worth[i]
+        for i in range(begin, end):
+            worth[i] = sharpness * likely.probabilities[i] * (worth[i] - mean)
+    for feature in range(len(gradient)):
+        total = 0.0
+        for i in range(likely.begins[-1]):
+            total += worth[i] * pool.features[feature, likely.rows[i]]
+        gradient[feature] = total
 
 
 @njit(cache=True, nogil=True)
@@ -111,10 +129,9 @@ def expected_score(
         shares: (3,) of the objective's metrics.
         gradient: (F,) filled.
     """
-    probabilities = np.empty(pool.features.shape[1])
     sums = np.empty(pool.statistics.shape[1])
-    _expectation(pool, weights, sharpness, probabilities, sums)
-    _gradient(pool, probabilities, _slopes(sums, shares), sharpness, gradient)
+    likely = _expectation(pool, weights, sharpness, sums)
+    _gradient(pool, likely, _slopes(sums, shares), sharpness, gradient)
     return score_of_sums(sums, shares)
 
 
@@ -183,6 +200,7 @@ def anneal(
     weights: NDArray[np.float64],
     region: Region,
     shares: NDArray[np.float64],
+    sharpnesses: Sequence[float] = SHARPNESSES,
 ) -> NDArray[np.float64]:
     """Return weights of high expected score, found by climbing at rising sharpness.
 
@@ -191,8 +209,9 @@ def anneal(
         weights: (F,) where to begin.
         region: Where weights may be.
         shares: (3,) of the objective's metrics.
+        sharpnesses: One climb for each.
     """
-    for sharpness in SHARPNESSES:
+    for sharpness in sharpnesses:
         if not region.scalable[0]:
             size = float(np.linalg.norm((weights / region.spread)[region.free]))
             sharpness /= size or 1.0
@@ -208,7 +227,7 @@ def plain_expected_score(
     for begin, end in zip(pool.starts[:-1], pool.starts[1:], strict=True):
         if begin < end:
             scores = sharpness * (weights @ pool.features[:, begin:end])
-            likely = np.exp(scores - scores.max())
-            likely = likely / likely.sum()
-            sums += np.where(likely > _LEAST_PROBABILITY, likely, 0) @ pool.statistics[begin:end]
+            gaps = scores - scores.max()
+            likely = np.where(gaps > _LEAST_LN, np.exp(gaps), 0.0)
+            sums += likely / likely.sum() @ pool.statistics[begin:end]
     return float(score_of_sums(sums, shares))

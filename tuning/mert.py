@@ -6,9 +6,9 @@ to a poor one. So the search has three parts:
 1. *Annealing*: the expected score at rising sharpness leads from the start weights to a good
    region (``tuning.expected_score``).
 2. *Climbing*: exact line searches along single weights (``tuning.climbing``).
-3. *Restarts*: the best point so far is shaken by a tenth to a fifth of the weights' size, four
-   times at once, and climbed again from there. Every tenth restart begins from random weights
-   instead, which are annealed too.
+3. *Restarts*: the best point so far is shaken by a tenth or a fifth of the weights' size and
+   climbed from, twice for each restart and four such climbs at a time. Every twentieth restart
+   begins from random weights instead, which are annealed too.
 
 The result does not depend on the number of threads.
 """
@@ -32,7 +32,9 @@ _SHAKES = (0.1, 0.2)
 # a shaken weight changes by a part of itself and by a part of the size of all
 _OF_ITSELF = 0.7
 _TOGETHER = 4
-_EVERY = 10
+_CLIMBS_OF_RESTART = 2
+_FAR_EVERY = 40  # climbs
+_FAR_SHARPNESSES = (6.0, 25.0)
 
 
 @dataclass(frozen=True)
@@ -62,14 +64,13 @@ class Mert:
             search.climb_from([problem.start], _FROM_START, workers)
             annealed = anneal(problem.pool, problem.start, region, problem.objective.shares)
             search.climb_from([annealed], _FROM_BEST, workers)
-            done = 0
-            while done < self.restarts:
+            climbs = _CLIMBS_OF_RESTART * self.restarts
+            for done in range(0, climbs, _TOGETHER):
                 points = [
-                    search.far_point() if (done + i) % _EVERY == _EVERY - 1 else search.shaken()
-                    for i in range(min(_TOGETHER, self.restarts - done))
+                    search.far_point() if number % _FAR_EVERY == _FAR_EVERY - 1 else search.shaken()
+                    for number in range(done, min(done + _TOGETHER, climbs))
                 ]
                 search.climb_from(points, _FROM_BEST, workers)
-                done += len(points)
         weights = written(search.best, scalable=problem.is_scalable)
         score = problem.score(weights)
         defect = defect_of(weights, region)
@@ -120,7 +121,8 @@ class _Search:
         region = self._region
         size = np.sqrt(np.mean((self.best[region.free] / region.spread[region.free]) ** 2))
         begin = self._moved(size * region.spread)
-        return anneal(self._problem.pool, begin, region, self._problem.objective.shares)
+        shares = self._problem.objective.shares
+        return anneal(self._problem.pool, begin, region, shares, _FAR_SHARPNESSES)
 
     def _moved(self, deviation: Weights) -> Weights:
         moved = self.best.copy()

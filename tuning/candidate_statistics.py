@@ -1,0 +1,78 @@
+"""Statistics of candidates against references, for any objective."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moses_integration.bleu_statistics import ReferenceLength, References
+from phrasescore.files import read_lines
+from tuning.objective import Objective
+
+if TYPE_CHECKING:
+    from tuning.sacrebleu_statistics import SacrebleuStatistics
+
+
+class CandidateStatistics:
+    """Scores candidates of a text against its references.
+
+    Args:
+        paths: R reference files of the same S lines.
+        objective: What the statistics must serve.
+        length: Which of several reference lengths counts in BLEU.
+
+    Raises:
+        CorpusError: The files have different numbers of lines.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[str | Path],
+        objective: Objective,
+        length: ReferenceLength = ReferenceLength.CLOSEST,
+    ) -> None:
+        self.references = References.read(paths, length=length)
+        self.objective = objective
+        self._more: SacrebleuStatistics | None = None
+        if not objective.is_bleu:
+            from tuning.sacrebleu_statistics import SacrebleuStatistics
+
+            self._more = SacrebleuStatistics([list(read_lines(path)) for path in paths])
+
+    @property
+    def needs_words(self) -> bool:
+        """Whether the words themselves are needed beside their ids."""
+        return self._more is not None
+
+    def __len__(self) -> int:
+        return len(self.references)
+
+    def score(
+        self,
+        sentences: NDArray[np.int32],
+        tokens: NDArray[np.int32],
+        offsets: NDArray[np.int64],
+        words: Sequence[bytes] = (),
+    ) -> NDArray[np.int32]:
+        """Return (N, K) the statistics of candidates.
+
+        Args:
+            sentences: (N,) which sentence each translates.
+            tokens: Their words as ids of ``references.vocabulary``.
+            offsets: (N + 1,) where each begins in ``tokens``.
+            words: N lines; not looked at where ``needs_words`` is false.
+        """
+        bleu = self.references.score_tokens(sentences, tokens, offsets).matrix()
+        if self._more is None:
+            return bleu
+        return np.hstack([bleu, self._more.score(sentences, words)])
+
+    def score_lines(
+        self, sentences: NDArray[np.int32], lines: Sequence[bytes]
+    ) -> NDArray[np.int32]:
+        """Return (N, K) the statistics of candidates given as lines of words."""
+        return self.score(sentences, *self.references.encode(lines), lines)
