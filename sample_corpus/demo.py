@@ -42,7 +42,7 @@ def main() -> None:
     rescored, ini = OUTPUT / "phrase-table.rnn.gz", OUTPUT / "moses.rnn.ini"
     build_options = ["--tokenize", "en", "fr", "--lowercase"]
     run("build", corpus / "train.en", corpus / "train.fr", system, *build_options)
-    run("train", system / "phrase-table.gz", model, "--hidden", "250", "--max-time", "75s",
+    run("train", system / "phrase-table.gz", model, "--hidden", "200", "--max-time", "75s",
         "--evaluations", "4")  # fmt: skip
     run("score", "--model", model, system / "phrase-table.gz", "-o", rescored,
         "--report", OUTPUT / "score.json")  # fmt: skip

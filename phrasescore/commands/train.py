@@ -88,7 +88,7 @@ from phrasescore.commands.options import Duration
 @click.option(
     "--batch-size",
     type=click.IntRange(min=1),
-    help="Phrase pairs an update.  [default: the recipe's]",
+    help="Phrase pairs an update.  [default: by the size of the table; paper: 64]",
 )
 @click.option(
     "--learning-rate",

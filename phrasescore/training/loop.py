@@ -75,7 +75,9 @@ class Trainer:
         self._settings = run.settings
         self._device = run.model.output_bias.device
         self._processes = run.processes
-        self._recipe, self._batch_size, self._highest_rate = recipe_of(run.settings)
+        self._recipe, self._batch_size, self._highest_rate = recipe_of(
+            run.settings, len(run.split.training)
+        )
         self._dtype = torch.bfloat16 if run.settings.precision == "bf16" else None
         self._workers = GradientWorkers(
             run.model, run.pairs, self._dtype, self._device, run.threads

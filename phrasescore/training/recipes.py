@@ -31,7 +31,8 @@ class Recipe:
 
     Attributes:
         plan: Cuts one pass over the data into batches.
-        batch_size: Phrase pairs an update, unless the user says otherwise.
+        batch_size: Phrase pairs an update, unless the user says otherwise; ``None`` where it
+            depends on the table (:func:`batch_size_for`).
         learning_rate: At its highest, unless the user says otherwise.
         mean_loss: Whether the loss of an update is the mean over words, or the sum.
         decays: Whether the learning rate warms up and decays, or stays.
@@ -40,7 +41,7 @@ class Recipe:
     """
 
     plan: Plan
-    batch_size: int
+    batch_size: int | None
     learning_rate: float
     mean_loss: bool
     decays: bool
@@ -66,7 +67,7 @@ def _adadelta(parameters: list[nn.Parameter], rate: float) -> torch.optim.Optimi
 RECIPES = {
     "fast": Recipe(
         plan=uniform_plan,
-        batch_size=256,
+        batch_size=None,
         learning_rate=2e-3,
         mean_loss=True,
         decays=True,
@@ -85,14 +86,30 @@ RECIPES = {
 }
 
 
-def recipe_of(settings: TrainingSettings) -> tuple[Recipe, int, float]:
-    """Return the recipe with the batch size and the highest learning rate in force."""
+def recipe_of(settings: TrainingSettings, pairs: int) -> tuple[Recipe, int, float]:
+    """Return the recipe with the batch size and the highest learning rate in force.
+
+    Args:
+        settings: What the user asked for.
+        pairs: How many pairs are trained on.
+    """
     recipe = RECIPES[settings.recipe]
     return (
         recipe,
-        settings.batch_size or recipe.batch_size,
+        settings.batch_size or recipe.batch_size or batch_size_for(pairs),
         settings.learning_rate or recipe.learning_rate,
     )
+
+
+def batch_size_for(pairs: int) -> int:
+    """Return a batch size that leaves a small table enough updates and a large one full batches.
+
+    It is a quarter of the square root of the number of pairs, as a power of two from 32 to 512.
+
+    >>> [batch_size_for(pairs) for pairs in (3_000, 80_000, 830_000, 10_000_000)]
+    [32, 64, 256, 512]
+    """
+    return min(512, max(32, 2 ** round(math.log2(max(1.0, math.sqrt(pairs) / 4)))))
 
 
 def clip_gradient(parameters: list[nn.Parameter]) -> float:
