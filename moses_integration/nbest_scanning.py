@@ -21,7 +21,7 @@ _SMALL_E, _LARGE_E = ord("e"), ord("E")
 # integers below 2^53 and these powers are exact doubles, so one operation rounds correctly
 _POWERS = np.array([10.0**k for k in range(23)])
 _LARGEST_EXACT = np.int64(1 << 53)
-_LONGEST_EXPONENT = 1000
+_DOUBTFUL = 1 << 20
 
 
 class NBestBlock(NamedTuple):
@@ -99,6 +99,18 @@ def _integer(data: Any, begin: int, end: int) -> int:
 
 
 @njit(cache=True, nogil=True)
+def _exponent(data: Any, i: int, end: int) -> int:
+    """Return the signed exponent that fills the rest of a number; beyond the table if in doubt."""
+    down = i < end and data[i] == _MINUS
+    if i < end and (data[i] == _MINUS or data[i] == _PLUS):
+        i += 1
+    size = _integer(data, i, end)
+    if size < 0:
+        return _DOUBTFUL
+    return -size if down else size
+
+
+@njit(cache=True, nogil=True)
 def _number(data: Any, begin: int, end: int) -> float:
     """Return the value of a plain decimal number, correctly rounded; NaN where in doubt."""
     i = begin
@@ -106,37 +118,28 @@ def _number(data: Any, begin: int, end: int) -> float:
     if i < end and (data[i] == _MINUS or data[i] == _PLUS):
         i += 1
     mantissa = np.int64(0)
-    digits = 0
-    scale = 0
+    digits = scale = 0
     point = False
-    while i < end:
-        if data[i] == _POINT and not point:
-            point = True
-        elif _ZERO <= data[i] <= _NINE:
+    while i < end and mantissa <= _LARGEST_EXACT:
+        if _ZERO <= data[i] <= _NINE:
             mantissa = 10 * mantissa + np.int64(data[i] - _ZERO)
             digits += 1
             scale -= point
-            if mantissa > _LARGEST_EXACT:
-                return np.nan
+        elif data[i] == _POINT and not point:
+            point = True
         else:
             break
         i += 1
     if i < end and (data[i] == _SMALL_E or data[i] == _LARGE_E):
-        i += 1
-        down = i < end and data[i] == _MINUS
-        if i < end and (data[i] == _MINUS or data[i] == _PLUS):
-            i += 1
-        exponent = _integer(data, i, end)
-        if exponent < 0 or exponent > _LONGEST_EXPONENT:
-            return np.nan
-        scale += -exponent if down else exponent
+        scale += _exponent(data, i + 1, end)
         i = end
-    if digits == 0 or i < end or abs(scale) >= len(_POWERS):
+    if mantissa > _LARGEST_EXACT or digits == 0 or i < end or abs(scale) >= len(_POWERS):
         return np.nan
+    value = np.float64(mantissa)
     if scale < 0:
-        value = np.float64(mantissa) / _POWERS[-scale]
+        value /= _POWERS[-scale]
     else:
-        value = np.float64(mantissa) * _POWERS[scale]
+        value *= _POWERS[scale]
     return -value if negative else value
 
 
