@@ -53,8 +53,8 @@ class Memory(click.ParamType):  # type: ignore[type-arg]  # generic in new versi
     "--aligner",
     default="fast_align",
     show_default=True,
-    help="What aligns words, in both directions: the models fast_align, hmm, ibm4 and eflomal of "
-    "the extra 'alignment', or program:fast_align or program:eflomal-align on PATH.",
+    help="What aligns words, in both directions: the models fast_align, hmm and eflomal of the "
+    "extra alignment, or program:fast_align or program:eflomal-align on PATH.",
 )
 @click.option("--max-phrase-length", type=int, default=7, show_default=True, metavar="WORDS")
 @click.option("--lm-order", type=int, default=3, show_default=True, metavar="N")

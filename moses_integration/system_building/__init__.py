@@ -1,1 +1,1 @@
-"""From parallel text to a Moses-format system: align, extract, score, reorder, model the language."""
+"""From parallel text to a Moses-format system: align, extract, score, model the language."""

@@ -12,7 +12,6 @@ from moses_integration.system_building.build_settings import (
     BuildSettings,
     SystemFolder,
 )
-from moses_integration.system_building.cleaning import CleaningSettings
 from moses_integration.system_building.corpus_preparation import (
     PreparedCorpus,
     TextSource,
@@ -147,11 +146,10 @@ class _Builder:
 
     def _prepare(self) -> dict[str, Any]:
         settings = self._settings
-        cleaning = CleaningSettings(settings.max_sentence_length) if settings.cleaning else None
         given = self._inputs
         source = TextSource(given.source, _preparation(settings.text.source))
         target = TextSource(given.target, _preparation(settings.text.target))
-        corpus = prepare_corpus((source, target), self._folder.texts, cleaning)
+        corpus = prepare_corpus((source, target), self._folder.texts, settings.limits)
         report = corpus.report | {"notes": list(corpus.notes)}
         if self._inputs.alignment is not None:
             report["links"] = self._take_links(corpus)

@@ -5,10 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from moses_integration.system_building.cleaning import CleaningSettings
 from moses_integration.system_building.default_ini import check_ini_path
+from moses_integration.system_building.kneser_ney import check_order
 from moses_integration.system_building.word_alignment import ALIGNERS, Aligner
-from moses_integration.text_preparation import SETTINGS_FILE, SystemText, TextSettings
+from moses_integration.text_preparation import (
+    SETTINGS_FILE,
+    SystemText,
+    TextSettings,
+    check_language,
+)
 from phrasescore.errors import SettingsError, did_you_mean
+from phrasescore.files import STANDARD_STREAM, open_input
 
 # Moses's decoder looks no longer phrases up
 LONGEST_PHRASE = 20
@@ -28,6 +36,16 @@ class BuildInputs:
     source: Path
     target: Path
     alignment: Path | None = None
+
+    def __post_init__(self) -> None:
+        for path in self.paths:
+            if str(path) == STANDARD_STREAM:
+                raise SettingsError(
+                    "the text is read more than once, so it cannot come from standard input",
+                    remedy="write it to a file first",
+                )
+            with open_input(path):  # which says what is wrong with it
+                pass
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -86,6 +104,15 @@ class BuildSettings:
                 f"the distortion limit is {self.distortion_limit}, expected 0 or more, or -1 for "
                 "no limit"
             )
+        check_order(self.lm_order)
+        for language in self.tokenize or ():
+            check_language(language)
+        CleaningSettings(self.max_sentence_length)
+
+    @property
+    def limits(self) -> CleaningSettings | None:
+        """What pairs are left out, if any are."""
+        return CleaningSettings(self.max_sentence_length) if self.cleaning else None
 
     @property
     def text(self) -> SystemText:

@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
 
 from phrasescore.errors import CorpusError
 from phrasescore.files import open_input
@@ -71,7 +70,8 @@ class Notes:
 
     def __iter__(self) -> Iterator[str]:
         for what, count in self.counts.items():
-            yield f"{self.first[what]}: {what} ({count:,} lines)"
+            lines = "line" if count == 1 else "lines"
+            yield f"{self.first[what]}: {what} ({count:,} {lines})"
 
 
 OTHER_SPACES = (
@@ -87,32 +87,30 @@ def read_parallel_lines(source: str | Path, target: str | Path) -> Iterator[Para
     Raises:
         CorpusError: One has more lines than the other, or both are empty.
     """
-    with open_input(source) as source_stream, open_input(target) as target_stream:
-        line = 1
-        while True:
-            block = ParallelLines(line, _lines(source_stream), _lines(target_stream))
-            if line == 1:
-                for lines in (block.source, block.target):
-                    lines[:1] = [first.removeprefix(codecs.BOM_UTF8) for first in lines[:1]]
-            if len(block.source) != len(block.target):
-                counts = [
-                    line - 1 + len(lines) + sum(1 for _ in stream)
-                    for lines, stream in (
-                        (block.source, source_stream),
-                        (block.target, target_stream),
-                    )
-                ]
-                raise _unequal((source, target), counts)
-            if not block.source:
-                break
-            yield block
-            line += len(block.source)
+    blocks = _line_blocks(source), _line_blocks(target)
+    line = 1
+    for source_lines, target_lines in itertools.zip_longest(*blocks, fillvalue=[]):
+        if len(source_lines) != len(target_lines):
+            counts = [
+                line - 1 + len(lines) + sum(map(len, rest))
+                for lines, rest in zip((source_lines, target_lines), blocks, strict=True)
+            ]
+            raise _unequal((source, target), counts)
+        yield ParallelLines(line, source_lines, target_lines)
+        line += len(source_lines)
     if line == 1:
         raise CorpusError("there is no sentence in it", path=source)
 
 
-def _lines(stream: BinaryIO) -> list[bytes]:
-    return [line.removesuffix(b"\n") for line in itertools.islice(stream, LINES_AT_ONCE)]
+def _line_blocks(path: str | Path) -> Iterator[list[bytes]]:
+    """Yield the lines of one file; a generator of its own, so that errors name the right file."""
+    mark = codecs.BOM_UTF8
+    with open_input(path) as stream:
+        while lines := list(itertools.islice(stream, LINES_AT_ONCE)):
+            yield [line.removesuffix(b"\n").removeprefix(mark) for line in lines[:1]] + [
+                line.removesuffix(b"\n") for line in lines[1:]
+            ]
+            mark = b""
 
 
 def _unequal(paths: tuple[str | Path, str | Path], counts: Sequence[int]) -> CorpusError:

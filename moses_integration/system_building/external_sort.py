@@ -101,7 +101,7 @@ def merged_slices(runs: Sequence[Run], rows: int) -> Iterator[list[PairCounts]]:
 
     Args:
         runs: The runs.
-        rows: The most records of a slice, unless one pair alone has more.
+        rows: The most records of a slice, give or take those of one pair, which is never parted.
 
     Yields:
         The records of one slice, as one piece per run that has any. ``together`` makes one sorted

@@ -7,6 +7,7 @@ first one stopped, and a run with other settings does again only what they chang
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import shutil
@@ -21,6 +22,7 @@ from phrasescore.files import sha256_of
 from phrasescore.provenance import write_json
 
 JOURNAL = "journal.json"
+_LOCK = "lock"
 # to be raised when the meaning of a step's outputs changes
 _FORMAT = 1
 
@@ -141,9 +143,26 @@ def run_steps(steps: Sequence[Step], folder: Path, *, update: bool = False) -> I
         update: Whether to do steps again whose settings differ from those of an earlier run.
 
     Raises:
-        ResumeError: An earlier run had other settings, and ``update`` is not given.
+        ResumeError: An earlier run had other settings and ``update`` is not given, or a file was
+            changed since, or another process is at work here.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    with (folder / _LOCK).open("wb") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise ResumeError(
+                "another process is at work here",
+                path=folder,
+                remedy="wait for it, or name another folder",
+            ) from None
+        for path in (path for step in steps for path in step.outputs):
+            for broken_off in path.parent.glob(f".{path.name}.*.part"):
+                broken_off.unlink()  # left by a run that was killed
+        yield from _run_steps(steps, folder, update)
+
+
+def _run_steps(steps: Sequence[Step], folder: Path, update: bool) -> Iterator[Outcome]:
     journal = Journal(folder / JOURNAL)
     keys = _keys(steps)
     if not update:

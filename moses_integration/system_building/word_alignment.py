@@ -19,13 +19,11 @@ from moses_integration.system_building.symmetrization import grow_diag_final_and
 from phrasescore.errors import MissingDependencyError
 from phrasescore.progress import Progress
 
-Aligner = Literal[
-    "fast_align", "hmm", "ibm4", "eflomal", "program:fast_align", "program:eflomal-align"
-]
+Aligner = Literal["fast_align", "hmm", "eflomal", "program:fast_align", "program:eflomal-align"]
 ALIGNERS: tuple[Aligner, ...] = get_args(Aligner)
 PROGRAM = "program:"
 # the library's own defaults
-_FAST_ALIGN_ROUNDS, _IBM1_ROUNDS, _HMM_ROUNDS, _IBM4_ROUNDS = 4, 5, 5, 4
+_FAST_ALIGN_ROUNDS, _IBM1_ROUNDS, _HMM_ROUNDS = 4, 5, 5
 _PAIRS_AT_ONCE = 10_000
 
 
@@ -86,10 +84,7 @@ def _new_model(aligner: Aligner) -> list[tuple[Any, int]]:
         return [(eflomal, 0)]  # it makes its own schedule from the size of the corpus
     ibm1 = alignment.Ibm1AlignmentModel()
     hmm = alignment.HmmAlignmentModel(ibm1)
-    models = [(ibm1, _IBM1_ROUNDS), (hmm, _HMM_ROUNDS)]
-    if aligner == "ibm4":
-        models.append((alignment.Ibm4AlignmentModel(hmm), _IBM4_ROUNDS))
-    return models
+    return [(ibm1, _IBM1_ROUNDS), (hmm, _HMM_ROUNDS)]
 
 
 def _sentences(text: NumberedText, begin: int = 0, end: int | None = None) -> Iterator[list[str]]:

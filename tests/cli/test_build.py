@@ -1,0 +1,149 @@
+"""``phrasescore build`` as a user runs it."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from phrasescore.cli import main
+from tests.conftest import PROJECT, Phrasescore
+from tests.support.aligned_corpora import random_corpus, write_corpus
+
+WORDS = [b"w%d" % i for i in range(40)]
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> tuple[str, str, str]:
+    """Source, target and alignment of a small corpus, as names in the current folder."""
+    source, target, links = write_corpus(tmp_path, random_corpus(3, 200, WORDS, 10))
+    return source.name, target.name, links.name
+
+
+def test_build_and_build_again(
+    phrasescore: Phrasescore, tmp_path: Path, corpus: tuple[str, str, str]
+) -> None:
+    """The same command again finds everything done; other options are refused or an update."""
+    source, target, links = corpus
+    command = ("build", source, target, "system/", "--alignment", links, "--memory", "16M")
+    first = phrasescore(*command)
+    assert first.returncode == 0, first.stderr
+    assert first.stdout == b""
+    assert b"200 of 200 sentence pairs kept" not in first.stderr  # some are too uneven
+    assert b"left out: " in first.stderr
+    assert first.stderr.endswith(b"the system is ready: system/moses.ini\n")
+    table = (tmp_path / "system" / "phrase-table.gz").read_bytes()
+    assert gzip.decompress(table).count(b"\n") > 500
+
+    again = phrasescore(*command)
+    assert again.returncode == 0
+    assert again.stderr.count(b"(done before)") == 6
+    assert (tmp_path / "system" / "phrase-table.gz").read_bytes() == table
+
+    other = phrasescore(*command, "--lm-order", "2")
+    assert other.returncode == 6
+    assert b"lm_order was 3, is 2" in other.stderr
+    updated = phrasescore(*command, "--lm-order", "2", "--update")
+    assert updated.returncode == 0
+    assert updated.stderr.count(b"(done before)") == 4
+
+
+def test_relative_and_absolute_paths(
+    phrasescore: Phrasescore, tmp_path: Path, corpus: tuple[str, str, str]
+) -> None:
+    """The ini names its files from the current folder, or from the root."""
+    source, target, links = corpus
+    for option, folder in ((), Path("s")), (("--absolute-paths",), tmp_path / "t"):
+        process = phrasescore("build", source, target, folder.name, "--alignment", links, *option)
+        assert process.returncode == 0, process.stderr
+        ini = (tmp_path / folder.name / "moses.ini").read_text()
+        assert f" path={folder}/lm.arpa.gz " in ini
+
+
+FAILURES = [
+    # (what is wrong, files by name, options, exit code, what is said)
+    ("a missing file", {"en": None}, (), 3, "en: no such file"),
+    ("a missing line", {"fr": b"x\n"}, (), 3, "en:2: line 2 has no counterpart"),
+    ("an empty text", {"en": b"", "fr": b""}, (), 3, "en: there is no sentence in it"),
+    ("empty lines only", {"en": b"\n\n"}, (), 3, "no sentence pair is left: 2 empty"),
+    ("an empty sentence", {"en": b"a\n\n"}, ("--no-cleaning",), 3, "en:2: the sentence is empty"),
+    ("a factor", {"fr": b"x\ny|z\n"}, (), 3, "fr:2: an unescaped |"),
+    ("a bracket", {"fr": b"[x]\ny\n"}, (), 3, "fr:1: an unescaped ["),
+    ("a special word", {"fr": b"x\n<s> y\n"}, (), 3, "fr:2: the word <s>"),
+    ("not UTF-8", {"en": b"a\n\xe9\n"}, ("--tokenize", "en", "fr"), 3, "en:2: byte 1 of the line"),
+    ("a link outside", {"al": b"0-0\n0-1\n"}, (), 3, "al:2: the link 0-1 points outside"),
+    ("no link", {"al": b"0-0\n0:0\n"}, (), 3, "al:2: '0:0' is not a link"),
+    ("missing links", {"al": b"0-0\n"}, (), 3, "al: 1 lines of word alignment for 2 sentence"),
+    ("a truncated file", {"en": gzip.compress(b"a\nb\n")[:-9]}, (), 3, "en: the gzip data end"),
+    ("a wrong order", {}, ("--lm-order", "9"), 2, "order"),
+    ("a wrong length", {}, ("--max-phrase-length", "0"), 2, "expected 1 to 20"),
+    ("a wrong language", {}, ("--tokenize", "en", "french"), 2, "Write fr"),
+    ("too little memory", {}, ("--memory", "1K"), 2, "at least 16M"),
+    ("no memory size", {}, ("--memory", "much"), 2, "not a size such as 512M"),
+    ("an unknown aligner", {}, ("--aligner", "giza"), 2, "there is no aligner giza"),
+]
+
+
+@pytest.mark.parametrize(("files", "options", "code", "said"), [f[1:] for f in FAILURES])
+def test_failures(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    files: dict[str, bytes | None],
+    options: tuple[str, ...],
+    code: int,
+    said: str,
+) -> None:
+    """What is wrong is said in one sentence, with file and line where there is one."""
+    for name, data in ({"en": b"a\nb\n", "fr": b"x\ny\n", "al": b"0-0\n0-0\n"} | files).items():
+        if data is not None:
+            (tmp_path / name).write_bytes(data)
+    monkeypatch.chdir(tmp_path)
+    arguments = ["phrasescore", "build", "en", "fr", "system", "--alignment", "al", *options]
+    monkeypatch.setattr(sys, "argv", arguments)
+    with pytest.raises(SystemExit) as caught:  # in this process: a new one each would take a second
+        main()
+    assert caught.value.code == code
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "system" / "moses.ini").exists()
+
+
+def test_folder_of_something_else(
+    phrasescore: Phrasescore, tmp_path: Path, corpus: tuple[str, str, str]
+) -> None:
+    """A folder that holds other files is refused, and left as it is."""
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.tex").write_text("")
+    process = phrasescore("build", corpus[0], corpus[1], "thesis")
+    assert process.returncode == 2
+    assert b"thesis: the folder is not empty" in process.stderr
+    assert [path.name for path in (tmp_path / "thesis").iterdir()] == ["chapter.tex"]
+
+
+def test_interrupted(tmp_path: Path, corpus: tuple[str, str, str]) -> None:
+    """Ctrl-C ends the command with what to do; the next run does not repeat what was done."""
+    source, target, links = corpus
+    command = [sys.executable, "-m", "phrasescore", "build", source, target, "system"]
+    command += ["--alignment", links]
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    journal = tmp_path / "system" / ".build" / "journal.json"
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE
+    ) as process:
+        while process.poll() is None and not journal.exists():  # until the first step is done
+            time.sleep(0.005)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate()[1]
+    assert process.returncode == 130, said
+    assert said.endswith(b"stopped; the same command goes on from here.\n")
+    again = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=True)
+    lines = again.stderr.split(b"\n")
+    assert lines[0].startswith(b"corpus ")
+    assert lines[0].endswith(b"(done before)")
+    assert (tmp_path / "system" / "moses.ini").exists()

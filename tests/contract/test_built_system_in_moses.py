@@ -1,0 +1,115 @@
+"""Real Moses and our building agree, on text that tries every rule, and work together."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from moses_integration.system_building.build import build_system
+from moses_integration.system_building.build_settings import (
+    BuildInputs,
+    BuildSettings,
+    SystemFolder,
+)
+from moses_integration.system_building.links import link_lines
+from moses_integration.system_building.symmetrization import grow_diag_final_and
+from tests.support.aligned_corpora import ODD_WORDS, random_corpus, write_corpus
+from tests.unit.moses_integration.system_building.test_symmetrization import links_of
+
+pytestmark = pytest.mark.moses
+
+
+def build(folder: Path, inputs: BuildInputs, **settings: object) -> None:
+    wanted = BuildSettings(**settings)  # type: ignore[arg-type]
+    for _ in build_system(inputs, SystemFolder(folder), wanted):
+        pass
+
+
+def train_with_moses(folder: Path, moses_bin: Path, longest: int) -> Path:
+    """Run steps 4 to 9 on corpus.f, corpus.e and aligned.gdfa; return the model folder."""
+    (folder / "lm").write_text("not read\n")
+    (folder / "model").mkdir()
+    command = [
+        *(moses_bin.parent / "scripts" / "training" / "train-model.perl", "-root-dir", "."),
+        *("-corpus", "corpus", "-f", "f", "-e", "e"),
+        *("-alignment-file", "aligned", "-alignment", "gdfa", "-first-step", "4"),
+        *("-reordering", "msd-bidirectional-fe", "-max-phrase-length", str(longest)),
+        *("-lm", f"0:3:{folder / 'lm'}:8", "-external-bin-dir", moses_bin),
+    ]
+    subprocess.run(command, cwd=folder, capture_output=True, check=True)
+    return folder / "model"
+
+
+@pytest.mark.parametrize(
+    ("seed", "words", "longest"), [(1, 21, 7), (2, 21, 3), (3, 21, 10), (4, 5, 7), (5, 3, 2)]
+)
+def test_same_tables(tmp_path: Path, moses_bin: Path, seed: int, words: int, longest: int) -> None:
+    """train-model.perl gives the same bytes, odd words and ties between alignments included."""
+    paths = write_corpus(tmp_path, random_corpus(seed, 300, ODD_WORDS[-words:], 14))
+    model = train_with_moses(tmp_path, moses_bin, longest)
+    build(tmp_path / "s", BuildInputs(*paths), cleaning=False, max_phrase_length=longest)
+    reordering = "reordering-table.wbe-msd-bidirectional-fe.gz"
+    for own, theirs in (("phrase-table.gz",) * 2, ("reordering-table.gz", reordering)):
+        with gzip.open(tmp_path / "s" / own) as one, gzip.open(model / theirs) as other:
+            assert one.read() == other.read()
+    for name in ("lex.e2f", "lex.f2e"):
+        one_lines, other_lines = (
+            sorted((folder / name).read_bytes().split(b"\n")) for folder in (tmp_path / "s", model)
+        )
+        assert one_lines == other_lines
+
+
+def test_same_symmetrisation(tmp_path: Path, moses_bin: Path, rng: np.random.Generator) -> None:
+    """Symal joins random alignments to the same links."""
+    directions: tuple[list[set[tuple[int, int]]], ...] = ([], [])
+    shapes, text = [], []
+    for _ in range(300):
+        sources, targets = (int(n) for n in rng.integers(1, 10, 2))
+        of_target = [int(rng.integers(-1, sources)) for _ in range(targets)]
+        of_source = [int(rng.integers(-1, targets)) for _ in range(sources)]
+        directions[0].append({(s, t) for t, s in enumerate(of_target) if s >= 0})
+        directions[1].append({(s, t) for s, t in enumerate(of_source) if t >= 0})
+        shapes.append((sources, targets))
+        text.append("1\n")
+        for links in (of_target, of_source):
+            words = " ".join("w" * len(links))
+            text.append(f"{len(links)} {words}  # {' '.join(str(n + 1) for n in links)}\n")
+    command = [moses_bin / "symal", "-a=grow", "-d=yes", "-f=yes", "-b=yes"]
+    symal = subprocess.run(command, input="".join(text).encode(), capture_output=True, check=True)
+    lengths = np.array(shapes).T
+    forward, backward = map(links_of, directions)
+    joint = grow_diag_final_and(forward, backward, lengths[0], lengths[1])
+    own = b"".join(link_lines(joint, 1000)).split(b"\n")
+    theirs = symal.stdout.split(b"\n")
+    assert [set(line.split()) for line in own] == [set(line.split()) for line in theirs]
+
+
+def test_decoding(tmp_path: Path, golden: Path, moses_bin: Path) -> None:
+    """`moses -f system/moses.ini` translates with the folder as it is."""
+    given = golden / "extraction"
+    texts = [str(given / name) for name in ("corpus.en", "corpus.fr")]
+    alignment = str(given / "aligned.grow-diag-final-and")
+    subprocess.run(
+        [sys.executable, "-m", "phrasescore", "build", *texts, "system/", "--alignment", alignment],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
+        capture_output=True,
+        check=True,
+    )
+    moses = subprocess.run(
+        [moses_bin / "moses", "-f", "system/moses.ini"],
+        cwd=tmp_path,
+        input=b"a man is sleeping .\nthree dogs run on the beach .\n",
+        capture_output=True,
+        check=True,
+    )
+    lines = [line.split() for line in moses.stdout.split(b"\n")]
+    assert len(lines) == 3
+    assert (lines[0][:2], lines[0][-1]) == ([b"un", b"homme"], b".")
+    assert {b"trois", b"chiens", b"plage"} < set(lines[1])

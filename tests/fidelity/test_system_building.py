@@ -1,0 +1,70 @@
+"""A built system against the files that Moses's own training made from the same text."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from moses_integration.system_building.build import build_system
+from moses_integration.system_building.build_settings import (
+    BuildInputs,
+    BuildSettings,
+    SystemFolder,
+)
+
+
+def build(folder: Path, inputs: BuildInputs, **settings: int) -> None:
+    for _ in build_system(inputs, SystemFolder(folder), BuildSettings(threads=2, **settings)):
+        pass
+
+
+def unzipped(path: Path) -> bytes:
+    return gzip.decompress(path.read_bytes())
+
+
+def test_golden_system(golden: Path, tmp_path: Path) -> None:
+    """train-model.perl steps 4 to 6 and lmplz on 2,000 sentences: every file to the byte."""
+    given = golden / "extraction"
+    texts = given / "corpus.en", given / "corpus.fr"
+    build(tmp_path / "s", BuildInputs(*texts, given / "aligned.grow-diag-final-and"))
+    for name in ("phrase-table.gz", "reordering-table.gz", "lm.arpa.gz"):
+        assert unzipped(tmp_path / "s" / name) == unzipped(golden / "system" / name), name
+    for name in ("lex.e2f", "lex.f2e"):  # in the order of a hash table there
+        lines = sorted((tmp_path / "s" / name).read_bytes().split(b"\n"))
+        assert lines == sorted(unzipped(given / f"{name}.gz").split(b"\n")), name
+
+
+@pytest.mark.slow
+def test_multi30k_system(multi30k: Path, tmp_path: Path) -> None:
+    """The same for 29,000 sentences and 839,237 pairs, with many runs and slices on the way."""
+    names = ("train.en.gz", "train.fr.gz", "train.aligned.gz")
+    build(tmp_path / "s", BuildInputs(*(multi30k / name for name in names)), memory=50_000_000)
+    for name in ("phrase-table.gz", "reordering-table.gz"):
+        assert unzipped(tmp_path / "s" / name) == unzipped(multi30k / name), name
+
+
+@pytest.mark.slow
+def test_memory_is_bounded(multi30k: Path, tmp_path: Path) -> None:
+    """Ten times that corpus builds within 3 GiB, all of the process included."""
+    import subprocess
+    import sys
+
+    paths = []
+    for name in ("train.en.gz", "train.fr.gz", "train.aligned.gz"):
+        paths.append(tmp_path / name)
+        paths[-1].write_bytes(
+            (multi30k / name).read_bytes() * 10
+        )  # gzip members, one after another
+    program = (
+        "import resource, sys; from phrasescore.cli import main\n"
+        "try: main()\n"
+        "finally: print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
+    )
+    arguments = ["build", *map(str, paths[:2]), str(tmp_path / "s"), "--alignment", str(paths[2])]
+    process = subprocess.run(
+        [sys.executable, "-c", program, *arguments], capture_output=True, check=True, text=True
+    )
+    assert "290,000 of 290,000 sentence pairs kept" in process.stderr
+    assert int(process.stdout) * 1024 < 3 << 30

@@ -1,0 +1,39 @@
+"""grow-diag-final-and with sets of points, as its pseudo-code reads; the twin of the fast one."""
+
+from __future__ import annotations
+
+Points = set[tuple[int, int]]  # (source position, target position)
+_NEIGHBOURS = ((0, -1), (-1, 0), (0, 1), (1, 0), (-1, -1), (1, -1), (-1, 1), (1, 1))
+
+
+def by_target(point: tuple[int, int]) -> tuple[int, int]:
+    return point[1], point[0]
+
+
+def grow_diag_final_and(forward: Points, backward: Points) -> Points:
+    """Join two alignments of one sentence pair."""
+    joint = forward & backward
+    grown = True
+    while grown:
+        grown = False
+        visited: Points = set()
+        while waiting := sorted(joint - visited, key=by_target):
+            # one added behind the last visited is still visited in this round, others are not
+            behind = [
+                p for p in waiting if not visited or by_target(p) > max(map(by_target, visited))
+            ]
+            if not behind:
+                break
+            s, t = behind[0]
+            visited.add((s, t))
+            for ds, dt in _NEIGHBOURS:
+                near = s + ds, t + dt
+                covered = near[0] in {a for a, _ in joint} and near[1] in {b for _, b in joint}
+                if near in forward | backward and not covered:
+                    joint.add(near)
+                    grown = True
+    for direction in (forward, backward):
+        for s, t in sorted(direction, key=by_target):
+            if s not in {a for a, _ in joint} and t not in {b for _, b in joint}:
+                joint.add((s, t))
+    return joint

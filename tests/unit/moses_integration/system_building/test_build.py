@@ -1,0 +1,143 @@
+"""Whole builds on small corpora, against the plain twin."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moses_integration.moses_ini import MosesIni
+from moses_integration.system_building.build import build_system
+from moses_integration.system_building.build_settings import (
+    BuildInputs,
+    BuildSettings,
+    SystemFolder,
+)
+from moses_integration.text_preparation import read_settings
+from phrasescore.errors import CorpusError
+from tests.support.aligned_corpora import ODD_WORDS, random_corpus, write_corpus
+from tests.support.plain_phrase_table import plain_tables
+
+
+def build(folder: Path, inputs: BuildInputs, **settings: Any) -> dict[str, bool]:
+    """Build, and return for each step whether an earlier run had done it."""
+    outcomes = build_system(inputs, SystemFolder(folder), BuildSettings(**settings))
+    return {outcome.name: outcome.resumed for outcome in outcomes}
+
+
+def unzipped(path: Path) -> bytes:
+    return gzip.decompress(path.read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("seed", "words", "longest", "threads", "memory"),
+    [
+        # few words: many pairs with several alignments, and ties among them
+        *((1, 4, 3, 1, 1 << 30), (2, 5, 7, 2, 1 << 30), (3, 6, 7, 3, 1)),
+        # all words, phrases whose links need two words of bits
+        *((4, 21, 9, 2, 1 << 30), (5, 21, 7, 1, 100_000)),
+    ],
+)
+def test_tables(
+    tmp_path: Path, seed: int, words: int, longest: int, threads: int, memory: int
+) -> None:
+    """All tables are those of the plain twin, whatever the threads and the memory."""
+    corpus = random_corpus(seed, 40, ODD_WORDS[-words:], 8)
+    inputs = BuildInputs(*write_corpus(tmp_path, corpus))
+    resources = {"threads": threads, "memory": memory}
+    build(tmp_path / "s", inputs, cleaning=False, max_phrase_length=longest, **resources)
+    expected = plain_tables(corpus, longest)
+    assert unzipped(tmp_path / "s" / "phrase-table.gz") == expected.phrase_table
+    assert unzipped(tmp_path / "s" / "reordering-table.gz") == expected.reordering_table
+    for name, lines in (("lex.e2f", expected.e2f), ("lex.f2e", expected.f2e)):
+        assert sorted((tmp_path / "s" / name).read_bytes().split(b"\n")[:-1]) == lines
+
+
+@pytest.fixture
+def inputs(tmp_path: Path) -> BuildInputs:
+    """A small corpus with its alignment."""
+    words = [b"w%d" % i for i in range(30)]
+    return BuildInputs(*write_corpus(tmp_path, random_corpus(7, 50, words, 9)))
+
+
+def test_folder(tmp_path: Path, inputs: BuildInputs) -> None:
+    """The folder holds what the report says, and nothing half done."""
+    folder = tmp_path / "s"
+    build(folder, inputs, lm_order=2)
+    assert {path.name for path in folder.iterdir()} == {
+        *("phrase-table.gz", "reordering-table.gz", "lm.arpa.gz", "lex.e2f", "lex.f2e"),
+        *("corpus.source.gz", "corpus.target.gz", "aligned.grow-diag-final-and"),
+        *("moses.ini", "text.json", "report.json", "provenance.json", ".build"),
+    }
+    steps = json.loads((folder / "report.json").read_text())["steps"]
+    lines = unzipped(folder / "phrase-table.gz").count(b"\n")
+    assert steps["score"]["phrase_pairs"] == lines
+    assert steps["corpus"]["pairs_read"] == 50
+    assert len(steps["language-model"]["ngrams"]) == 2
+    assert all(step["seconds"] >= 0 for step in steps.values())
+    record = json.loads((folder / "provenance.json").read_text())
+    assert set(record["inputs"]) == {str(path) for path in inputs.paths}
+    assert record["settings"]["max_phrase_length"] == 7
+    assert not read_settings(folder).source.tokenize
+
+
+def test_second_run(tmp_path: Path, inputs: BuildInputs) -> None:
+    """A second run does nothing; one after a loss makes what is lost, to the same bytes."""
+    folder = tmp_path / "s"
+    assert not any(build(folder, inputs).values())
+    assert all(build(folder, inputs, threads=2).values())
+    table = (folder / "phrase-table.gz").read_bytes()
+    (folder / "phrase-table.gz").unlink()
+    again = {name for name, resumed in build(folder, inputs, threads=2).items() if not resumed}
+    assert again == {"extract", "score"}
+    assert (folder / "phrase-table.gz").read_bytes() == table
+
+
+def test_links_of_pairs_that_are_left_out(tmp_path: Path) -> None:
+    """Where a pair is left out, so is its alignment; an error names the line of the given file."""
+    (tmp_path / "en").write_text("a\n\nb c\n")
+    (tmp_path / "fr").write_text("x\ny\nz w\n")
+    (tmp_path / "links").write_text("0-0\n\n0-1 1-0\n")
+    inputs = BuildInputs(tmp_path / "en", tmp_path / "fr", tmp_path / "links")
+    build(tmp_path / "s", inputs)
+    written = (tmp_path / "s" / "aligned.grow-diag-final-and").read_bytes()
+    assert written == b"0-0\n0-1 1-0\n"
+    (tmp_path / "links").write_text("0-0\n\n0-1 2-0\n")
+    with pytest.raises(CorpusError, match=r"links:3: the link 2-0 points outside"):
+        build(tmp_path / "other", inputs)
+
+
+def test_no_usable_link(tmp_path: Path) -> None:
+    """A corpus without any link gives no phrase pair, and an error that says so."""
+    for name, text in (("en", "a b\n"), ("fr", "x\n"), ("links", "\n")):
+        (tmp_path / name).write_text(text)
+    with pytest.raises(CorpusError, match="no phrase pair could be extracted"):
+        build(tmp_path / "s", BuildInputs(*(tmp_path / name for name in ("en", "fr", "links"))))
+
+
+@pytest.mark.parametrize("absolute", [False, True])
+def test_paths_in_the_ini(
+    tmp_path: Path, inputs: BuildInputs, monkeypatch: pytest.MonkeyPatch, absolute: bool
+) -> None:
+    """Paths are as the folder was named, or from the root if wished."""
+    monkeypatch.chdir(tmp_path)
+    build(Path("sub"), inputs, absolute_paths=absolute)
+    path = MosesIni.read("sub/moses.ini").feature("TranslationModel0").options["path"]
+    assert path == (str(tmp_path / "sub/phrase-table.gz") if absolute else "sub/phrase-table.gz")
+
+
+def test_from_raw_text(tmp_path: Path) -> None:
+    """Without an alignment, words are aligned; raw text is tokenised, and text.json knows how."""
+    pytest.importorskip("thot")
+    nouns = {"house": "maison", "door": "porte", "dog": "chien"}
+    for name, words in (("en", nouns), ("fr", nouns.values())):
+        lines = [f"The {w}." if name == "en" else f"La {w}." for w in words] * 20
+        (tmp_path / name).write_text("".join(line + "\n" for line in lines))
+    languages = {"tokenize": ("en", "fr"), "lowercase": True}
+    steps = build(tmp_path / "s", BuildInputs(tmp_path / "en", tmp_path / "fr"), **languages)
+    assert "alignment" in steps
+    assert b"the dog . ||| la chien . ||| 1 " in unzipped(tmp_path / "s" / "phrase-table.gz")
+    assert read_settings(tmp_path / "s").target.language == "fr"

@@ -1,0 +1,74 @@
+"""What a build refuses before it begins."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from moses_integration.system_building.build_settings import (
+    BuildInputs,
+    BuildSettings,
+    SystemFolder,
+)
+from moses_integration.text_preparation import TextSettings
+from phrasescore.errors import InputError, SettingsError
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"aligner": "fast-align"}, r"did you mean fast_align\?.*hmm, eflomal"),
+        ({"max_phrase_length": 0}, "expected 1 to 20"),
+        ({"max_phrase_length": 21}, "expected 1 to 20"),
+        ({"distortion_limit": -2}, "-1 for no limit"),
+        ({"max_sentence_length": 0}, "expected 1 or more"),
+        ({"lm_order": 7}, "order"),
+        ({"tokenize": ("english", "fr")}, "Write en"),
+    ],
+)
+def test_settings_that_make_no_sense(settings: dict[str, object], problem: str) -> None:
+    """Every setting out of range is refused at once, with what is possible."""
+    with pytest.raises(SettingsError, match=problem):
+        BuildSettings(**settings)  # type: ignore[arg-type]
+
+
+def test_text_settings() -> None:
+    """Tokenised text is escaped, text that is taken as it is is not."""
+    assert BuildSettings(tokenize=("en", "fr"), lowercase=True).text.target == TextSettings(
+        "fr", tokenize=True, lowercase=True, escape=True
+    )
+    assert BuildSettings().text.source == TextSettings(
+        None, tokenize=False, lowercase=False, escape=False
+    )
+
+
+def test_inputs(tmp_path: Path) -> None:
+    """Files that are not there, folders and pipes are refused."""
+    text = tmp_path / "text"
+    text.write_text("a\n")
+    assert BuildInputs(text, text).paths == (text, text)
+    with pytest.raises(InputError, match="no such file"):
+        BuildInputs(text, tmp_path / "missing")
+    with pytest.raises(InputError, match="a folder"):
+        BuildInputs(text, text, tmp_path)
+    with pytest.raises(SettingsError, match="standard input"):
+        BuildInputs(Path("-"), text)
+
+
+@pytest.mark.parametrize("name", ["two words", "a#b", "tab\there"])
+def test_folder_that_an_ini_cannot_name(tmp_path: Path, name: str) -> None:
+    """Moses could not read such a path from its ini, so nothing is built there."""
+    with pytest.raises(SettingsError, match="cannot express"):
+        SystemFolder(tmp_path / name)
+
+
+def test_folder_of_something_else(tmp_path: Path) -> None:
+    """A folder with other files is left alone; a file is no folder."""
+    (tmp_path / "thesis.tex").write_text("")
+    with pytest.raises(SettingsError, match="the folder is not empty"):
+        SystemFolder(tmp_path)
+    with pytest.raises(SettingsError, match="a file, where the system's folder was expected"):
+        SystemFolder(tmp_path / "thesis.tex")
+    (tmp_path / "empty").mkdir()
+    assert SystemFolder(tmp_path / "empty").inis[0].name == "moses.ini"

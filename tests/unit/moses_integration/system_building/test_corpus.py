@@ -1,0 +1,109 @@
+"""Parallel text: what is read, what is refused with its line, what is noted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from moses_integration.system_building.corpus import (
+    LINES_AT_ONCE,
+    NOT_UTF8,
+    OTHER_SPACES,
+    Notes,
+    check_taken_text,
+    decode,
+    read_parallel_lines,
+)
+from phrasescore.errors import CorpusError
+
+
+def write(folder: Path, source: bytes, target: bytes) -> tuple[Path, Path]:
+    paths = folder / "text.en", folder / "text.fr"
+    for path, data in zip(paths, (source, target), strict=True):
+        path.write_bytes(data)
+    return paths
+
+
+def test_line_ends_and_byte_order_marks(tmp_path: Path) -> None:
+    """Lines end at line feeds alone, the last one may lack it, and a byte order mark is no text."""
+    paths = write(tmp_path, "\ufeffa\u2028b\n\nc".encode(), "x\x85y\nz\nz\n".encode())
+    blocks = list(read_parallel_lines(*paths))
+    assert [block.first for block in blocks] == [1]
+    assert blocks[0].source == ["a\u2028b".encode(), b"", b"c"]
+    assert blocks[0].target == ["x\x85y".encode(), b"z", b"z"]
+
+
+def test_blocks(tmp_path: Path) -> None:
+    """Long texts come in blocks that know their first line."""
+    lines = 2 * LINES_AT_ONCE + 5
+    paths = write(tmp_path, b"a\n" * lines, b"b\n" * lines)
+    blocks = list(read_parallel_lines(*paths))
+    assert [block.first for block in blocks] == [1, LINES_AT_ONCE + 1, 2 * LINES_AT_ONCE + 1]
+    assert sum(len(block.source) for block in blocks) == lines
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "place"),
+    [
+        (b"a\n", b"b\nc\n", "text.fr:2: line 2 has no counterpart: this file has 2 lines, "),
+        (b"a\n" * 30_000, b"b\n", "text.en:2: line 2 has no counterpart: this file has 30,000"),
+        (b"a\n" * 10_000, b"b\n" * 10_001, "text.fr:10001: line 10,001 has no counterpart"),
+        (b"", b"b\n", "text.fr:1: line 1 has no counterpart"),
+        (b"", b"", "text.en: there is no sentence in it"),
+    ],
+)
+def test_unequal_lines(tmp_path: Path, source: bytes, target: bytes, place: str) -> None:
+    """A line without a counterpart is named in the longer file; so is an empty text."""
+    with pytest.raises(CorpusError) as caught:
+        list(read_parallel_lines(*write(tmp_path, source, target)))
+    assert place in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        (b"a | b", "an unescaped |"),
+        (b"a|b", "an unescaped |"),
+        (b"[ a", r"an unescaped \["),
+        (b"a b]", r"an unescaped \]"),
+        (b"a\0b", "a zero byte"),
+        (b"<s> a", "the word <s>"),
+        (b"a </s>", "the word </s>"),
+        (b"a\t<unk> b", "the word <unk>"),
+        (b"<s>", "the word <s>"),
+    ],
+)
+def test_harmful_text(line: bytes, problem: str) -> None:
+    """What Moses or a language model would misread is an error in its line, with a remedy."""
+    with pytest.raises(CorpusError, match=problem) as caught:
+        check_taken_text([b"fine", line, b"a | b"], "text.en", 41, Notes())
+    assert (caught.value.path, caught.value.line) == ("text.en", 42)
+    assert caught.value.remedy
+
+
+def test_harmless_text() -> None:
+    """Escaped text, and special words inside others, are fine."""
+    notes = Notes()
+    lines = [b"&#124; &#91; &lt;s&gt; a<s>b <s>x x</s>", "où ça ?".encode()]
+    check_taken_text(lines, "text.fr", 1, notes)
+    assert list(notes) == []
+
+
+def test_notes() -> None:
+    """Unusual spaces and bytes that are not UTF-8 are counted, with the first place of each."""
+    notes = Notes()
+    check_taken_text([b"a", "b\u00a0c".encode(), "d\u202fe".encode()], "x.fr", 1, notes)
+    check_taken_text(["f\u2028".encode(), b"\xe9t\xe9"], "x.fr", 4, notes)
+    assert notes.counts == {OTHER_SPACES: 3, NOT_UTF8: 1}
+    assert list(notes) == [
+        f"x.fr:2: {OTHER_SPACES} (3 lines)",
+        f"x.fr:5: {NOT_UTF8} (1 line)",
+    ]
+
+
+def test_text_to_tokenise_must_be_utf8() -> None:
+    """The byte that is not UTF-8 is named."""
+    assert decode("été".encode(), "x", 1) == "été"
+    with pytest.raises(CorpusError, match=r"x:7: byte 2 of the line is not UTF-8"):
+        decode(b"a\xe9", "x", 7)

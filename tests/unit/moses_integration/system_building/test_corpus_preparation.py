@@ -1,0 +1,97 @@
+"""From two files to the text that a system is built from."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from moses_integration.system_building.cleaning import CleaningSettings
+from moses_integration.system_building.corpus_preparation import (
+    PreparedCorpus,
+    TextSource,
+    prepare_corpus,
+)
+from moses_integration.text_preparation import Preprocessor, TextSettings
+from phrasescore.errors import CorpusError
+
+
+def prepare(
+    folder: Path,
+    source: bytes,
+    target: bytes,
+    cleaning: CleaningSettings | None = CleaningSettings(),  # noqa: B008 - frozen
+    tokenize: bool = False,
+) -> PreparedCorpus:
+    (folder / "en").write_bytes(source)
+    (folder / "fr").write_bytes(target)
+    sources = [
+        TextSource(folder / name, Preprocessor(TextSettings(name)) if tokenize else None)
+        for name in ("en", "fr")
+    ]
+    outputs = folder / "out.en.gz", folder / "out.fr.gz"
+    return prepare_corpus((sources[0], sources[1]), outputs, cleaning)
+
+
+def written(folder: Path) -> list[bytes]:
+    return [gzip.decompress((folder / f"out.{name}.gz").read_bytes()) for name in ("en", "fr")]
+
+
+def test_text_as_it_is(tmp_path: Path) -> None:
+    """Blanks become single spaces; other spaces stay in their words, and are noted."""
+    corpus = prepare(tmp_path, b" a\t b  c \r\nd\n", "x\u00a0y\nz".encode())
+    assert written(tmp_path) == [b"a b c\nd\n", "x\u00a0y\nz\n".encode()]
+    assert corpus.kept.tolist() == [1, 2]
+    assert (corpus.report["source_words"], corpus.report["target_words"]) == (4, 2)
+    assert [note.split(": ")[0] for note in corpus.notes] == [f"{tmp_path / 'fr'}:1"]
+
+
+def test_cleaning_keeps_the_sides_together(tmp_path: Path) -> None:
+    """A pair goes as a whole; what is left out is noted with the first line."""
+    corpus = prepare(tmp_path, b"a\n\nb\nc\n", b"x\ny\n" + b"z " * 81 + b"\nw\n")
+    assert written(tmp_path) == [b"a\nc\n", b"x\nw\n"]
+    assert corpus.kept.tolist() == [1, 4]
+    assert corpus.lines == 4
+    assert [note.removeprefix(f"{tmp_path / 'en'}") for note in corpus.notes] == [
+        ":2: left out: empty (1 line)",
+        ":3: left out: too long (1 line)",
+    ]
+
+
+def test_tokenised(tmp_path: Path) -> None:
+    """Raw text is tokenised and escaped for its language before it is checked and counted."""
+    prepare(tmp_path, b'He said: "it\'s [done]".\n', "C'est l'été.\n".encode(), tokenize=True)
+    assert written(tmp_path) == [
+        b"He said : &quot; it &apos;s &#91; done &#93; &quot; .\n",
+        "C&apos; est l&apos; été .\n".encode(),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "where"),
+    [(b"a\n\n", b"x\ny\n", "en:2: the sentence is empty"), (b"a\n", b" \n", "fr:1: the sentence")],
+)
+def test_empty_sentence_without_cleaning(
+    tmp_path: Path, source: bytes, target: bytes, where: str
+) -> None:
+    """Where no pair may be left out, an empty sentence is an error in its line, with a remedy."""
+    with pytest.raises(CorpusError) as caught:
+        prepare(tmp_path, source, target, cleaning=None)
+    assert where in str(caught.value)
+    assert "--no-cleaning" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("source", "problem", "remedy"),
+    [
+        (b"\n\n", "no sentence pair is left: 2 empty", "a sentence per line"),
+        (b"a " * 100 + b"\nb\n", "no sentence pair is left", "--max-sentence-length"),
+    ],
+)
+def test_nothing_left(tmp_path: Path, source: bytes, problem: str, remedy: str) -> None:
+    """A corpus of which nothing is left is an error, and leaves no output."""
+    with pytest.raises(CorpusError, match=problem) as caught:
+        prepare(tmp_path, source, b"x\n\n")
+    assert remedy in str(caught.value)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["en", "fr"]

@@ -1,0 +1,81 @@
+"""Alignment files: what is read, what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from moses_integration.system_building.links import (
+    Links,
+    check_links,
+    link_lines,
+    read_links,
+    select_links,
+)
+from phrasescore.errors import CorpusError
+
+LINKS = st.lists(st.lists(st.tuples(st.integers(0, 120), st.integers(0, 999)), max_size=5))
+
+
+@given(sentences=LINKS, at_once=st.integers(1, 4))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_round_trip(tmp_path: Path, sentences: list[list[tuple[int, int]]], at_once: int) -> None:
+    """Links read back as they were written, lines without a link included."""
+    lines = [b" ".join(b"%d-%d" % link for link in links) + b"\n" for links in sentences]
+    (tmp_path / "links").write_bytes(b"".join(lines))
+    links = read_links(tmp_path / "links")
+    assert len(links) == len(sentences)
+    assert b"".join(link_lines(links, at_once)) == b"".join(lines)
+
+
+def test_blanks(tmp_path: Path) -> None:
+    """Double spaces, tabs, carriage returns and a missing last line feed do no harm."""
+    (tmp_path / "links").write_bytes(b" 0-0  1-2\t\r\n\n3-4")
+    links = read_links(tmp_path / "links")
+    assert b"".join(link_lines(links, 10)) == b"0-0 1-2\n\n3-4\n"
+
+
+@pytest.mark.parametrize(
+    "bad", ["0:0", "0-", "-1", "0-0-0", "0", "a-b", "0?1", "1-1234567", "0-1,", "0-1\x0b2-2"]
+)
+def test_what_is_no_link(tmp_path: Path, bad: str) -> None:
+    """Anything but digits, a minus sign and digits is named, with its line."""
+    path = tmp_path / "links"
+    path.write_text(f"0-0\n1-1 {bad} 2-2\n")
+    with pytest.raises(CorpusError, match="is not a link such as 0-1") as caught:
+        read_links(path)
+    assert (caught.value.path, caught.value.line) == (path, 2)
+
+
+def links_of(*sentences: list[tuple[int, int]]) -> Links:
+    flat = np.array([link for links in sentences for link in links], np.int32).reshape(-1, 2)
+    offsets = np.cumsum([0, *(len(links) for links in sentences)])
+    return Links(flat[:, 0], flat[:, 1], offsets)
+
+
+def test_select() -> None:
+    """Lines that are not kept vanish with their links."""
+    links = links_of([(0, 0), (1, 1)], [(2, 2)], [], [(3, 4)])
+    chosen = select_links(links, np.array([1, 4]), 4, "links")
+    assert b"".join(link_lines(chosen, 10)) == b"0-0 1-1\n3-4\n"
+
+
+def test_unequal_lines() -> None:
+    """There must be one line of links for every line of text."""
+    with pytest.raises(CorpusError, match="2 lines of word alignment for 3 sentence pairs"):
+        select_links(links_of([], []), np.array([1]), 3, "links")
+
+
+@pytest.mark.parametrize(("link", "word"), [((2, 0), "source"), ((0, 3), "target")])
+def test_out_of_range(link: tuple[int, int], word: str) -> None:
+    """A link to a word that does not exist is an error in the line of its sentence."""
+    links = links_of([(1, 2)], [link])
+    with pytest.raises(CorpusError, match="points outside its sentence pair") as caught:
+        check_links(links, np.array([5, 9]), (np.array([2, 2]), np.array([3, 3])), "aligned")
+    assert f"{link[0]}-{link[1]}" in str(caught.value)
+    assert str(caught.value).startswith("aligned:9: ")
+    assert f"{2 if word == 'source' else 3} {word}" in str(caught.value)

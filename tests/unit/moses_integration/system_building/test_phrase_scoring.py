@@ -1,0 +1,65 @@
+"""Choices and roundings in phrase scores; the scores as a whole are compared in test_build."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from moses_integration.system_building.pair_counts import PairCounts
+from moses_integration.system_building.phrase_numbers import PhraseNumbers
+from moses_integration.system_building.phrase_scoring import printed_counts, summarise
+
+LONGEST = 3
+
+
+def counts_of(*alignments: tuple[set[tuple[int, int]], int]) -> PairCounts:
+    """Make the rows of one pair from alignments and how often each occurred."""
+    masks = [sum(1 << t * LONGEST + s for s, t in links) for links, _ in alignments]
+    return PairCounts(
+        np.zeros(len(masks), np.uint64),
+        np.array(masks, np.uint64).reshape(-1, 1),
+        np.array([[count, 0, 0, 0, count, 0] for _, count in alignments], np.uint32),
+    )
+
+
+def phrases(words: int) -> PhraseNumbers:
+    one = np.zeros((1, LONGEST), np.uint32), np.zeros(1, np.int32), np.array([words], np.uint8)
+    return PhraseNumbers(*one)
+
+
+@pytest.mark.parametrize(
+    ("alignments", "kept", "inverse"),
+    [
+        # the most frequent, wherever it stands
+        ([({(0, 0)}, 1), ({(1, 1)}, 2), ({(2, 2)}, 1)], 1, 1),
+        # by target words: [0] against [1] for the first target word
+        ([({(0, 0)}, 1), ({(1, 0)}, 1)], 1, 0),
+        # [] is less than anything
+        ([({(0, 1)}, 1), ({(0, 0)}, 1)], 1, 0),
+        # [0, 1] is more than its beginning [0], and less than [1]
+        ([({(0, 0)}, 1), ({(0, 0), (1, 0)}, 1)], 1, 1),
+        ([({(0, 0), (1, 0)}, 1), ({(1, 0)}, 1)], 1, 0),
+        # by source words: [1] against [0, 2] for the first source word
+        ([({(0, 0), (0, 2)}, 1), ({(0, 1)}, 1)], 0, 1),
+        # three of equal frequency
+        ([({(0, 0)}, 4), ({(2, 0)}, 4), ({(1, 0)}, 4)], 1, 0),
+    ],
+)
+def test_which_alignment(
+    alignments: list[tuple[set[tuple[int, int]], int]], kept: int, inverse: int
+) -> None:
+    """The most frequent alignment counts; ties go to the largest list, per direction."""
+    pairs = summarise(counts_of(*alignments), phrases(3), phrases(3))
+    assert (pairs.best.tolist(), pairs.inverse_best.tolist()) == ([kept], [inverse])
+    total = sum(count for _, count in alignments)
+    assert pairs.counts.tolist() == [total]
+    assert pairs.orientations.tolist() == [[total, 0, 0, 0, total, 0]]
+
+
+@pytest.mark.parametrize(
+    ("count", "printed"),
+    [(1, 1), (999_999, 999_999), (1_000_000, 1_000_000), (1_234_567, 1_234_570)],
+)
+def test_large_counts(count: int, printed: int) -> None:
+    """Moses divides counts that it has printed with six digits, so from a million on they round."""
+    assert printed_counts(np.array([count])).tolist() == [printed]
