@@ -24,15 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "preprocess": ("moses_integration.commands.text:preprocess", "Tokenise text as Moses does."),
     "postprocess": ("moses_integration.commands.text:postprocess", "Undo preprocess."),
     "build": ("moses_integration.commands.build:build", "Build a Moses system from parallel text."),
-    "decode": ("moses_integration.commands.decode:decode", "Translate with a moses.ini."),
-    "force-score": (
-        "moses_integration.commands.force_score:force_score",
-        "Recompute the features of given derivations.",
-    ),
-    "tune": ("tuning.commands.tune:tune", "Find weights that maximise BLEU on a dev set."),
     "optimize": ("tuning.commands.optimize:optimize", "Optimise weights over given n-best lists."),
-    "evaluate": ("tuning.commands.evaluate:evaluate", "BLEU, chrF and TER of a translation."),
-    "compare": ("tuning.commands.compare:compare", "Compare systems over several tuning runs."),
 }
 
 

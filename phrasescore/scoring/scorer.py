@@ -56,7 +56,9 @@ class Scorer:
             for name, parameter in self._model.named_parameters():
                 if name not in ("output_words", "output_bias"):
                     parameter.data = parameter.data.to(torch.bfloat16)
-        self._threads = torch.get_num_threads() if self.device.type == "cpu" else 1
+        threads = torch.get_num_threads() if self.device.type == "cpu" else 1
+        # the same threads for all blocks: new ones would each leave memory behind
+        self._pool = ThreadPoolExecutor(threads)
 
     def score(self, sources: TokenSequences, targets: TokenSequences) -> NDArray[np.float64]:
         """Return ln p(target and final </s> | source) of N pairs, ``(N,)``, in their order.
@@ -81,14 +83,11 @@ class Scorer:
             found = self._model.log_probabilities(context, ids)
             ln_p[torch.from_numpy(rows)] = found.sum(1, dtype=torch.float64).cpu()
 
-        with ThreadPoolExecutor(self._threads) as pool:
-            self._run(pool, encode, distinct)
-            self._run(pool, decode, targets)
+        self._run(encode, distinct)
+        self._run(decode, targets)
         return ln_p.numpy()
 
-    def _run(
-        self, pool: ThreadPoolExecutor, work: Callable[[Rows], None], phrases: TokenSequences
-    ) -> None:
+    def _run(self, work: Callable[[Rows], None], phrases: TokenSequences) -> None:
         """Do ``work`` on batches of phrases of one length, a batch a core at a time."""
         before = torch.get_num_threads()
 
@@ -98,7 +97,7 @@ class Scorer:
                 work(rows)
 
         try:
-            for _ in pool.map(alone, _batches(phrases, self._batch_size)):
+            for _ in self._pool.map(alone, _batches(phrases, self._batch_size)):
                 pass
         finally:
             torch.set_num_threads(before)
