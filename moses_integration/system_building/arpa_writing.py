@@ -127,7 +127,7 @@ def format_float32(value: np.float32, out: NDArray[np.uint8], at: int) -> int:
         at = _write_digits(digits, 1, out, at)
         out[at] = _E
         out[at + 1] = _MINUS
-        return _write_digits(-exponent, 1, out, at + 2)
+        return _write_digits(-exponent, 2 if exponent <= -10 else 1, out, at + 2)
     return _write_digits(digits, exponent + 1, out, at)
 
 

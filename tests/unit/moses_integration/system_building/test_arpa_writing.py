@@ -37,6 +37,7 @@ def test_shortest_digits(value: float) -> None:
     ("value", "text"),
     [
         (0.0, "0"),
+        (-1.5e-10, "-1.5e-10"),
         (-1.0, "-1"),
         (-10.0, "-10"),
         (-99.0, "-99"),
