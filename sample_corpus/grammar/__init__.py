@@ -1,0 +1,1 @@
+"""A seeded bilingual grammar: lexicon, morphology, phrases, clauses and whole sentences."""
