@@ -89,7 +89,8 @@ def read_parallel_lines(source: str | Path, target: str | Path) -> Iterator[Para
     """
     blocks = _line_blocks(source), _line_blocks(target)
     line = 1
-    for source_lines, target_lines in itertools.zip_longest(*blocks, fillvalue=[]):
+    nothing: list[bytes] = []
+    for source_lines, target_lines in itertools.zip_longest(*blocks, fillvalue=nothing):
         if len(source_lines) != len(target_lines):
             counts = [
                 line - 1 + len(lines) + sum(map(len, rest))

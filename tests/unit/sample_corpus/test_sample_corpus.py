@@ -65,7 +65,7 @@ def test_it_is_small() -> None:
     "pattern",
     [
         r"\b(de|à) les?\b",  # du, aux
-        r"(?<!-)\b([jdlnmts]e|que) [aeiouéêè]",  # j'ai, l'ami; but puis-je entrer
+        r"(?<!-)\b([jdlnmts]e|que) (?!oui)[aeiouéêè]",  # j'ai; but puis-je entrer, que oui
         r"\bsi ils?\b",
         r"[|\[\]]",
         r"  ",
