@@ -84,7 +84,7 @@ def test_mira_beats_the_best_run_of_kbmira(
 def test_pairwise_ranking_tells_the_truth(
     phrasescore: Phrasescore, golden: Path, tmp_path: Path
 ) -> None:
-    """PRO looks at pairs of candidates, not at corpus BLEU; the BLEU it reports is the one it has."""
+    """PRO looks at pairs of candidates, not at BLEU; the BLEU it reports is the one it has."""
     claimed, recomputed = optimized(phrasescore, golden, tmp_path, "--optimizer", "pro")
     assert claimed == pytest.approx(recomputed, abs=1e-6)
     assert recomputed > 0.55
