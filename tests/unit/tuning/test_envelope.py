@@ -1,0 +1,61 @@
+"""The upper envelope against brute force, and its rules one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tuning.envelope import BREAKPOINT, WINNER, envelope, plain_envelope, workspace_for
+
+Lines = list[tuple[float, float]]
+
+# small whole numbers, so that parallel, equal and concurrent lines are common
+LINES = st.lists(
+    st.tuples(st.integers(-6, 6).map(float), st.integers(-6, 6).map(float)), min_size=1, max_size=12
+)
+
+
+def compiled(lines: Lines) -> tuple[list[int], list[float]]:
+    """Return winners and breakpoints of the compiled envelope over all steps."""
+    slopes, intercepts = (np.array(side) for side in zip(*lines, strict=True))
+    space = workspace_for(len(lines))
+    count = envelope(slopes, intercepts, -np.inf, np.inf, space)
+    winners = space.places[WINNER, : count + 1].tolist()
+    return winners, space.values[BREAKPOINT, :count].tolist()
+
+
+@given(LINES, st.floats(-20, 20))
+def test_the_winner_is_the_highest_line(lines: Lines, x: float) -> None:
+    """At any step, the winner between the breakpoints is as high as the highest of all lines."""
+    winners, breakpoints = compiled(lines)
+    winner = winners[int(np.searchsorted(breakpoints, x))]
+    heights = [intercept + x * slope for slope, intercept in lines]
+    assert heights[winner] == pytest.approx(max(heights), abs=1e-9)
+
+
+@given(LINES)
+def test_the_compiled_envelope_is_the_plain_one(lines: Lines) -> None:
+    """Both find the same winners and the same breakpoints, in rising order."""
+    slopes, intercepts = (np.array(side) for side in zip(*lines, strict=True))
+    winners, breakpoints = compiled(lines)
+    plain_winners, plain_breakpoints = plain_envelope(slopes, intercepts)
+    assert winners == plain_winners
+    assert breakpoints == pytest.approx(plain_breakpoints, abs=1e-12)
+    assert breakpoints == sorted(breakpoints)
+
+
+@pytest.mark.parametrize(
+    ("lines", "winners", "breakpoints"),
+    [
+        ([(0.0, 3.0)], [0], []),  # one line wins everywhere
+        ([(-1.0, 0.0), (0.0, 1.0), (1.0, 0.0)], [0, 1, 2], [-1.0, 1.0]),
+        ([(1.0, 2.0), (1.0, 2.0)], [0], []),  # equal: the first
+        ([(1.0, 2.0), (1.0, 3.0)], [1], []),  # parallel: the higher
+        ([(-1.0, 0.0), (0.0, 0.0), (1.0, 0.0)], [0, 2], [0.0]),  # a touch in one point wins nowhere
+    ],
+)
+def test_named_rules(lines: Lines, winners: list[int], breakpoints: list[float]) -> None:
+    """Equal, parallel and concurrent lines are told apart as the rules say."""
+    assert compiled(lines) == (winners, breakpoints)
