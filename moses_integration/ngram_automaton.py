@@ -15,6 +15,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from moses_integration.compiled import LEAF
+
 EMPTY_STATE = 0  # no history
 UNKNOWN_WORD = 0  # the id of <unk>
 _FREE = np.uint64(0)  # (EMPTY_STATE, <unk>), which never stands in the table
@@ -46,7 +48,7 @@ class AutomatonTables(NamedTuple):
     slots: NDArray[np.void]
 
 
-@njit(cache=True)
+@njit(**LEAF)
 def find_entry(slots: NDArray[np.void], key: np.uint64) -> int:
     """Return the slot where ``key`` stands, or the free one where it would go."""
     digest = key * _MIX
@@ -60,13 +62,13 @@ def find_entry(slots: NDArray[np.void], key: np.uint64) -> int:
     return slot
 
 
-@njit(cache=True)
+@njit(**LEAF)
 def entry_key(state: int, word: int) -> np.uint64:
     """Return the key of a word after a state."""
     return (np.uint64(state) << _SHIFT) | np.uint64(word)
 
 
-@njit(cache=True)
+@njit(**LEAF)
 def score(tables: AutomatonTables, state: int, word: int) -> tuple[float, int]:
     """Return log10 p(word | state) and the state after the word.
 
@@ -83,7 +85,7 @@ def score(tables: AutomatonTables, state: int, word: int) -> tuple[float, int]:
     return log10 + tables.unigram_log10[word], np.int64(tables.unigram_next[word])
 
 
-@njit(cache=True)
+@njit(**LEAF)
 def score_words(
     tables: AutomatonTables, state: int, words: NDArray[np.int32], log10: NDArray[np.float64]
 ) -> int:

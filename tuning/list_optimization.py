@@ -15,7 +15,7 @@ from moses_integration.moses_ini import MosesIni
 from phrasescore.provenance import provenance, write_json
 from tuning.candidate_pool import CandidatePool
 from tuning.candidate_statistics import CandidateStatistics
-from tuning.lists import ScoredList, add_empty_translations, read_scored
+from tuning.lists import ScoredList, read_scored, with_empty_translations
 from tuning.objective import Objective
 from tuning.settings import OptimizerSettings
 from tuning.weight_plan import WeightPlan, read_weights_file
@@ -85,13 +85,17 @@ def optimize_lists(
     )
     plan, lists = _read(task, statistics)
     notes = [note for scored in lists for note in scored.notes]
+    if plan.hidden:
+        notes.append(
+            f"the lists do not show all of what {', '.join(plan.hidden)} contribute: "
+            "that part is left out of account"
+        )
     sparse = bool(plan.sparse_weights)
     features = plan.layout.nbest.size + sparse
     pool = CandidatePool(len(statistics), features, task.objective.columns)
     for scored in lists:
-        pool.add(scored.batch(sparse=sparse))
-    add_empty_translations(pool, statistics)
-    problem = plan.problem(pool.arrays, task.objective)
+        pool.add(scored.batch(scored.candidates.sparse if sparse else None))
+    problem = plan.problem(with_empty_translations(pool, statistics), task.objective)
     begin = time.perf_counter()
     solution = settings.build().optimize(problem, np.random.default_rng(task.seed))
     report = OptimizationReport(

@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.bleu_statistics import COLUMNS, BleuStatistics
+from moses_integration.bleu_statistics import COLUMNS, BleuStatistics, bleu_of_sums
 from moses_integration.nbest_arrays import Candidates, NBestReader
 from phrasescore.errors import NBestError, did_you_mean
-from tuning.candidate_pool import Batch, CandidatePool
+from tuning.candidate_pool import Batch, CandidatePool, PoolArrays
 from tuning.candidate_statistics import CandidateStatistics
+from tuning.optimizer import Weights
 
 # how much better another alignment of lists and references must be to be called the right one
 _CLEARLY = 2.0
@@ -30,6 +31,7 @@ class ScoredList:
         sizes: How many values each feature has, in the list's order.
         candidates: Its candidates.
         statistics: (N, K) against the references.
+        decoded: (K,) summed over what the decoder chose; nothing for a sentence is empty.
         notes: What the user should know about it.
     """
 
@@ -37,22 +39,32 @@ class ScoredList:
     sizes: Mapping[str, int]
     candidates: Candidates
     statistics: NDArray[np.int32]
+    decoded: NDArray[np.int64]
     notes: tuple[str, ...]
 
     @property
-    def first_of_each(self) -> NDArray[np.int64]:
-        """The row of each sentence's first candidate, which the decoder chose."""
-        return np.unique(self.candidates.sentences, return_index=True)[1]
-
     def decoder_bleu(self) -> float:
-        """Return the BLEU of what the decoder chose."""
-        return BleuStatistics.from_matrix(self.statistics[self.first_of_each, :COLUMNS]).bleu()
+        """The BLEU of what the decoder chose."""
+        return float(bleu_of_sums(self.decoded[:COLUMNS]))
 
-    def batch(self, *, sparse: bool = False) -> Batch:
-        """Return the candidates for a pool; ``sparse`` adds a column, their sparse features."""
+    @property
+    def length_ratio(self) -> float:
+        """Words that the decoder chose per reference word."""
+        return float(self.decoded[1] / max(self.decoded[COLUMNS - 1], 1))
+
+    def fixed_part(self, weights: Weights) -> NDArray[np.float64]:
+        """Return (N,) what the list does not show of model scores: totals less what it shows.
+
+        Args:
+            weights: Of the dense features, with which it was decoded.
+        """
+        return self.candidates.totals - self.candidates.features.astype(np.float64) @ weights
+
+    def batch(self, fixed: NDArray[np.float64] | None = None) -> Batch:
+        """Return the candidates for a pool, ``fixed`` (N,) as one more feature."""
         features = self.candidates.features
-        if sparse:
-            features = np.column_stack([features, self.candidates.sparse.astype(np.float32)])
+        if fixed is not None:
+            features = np.column_stack([features, fixed.astype(np.float32)])
         return Batch(self.candidates.sentences, features, self.statistics)
 
 
@@ -92,9 +104,13 @@ def read_scored(
             remedy="give the references of the same text, line by line",
         )
     rows = statistics.score(found.sentences, found.tokens, found.offsets, found.words)
-    scored = ScoredList(Path(path), found.sizes, found, rows, ())
-    _check_step(scored, statistics)
-    return ScoredList(Path(path), found.sizes, found, rows, tuple(_notes(scored, len(statistics))))
+    chosen = np.unique(found.sentences, return_index=True)[1]
+    _check_step(found, chosen, BleuStatistics.from_matrix(rows[chosen, :COLUMNS]), statistics, path)
+    missing = np.setdiff1d(np.arange(len(statistics), dtype=np.int32), found.sentences)
+    nothing = statistics.score_lines(missing, [b""] * len(missing))
+    decoded = rows[chosen].sum(0, dtype=np.int64) + nothing.sum(0, dtype=np.int64)
+    notes = tuple(_notes(found, chosen, len(missing), path))
+    return ScoredList(Path(path), found.sizes, found, rows, decoded, notes)
 
 
 def check_features(found: Mapping[str, int], expected: Mapping[str, int], path: str | Path) -> None:
@@ -136,47 +152,50 @@ def check_features(found: Mapping[str, int], expected: Mapping[str, int], path: 
         )
 
 
-def _check_step(scored: ScoredList, statistics: CandidateStatistics) -> None:
-    """Find out whether the references are one line off."""
-    rows = scored.first_of_each
-    found = scored.candidates
-    sentences = found.sentences[rows].astype(np.int64)
-    lengths = np.diff(found.offsets)[rows]
-    places = np.arange(lengths.sum()) + np.repeat(
-        found.offsets[rows] - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths
-    )
-    tokens = found.tokens[places]
+def _check_step(
+    found: Candidates,
+    chosen: NDArray[np.int64],
+    here: BleuStatistics,
+    statistics: CandidateStatistics,
+    path: str | Path,
+) -> None:
+    """Find out whether the references are one line off, by what the decoder chose."""
+    lengths = np.diff(found.offsets)[chosen]
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-    here = scored.decoder_bleu()
+    places = np.arange(offsets[-1]) + np.repeat(found.offsets[chosen] - offsets[:-1], lengths)
     for shift in _SHIFTS:
-        moved = np.clip(sentences + shift, 0, len(statistics) - 1)
-        there = statistics.references.score_tokens(moved, tokens, offsets).bleu()
-        if there > _CLEARLY * here + _AT_LEAST:
+        sentences = np.clip(found.sentences[chosen] + shift, 0, len(statistics) - 1)
+        there = statistics.references.score_tokens(sentences, found.tokens[places], offsets)
+        if there.bleu() > _CLEARLY * here.bleu() + _AT_LEAST:
             raise NBestError(
-                f"translations and references are out of step: BLEU is {here:.3f}, but "
-                f"{there:.3f} with references {'later' if shift > 0 else 'earlier'} by one line",
-                path=scored.path,
+                f"translations and references are out of step: BLEU is {here.bleu():.3f}, but "
+                f"{there.bleu():.3f} with references one line {'later' if shift > 0 else 'before'}",
+                path=path,
                 remedy="look for a line that is missing or too many in one of the two",
             )
 
 
-def _notes(scored: ScoredList, references: int) -> Iterator[str]:
-    missing = references - len(scored.first_of_each)
+def _notes(
+    found: Candidates, chosen: NDArray[np.int64], missing: int, path: str | Path
+) -> Iterator[str]:
     if missing:
-        yield f"{scored.path}: {missing} of {references} sentences have no candidate at all"
-    empty = int((np.diff(scored.candidates.offsets)[scored.first_of_each] == 0).sum())
+        yield f"{path}: {missing} of {missing + len(chosen)} sentences have no candidate at all"
+    empty = int((np.diff(found.offsets)[chosen] == 0).sum())
     if empty:
-        yield f"{scored.path}: the decoder's choice for {empty} sentences is empty"
+        yield f"{path}: the decoder's choice for {empty} sentences is empty"
 
 
-def add_empty_translations(pool: CandidatePool, statistics: CandidateStatistics) -> int:
-    """Give sentences without any candidate an empty one, which costs BLEU; return how many.
+def with_empty_translations(pool: CandidatePool, statistics: CandidateStatistics) -> PoolArrays:
+    """Return the pool's arrays, with an empty translation for sentences without any candidate.
 
     A decoder that finds nothing prints an empty line, and the score of the text counts it.
     """
     sentences = pool.empty_sentences.astype(np.int32)
-    if len(sentences):
-        count = len(pool.arrays.features)
-        rows = statistics.score_lines(sentences, [b""] * len(sentences))
-        pool.add(Batch(sentences, np.zeros((len(sentences), count), np.float32), rows))
-    return len(sentences)
+    if not len(sentences):
+        return pool.arrays
+    count = len(pool.arrays.features)
+    filled = CandidatePool(pool.sentences, count, pool.arrays.statistics.shape[1])
+    filled.arrays = pool.arrays
+    rows = statistics.score_lines(sentences, [b""] * len(sentences))
+    filled.add(Batch(sentences, np.zeros((len(sentences), count), np.float32), rows))
+    return filled.arrays

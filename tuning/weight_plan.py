@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,8 +21,8 @@ from tuning.candidate_pool import PoolArrays
 from tuning.objective import Objective
 from tuning.optimizer import Problem, Weights
 
-# the weighted sum of sparse features, which are not tuned, enters with this weight
-_SPARSE_NAME = "sparse features"
+# what lists do not show of model scores enters as one more feature of weight 1
+_FIXED_NAME = "what is not tuned"
 _BOUND = re.compile(r"(?P<name>[^=]+)=(?P<low>[^=]*?)\.\.(?P<high>[^=]*)")
 
 
@@ -36,6 +37,7 @@ class WeightPlan:
         frozen: (T,) bool, which of the T components in n-best lists must stay as well.
         lower: (T,) the least each may be.
         upper: (T,) the most.
+        hidden: The features with weights other than 0 that n-best lists do not show, or not all.
     """
 
     layout: FeatureLayout
@@ -44,6 +46,7 @@ class WeightPlan:
     frozen: NDArray[np.bool_]
     lower: Weights
     upper: Weights
+    hidden: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -51,6 +54,7 @@ class WeightPlan:
         layout: FeatureLayout,
         start: Mapping[str, tuple[float, ...]],
         sparse_weights: Mapping[str, float] | None = None,
+        hidden: tuple[str, ...] = (),
     ) -> WeightPlan:
         """A plan in which everything that n-best lists show is tuned without bounds."""
         count = layout.nbest.size
@@ -69,7 +73,19 @@ class WeightPlan:
             raise SettingsError(
                 "no feature is tuneable", path=ini.path, remedy="remove tuneable=false from one"
             )
-        return cls.of(layout, layout.read_weights(ini), layout.sparse_weights(ini))
+        weights = layout.read_weights(ini)
+        # the same for all translations of a sentence, so that nothing is lost with it
+        constant = {line.name for line in ini.features if line.kind == "UnknownWordPenalty"}
+        hidden = tuple(
+            feature.name
+            for feature in layout.features
+            if feature.name not in constant
+            and any(
+                weight and not tuneable
+                for weight, tuneable in zip(weights[feature.name], feature.tuneable, strict=True)
+            )
+        )
+        return cls.of(layout, weights, layout.sparse_weights(ini), hidden)
 
     @property
     def expected(self) -> dict[str, int]:
@@ -98,7 +114,7 @@ class WeightPlan:
         for text in bounds:
             name, low, high = _parse_bound(text)
             lower[self._components(name)], upper[self._components(name)] = low, high
-        return WeightPlan(self.layout, self.start, self.sparse_weights, frozen, lower, upper)
+        return dataclasses.replace(self, frozen=frozen, lower=lower, upper=upper)
 
     def _components(self, name: str) -> list[int]:
         feature_of = [
@@ -136,7 +152,7 @@ class WeightPlan:
         """State the problem of tuning over a pool.
 
         Args:
-            pool: Its features are those of n-best lists, and possibly sums of sparse features.
+            pool: Its features are those of n-best lists, and possibly what they do not show.
             objective: What is maximised.
             weights: (T,) where to begin, in place of the plan's start.
         """
@@ -150,7 +166,7 @@ class WeightPlan:
             np.concatenate([~self.frozen, np.zeros(extra, bool)]),
             np.concatenate([self.lower, -infinity]),
             np.concatenate([self.upper, infinity]),
-            self.names + (_SPARSE_NAME,) * extra,
+            self.names + (_FIXED_NAME,) * extra,
         )
 
 

@@ -1,0 +1,213 @@
+"""Coverages of a sentence: which source words are translated, and which phrases may come next.
+
+Hypotheses share coverages, so what depends on the coverage alone (the future cost estimate, the
+spans that may be translated next) is worked out once for each.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from moses_integration.compiled import LEAF
+from moses_integration.decoder.future_cost import gaps_estimate
+
+_NONE = -1
+_BUCKETS = 1 << 12
+_FIRST_COVERAGES = 512
+
+COVERAGE = np.dtype(
+    [
+        ("estimate", np.float64),
+        ("covered", np.int32),  # how many words
+        ("first_gap", np.int32),
+        ("chain", np.int32),
+        ("first_step", np.int32),  # its steps, once known: first_step to last_step
+        ("last_step", np.int32),
+        ("options", np.int32),  # the options of all of them
+        ("entries", np.int32),  # hypotheses that cube pruning has put into the stack
+    ],
+    align=True,
+)
+STEP = np.dtype(
+    [
+        ("start", np.int32),  # the span translated next, inclusive
+        ("end", np.int32),
+        ("coverage", np.int32),  # what is covered then
+        ("covered", np.int32),
+        ("begin", np.int32),  # the options of the span
+        ("stop", np.int32),
+        ("estimate", np.float64),
+    ],
+    align=True,
+)
+
+
+class SentenceSpans(NamedTuple):
+    """What a sentence offers the search.
+
+    Attributes:
+        length: Source words.
+        longest: Words of the longest span with options.
+        begin: First option of the span that starts at i and has k + 1 words, at i * longest + k.
+        stop: One after its last option; equal to ``begin`` where it has none.
+        estimates: Future cost of each span, shape (length, length).
+    """
+
+    length: int
+    longest: int
+    begin: NDArray[np.int32]
+    stop: NDArray[np.int32]
+    estimates: NDArray[np.float64]
+
+
+class Coverages(NamedTuple):
+    """The coverages met so far, number 0 the empty one, and the steps out of them.
+
+    Attributes:
+        records: One per coverage.
+        bits: One bit per source word, shape (capacity, words / 64).
+        heads: First coverage of each bucket.
+        steps: The steps of all coverages that were asked for.
+        scratch: The bits of a coverage that is looked for, shape (words / 64,).
+        used: Two numbers: coverages and steps in use.
+    """
+
+    records: NDArray[np.void]
+    bits: NDArray[np.uint64]
+    heads: NDArray[np.int32]
+    steps: NDArray[np.void]
+    scratch: NDArray[np.uint64]
+    used: NDArray[np.int64]
+
+
+def new_coverages(longest_sentence: int) -> Coverages:
+    """Make room for the coverages of sentences of up to so many words."""
+    words = (longest_sentence + 63) // 64
+    return Coverages(
+        np.empty(_FIRST_COVERAGES, COVERAGE),
+        np.zeros((_FIRST_COVERAGES, words), np.uint64),
+        np.empty(_BUCKETS, np.int32),
+        np.empty(4 * _FIRST_COVERAGES, STEP),
+        np.zeros(words, np.uint64),
+        np.zeros(2, np.int64),
+    )
+
+
+def with_room(table: Coverages, extra: int) -> Coverages:
+    """Return the table, or a larger copy where ``extra`` more would not fit."""
+    coverages, steps = table.used.tolist()
+    if coverages + extra > table.records.size:
+        more = coverages + 2 * extra
+        table = table._replace(
+            records=np.concatenate([table.records, np.empty(more, COVERAGE)]),
+            bits=np.concatenate([table.bits, np.zeros((more, table.bits.shape[1]), np.uint64)]),
+        )
+    if steps + extra > table.steps.size:
+        table = table._replace(
+            steps=np.concatenate([table.steps, np.empty(steps + 2 * extra, STEP)])
+        )
+    return table
+
+
+@njit(**LEAF)
+def clear_coverages(table: Coverages, sentence: SentenceSpans) -> None:
+    """Forget all coverages but the empty one."""
+    table.heads[:] = _NONE
+    table.used[:] = 0
+    table.scratch[:] = 0
+    _number_of(table, sentence)
+
+
+@njit(**LEAF)
+def _is_covered(bits: NDArray[np.uint64], position: int) -> bool:
+    return (bits[position >> 6] >> np.uint64(position & 63)) & np.uint64(1) != 0
+
+
+@njit(**LEAF)
+def _number_of(table: Coverages, sentence: SentenceSpans) -> int:
+    """Return the number of the coverage in ``scratch``, a new one if it was not met before."""
+    bits = table.scratch
+    key = np.uint64(0)
+    for word in range(bits.size):
+        key = (key ^ bits[word]) * np.uint64(0x9E3779B97F4A7C15)
+        key ^= key >> np.uint64(32)
+    bucket = np.int64(key & np.uint64(_BUCKETS - 1))
+    number = np.int64(table.heads[bucket])
+    while number != _NONE:
+        same = True
+        for word in range(bits.size):
+            same = same and table.bits[number, word] == bits[word]
+        if same:
+            return number
+        number = np.int64(table.records[number].chain)
+    number = table.used[0]
+    table.used[0] = number + 1
+    record = table.records[number]
+    record.chain = table.heads[bucket]
+    table.heads[bucket] = number
+    record.first_step = _NONE
+    record.entries = 0
+    record.estimate = gaps_estimate(bits, sentence.estimates)
+    record.covered, record.first_gap = 0, sentence.length
+    for word in range(bits.size):
+        table.bits[number, word] = bits[word]
+    for position in range(sentence.length - 1, -1, -1):
+        if _is_covered(bits, position):
+            record.covered += 1
+        else:
+            record.first_gap = position
+    return number
+
+
+@njit(**LEAF)
+def find_steps(table: Coverages, number: int, sentence: SentenceSpans, distortion: int) -> bool:
+    """Work out the steps out of a coverage, if that has not been done.
+
+    A phrase that does not start at the first gap must end so that going back to the gap is within
+    the distortion limit; the other condition, the way from the phrase before, depends on the
+    hypothesis.
+
+    Returns:
+        Whether there was room; `with_room` makes it, for length * longest more.
+    """
+    coverage = table.records[number]
+    if coverage.first_step != _NONE:
+        return True
+    most = sentence.length * sentence.longest
+    if table.used[0] + most > table.records.size or table.used[1] + most > table.steps.size:
+        return False
+    coverage.first_step = table.used[1]
+    coverage.options = 0
+    first_gap = coverage.first_gap
+    for start in range(first_gap, sentence.length):
+        for word in range(table.scratch.size):
+            table.scratch[word] = table.bits[number, word]
+        for end in range(start, min(start + sentence.longest, sentence.length)):
+            if _is_covered(table.scratch, end):
+                break
+            if 0 <= distortion < end + 1 - first_gap and start != first_gap:
+                break
+            table.scratch[end >> 6] |= np.uint64(1) << np.uint64(end & 63)
+            coverage.options += _add_step(table, start, end, sentence)
+    coverage.last_step = table.used[1]
+    return True
+
+
+@njit(**LEAF)
+def _add_step(table: Coverages, start: int, end: int, sentence: SentenceSpans) -> int:
+    """Add the step to the coverage in ``scratch``; return how many options it has."""
+    span = start * sentence.longest + end - start
+    options = sentence.stop[span] - sentence.begin[span]
+    if options > 0:
+        number = _number_of(table, sentence)
+        step = table.steps[table.used[1]]
+        table.used[1] += 1
+        step.start, step.end, step.coverage = start, end, number
+        step.covered = table.records[number].covered
+        step.estimate = table.records[number].estimate
+        step.begin, step.stop = sentence.begin[span], sentence.stop[span]
+    return options

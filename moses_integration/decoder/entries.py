@@ -1,0 +1,188 @@
+"""All that the tables and models of a system know about one input, in arrays.
+
+An entry is a phrase pair of a table, or an unknown word that is copied or dropped. Entries are
+sorted by source phrase, then by table, then as in the table. Nothing here depends on weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moses_integration.decoder.features import FeatureSet
+from moses_integration.decoder.lm_scoring import PHRASE_WORD, PhraseWords
+from moses_integration.decoder.source_phrases import SourcePhrases
+from moses_integration.decoder.table_loading import TableEntries, joined_offsets
+from moses_integration.word_table import WordTable
+
+UNKNOWN_PENALTY = -100.0  # Moses's floor of ln 0, for every unknown word
+_DIGITS = frozenset(b"0123456789")
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Phrase pairs for one input.
+
+    Args:
+        first: First entry of each source phrase, shape (phrases + 1,).
+        table: The decoding path of each entry; the number of paths for unknown words, shape (E,).
+        static: Values of features that the phrase alone decides, language models not counted,
+            shape (E, S).
+        static_components: Their places in the feature vector, shape (S,).
+        word_offsets: Where each target phrase begins in ``words``, shape (E + 1,).
+        words: Target words.
+        link_offsets: Where each alignment begins in ``links``, shape (E + 1,).
+        links: Source and target position of each link, shape (links, 2).
+        vocabulary: The target words.
+    """
+
+    first: NDArray[np.int64]
+    table: NDArray[np.int8]
+    static: NDArray[np.float32]
+    static_components: NDArray[np.int64]
+    word_offsets: NDArray[np.int64]
+    words: NDArray[np.int32]
+    link_offsets: NDArray[np.int64]
+    links: NDArray[np.int16]
+    vocabulary: WordTable
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    @property
+    def phrases(self) -> NDArray[np.int32]:
+        """The source phrase of each entry, shape (E,)."""
+        return np.repeat(np.arange(self.first.size - 1, dtype=np.int32), np.diff(self.first))
+
+
+def collect_entries(
+    features: FeatureSet,
+    tables: Sequence[TableEntries],
+    source: SourcePhrases,
+    *,
+    drop_unknown: bool,
+) -> Entries:
+    """Put the entries of all tables together, and unknown words with them.
+
+    Args:
+        features: The features of the system.
+        tables: The entries of each of its tables.
+        source: The phrases of the input.
+        drop_unknown: Whether unknown words without a digit are dropped, not copied.
+    """
+    vocabulary = WordTable()
+    parts = [*tables, _unknown_words(tables, source, drop_unknown=drop_unknown)]
+    phrases = np.concatenate([part.phrases for part in parts])
+    order = np.argsort(phrases, kind="stable")
+    words = np.concatenate([_renumbered(part, vocabulary) for part in parts])
+    word_offsets, word_order = permuted(joined_offsets([p.word_offsets for p in parts]), order)
+    link_offsets, link_order = permuted(joined_offsets([p.link_offsets for p in parts]), order)
+    counts = np.bincount(phrases, minlength=len(source))
+    static, components = _static_features(features, parts)
+    numbers = np.repeat(np.arange(len(parts)), [len(part.phrases) for part in parts])
+    return Entries(
+        np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]),
+        numbers[order].astype(np.int8),
+        static[order],
+        components,
+        word_offsets,
+        words[word_order],
+        link_offsets,
+        np.concatenate([part.links for part in parts])[link_order],
+        vocabulary,
+    )
+
+
+def permuted(
+    offsets: NDArray[np.int64], order: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Reorder runs of an array: return their new offsets, and where each element comes from."""
+    sizes = np.diff(offsets)[order]
+    new = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    return new, np.repeat(offsets[:-1][order] - new[:-1], sizes) + np.arange(new[-1])
+
+
+def _renumbered(part: TableEntries, vocabulary: WordTable) -> NDArray[np.int32]:
+    own = part.vocabulary
+    numbers = [vocabulary.add(own.word(number)) for number in range(len(own))]
+    return np.array(numbers, np.int32)[part.words] if numbers else part.words
+
+
+def _unknown_words(
+    tables: Sequence[TableEntries], source: SourcePhrases, *, drop_unknown: bool
+) -> TableEntries:
+    """Make an entry for every word of the input that no table translates on its own."""
+    known = np.zeros(len(source), bool)
+    for table in tables:
+        known[table.phrases] = True
+    phrases = source.word_phrases()
+    unknown = np.flatnonzero(~known[phrases])
+    vocabulary = WordTable()
+    words = []
+    sizes = []
+    for number in unknown.tolist():
+        word = source.words.word(number)
+        copied = not drop_unknown or not _DIGITS.isdisjoint(word)
+        sizes.append(int(copied))
+        if copied:
+            words.append(vocabulary.add(word))
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
+    return TableEntries(
+        phrases[unknown],
+        np.empty((len(unknown), 0), np.float32),
+        offsets,
+        np.array(words, np.int32),
+        offsets,
+        np.zeros((len(words), 2), np.int16),
+        vocabulary,
+    )
+
+
+def _static_features(
+    features: FeatureSet, parts: Sequence[TableEntries]
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Return the values of features that a phrase alone decides, and their components."""
+    sizes = [len(part.phrases) for part in parts]
+    ends = np.cumsum(sizes)
+    total = int(ends[-1])
+    columns: dict[int, NDArray[np.float32]] = {}
+
+    def column(component: int) -> NDArray[np.float32]:
+        return columns.setdefault(component, np.zeros(total, np.float32))
+
+    for table, part, end in zip(features.tables, parts, ends, strict=False):
+        rows = slice(int(end) - len(part.phrases), int(end))
+        for score in range(table.scores):
+            column(table.first + score)[rows] = part.scores[:, score]
+    for component, number in features.table_penalty_components():
+        end = int(ends[number])
+        column(component)[end - sizes[number] : end] = 1.0
+    target_words = np.concatenate([np.diff(part.word_offsets) for part in parts])
+    for component in features.word_penalties:
+        column(component)[:] = -target_words
+    for component in features.phrase_penalties:
+        column(component)[:] = 1.0
+    for component in features.unknown_penalties:
+        column(component)[total - sizes[-1] :] = UNKNOWN_PENALTY
+    components = sorted(columns)
+    values = [columns[component] for component in components] or [np.zeros((total, 0))]
+    return np.column_stack(values).astype(np.float32), np.array(components, np.int64)
+
+
+def phrase_words(entries: Entries, vocabularies: Sequence[WordTable]) -> PhraseWords:
+    """Number the target words as each language model does; states and scores are left empty.
+
+    Args:
+        entries: The entries.
+        vocabularies: The words of each model.
+    """
+    words = [entries.vocabulary.word(number) for number in range(len(entries.vocabulary))]
+    shape = (len(vocabularies), entries.words.size)
+    numbered = np.zeros(shape, PHRASE_WORD)
+    for model, vocabulary in enumerate(vocabularies):
+        ids = np.array([vocabulary.id_of(word) or 0 for word in words], np.int32)
+        numbered["word"][model] = ids[entries.words] if len(words) else 0
+    return PhraseWords(entries.word_offsets, numbered)

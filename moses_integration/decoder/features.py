@@ -1,0 +1,345 @@
+"""The features that a moses.ini declares, typed, with their places in the feature vector.
+
+The vector has the order of n-best lists (`feature_weights.FeatureLayout`). A line that is not
+understood is an error that names it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from moses_integration.decoder.ini_checks import check_feature, check_sections
+from moses_integration.decoder.orientations import CLASSES, COLUMNS
+from moses_integration.feature_weights import FeatureLayout
+from moses_integration.moses_ini import FeatureLine, MosesIni
+from phrasescore.errors import IniError
+
+DEFAULT_TABLE_LIMIT = 20  # Moses's
+_NO_COLUMN = -1
+_TRUE = ("1", "true", "yes", "y")
+_IGNORED_TYPE_PARTS = frozenset(["wbe", "phrase"])  # without hier, all mean phrase-based
+_DIRECTIONS = {
+    "unidirectional": (True, False),
+    "backward": (True, False),
+    "forward": (False, True),
+    "bidirectional": (True, True),
+}
+
+
+@dataclass(frozen=True)
+class PhraseTableFeature:
+    """A phrase table.
+
+    Args:
+        name: What the ini calls it.
+        path: Where it is.
+        line: The ini's line.
+        first: Its first component in the feature vector.
+        scores: How many scores each entry has.
+        limit: How many entries of a source phrase are used; 0 for all.
+    """
+
+    name: str
+    path: str
+    line: int
+    first: int
+    scores: int
+    limit: int
+
+
+@dataclass(frozen=True)
+class ReorderingFeature:
+    """A lexicalised reordering model.
+
+    Args:
+        name: What the ini calls it.
+        path: Where its table is.
+        line: The ini's line.
+        first: Its first component in the feature vector.
+        model: ``msd``, ``mslr``, ``monotonicity`` or ``leftright``.
+        backward: Whether it scores a phrase by its own entry.
+        forward: Whether it scores a phrase by the entry of the phrase before.
+        collapsed: Whether each direction is one component.
+        uses_target: Whether entries are found by source and target, or by source alone.
+        default_ln: What missing entries count, as ln; empty for nothing.
+    """
+
+    name: str
+    path: str
+    line: int
+    first: int
+    model: str
+    backward: bool
+    forward: bool
+    collapsed: bool
+    uses_target: bool
+    default_ln: tuple[float, ...]
+
+    @property
+    def orientations(self) -> int:
+        """How many orientations the model tells apart."""
+        return max(COLUMNS[self.model]) + 1
+
+    @property
+    def columns(self) -> int:
+        """How many scores a line of the table has."""
+        return self.orientations * (self.backward + self.forward)
+
+    @property
+    def forward_offset(self) -> int:
+        """The first component of the forward direction, and the first column it reads.
+
+        Moses takes the same number for both, so a collapsed model reads its forward scores from
+        column 1 on, not from where they begin. That is followed here.
+        """
+        if not self.backward:
+            return 0
+        return 1 if self.collapsed else self.orientations
+
+    def backward_columns(self) -> tuple[int, ...]:
+        """The column of the phrase's own entry for each class of orientation, -1 for none."""
+        return COLUMNS[self.model] if self.backward else (_NO_COLUMN,) * CLASSES
+
+    def forward_columns(self) -> tuple[int, ...]:
+        """The column of the entry before for each class of orientation, -1 for none."""
+        if not self.forward:
+            return (_NO_COLUMN,) * CLASSES
+        return tuple(self.forward_offset + column for column in COLUMNS[self.model])
+
+    def backward_components(self) -> tuple[int, ...]:
+        """Where in the feature vector the score of each class goes, -1 for nowhere."""
+        return self._components(self.backward_columns(), self.first)
+
+    def forward_components(self) -> tuple[int, ...]:
+        """Where in the feature vector the score of each class goes, -1 for nowhere."""
+        return self._components(self.forward_columns(), self.first + self.forward_offset)
+
+    def _components(self, columns: tuple[int, ...], collapsed: int) -> tuple[int, ...]:
+        return tuple(
+            _NO_COLUMN if column < 0 else collapsed if self.collapsed else self.first + column
+            for column in columns
+        )
+
+
+@dataclass(frozen=True)
+class LanguageModelFeature:
+    """A language model.
+
+    Args:
+        name: What the ini calls it.
+        path: Where it is.
+        line: The ini's line.
+        first: Its first component in the feature vector.
+        counts_unknown: Whether a second component counts words it does not know.
+    """
+
+    name: str
+    path: str
+    line: int
+    first: int
+    counts_unknown: bool
+
+
+@dataclass(frozen=True)
+class FeatureSet:
+    """All features of a system.
+
+    Args:
+        layout: The order of the feature vector.
+        tables: The phrase tables that are used, in the order their options are looked up.
+        reorderings: The lexicalised reordering models.
+        language_models: The language models.
+        distortions: Component of each distortion feature.
+        word_penalties: Component of each word penalty.
+        phrase_penalties: Component that counts every phrase.
+        table_penalties: First component of a penalty with one component per table.
+        unknown_penalties: Component of each unknown-word penalty.
+        table_numbers: Which of the ini's phrase tables each decoding path uses.
+    """
+
+    layout: FeatureLayout
+    tables: tuple[PhraseTableFeature, ...]
+    reorderings: tuple[ReorderingFeature, ...]
+    language_models: tuple[LanguageModelFeature, ...]
+    distortions: tuple[int, ...]
+    word_penalties: tuple[int, ...]
+    phrase_penalties: tuple[int, ...]
+    table_penalties: tuple[int, ...]
+    unknown_penalties: tuple[int, ...]
+    table_numbers: tuple[int, ...]
+
+    def table_penalty_components(self) -> Iterator[tuple[int, int]]:
+        """Yield the component that counts phrases of a decoding path's table, and the path."""
+        for first in self.table_penalties:
+            for path, number in enumerate(self.table_numbers):
+                yield first + number, path
+
+    @classmethod
+    def of(cls, ini: MosesIni) -> FeatureSet:
+        """Read the features of an ini.
+
+        Raises:
+            IniError: A section, class, option or value is unknown or makes no sense.
+        """
+        ini.refuse_old_style()
+        check_sections(ini)
+        for line in ini.features:
+            check_feature(ini, line)
+        layout = FeatureLayout.of(ini)
+        layout.read_weights(ini)
+        for name in layout.sparse_weights(ini):
+            raise IniError(
+                f"a weight for the sparse feature {name}, which the embedded decoder lacks",
+                path=ini.path,
+                line=ini.weight_line(name),
+                remedy="delete the line, or decode with Moses",
+            )
+        declared = [line for line in ini.features if line.kind == "PhraseDictionaryMemory"]
+        numbers = _mapped_tables(ini, declared)
+        return cls(
+            layout,
+            tuple(_table(ini, declared[number], layout) for number in numbers),
+            tuple(_reordering(ini, line, layout) for line in _of_kind(ini, "LexicalReordering")),
+            tuple(_language_model(line, layout) for line in _of_kind(ini, "KENLM")),
+            _first_components(_of_kind(ini, "Distortion"), layout),
+            _first_components(_of_kind(ini, "WordPenalty"), layout),
+            _first_components(
+                [line for line in _of_kind(ini, "PhrasePenalty") if not _is_per_table(line)], layout
+            ),
+            _first_components(filter(_is_per_table, _of_kind(ini, "PhrasePenalty")), layout),
+            _first_components(_of_kind(ini, "UnknownWordPenalty"), layout),
+            tuple(numbers),
+        )
+
+
+def _of_kind(ini: MosesIni, kind: str) -> list[FeatureLine]:
+    return [line for line in ini.features if line.kind == kind]
+
+
+def _first_components(lines: Iterable[FeatureLine], layout: FeatureLayout) -> tuple[int, ...]:
+    return tuple(layout.slices[line.name].start for line in lines)
+
+
+def _is_per_table(line: FeatureLine) -> bool:
+    return line.options.get("per-phrase-table", "0").lower() in _TRUE
+
+
+def _mapped_tables(ini: MosesIni, declared: list[FeatureLine]) -> list[int]:
+    """Return the numbers of the tables that decoding paths use, one table for each path.
+
+    A mapping line is ``path T table``, ``T table`` or ``path name``.
+    """
+    if not declared:
+        raise IniError(
+            "no phrase table (PhraseDictionaryMemory)",
+            path=ini.path,
+            remedy="check that this is a whole moses.ini",
+        )
+    names = [line.name for line in declared]
+    numbers, paths = [], []
+    for text in ini.values("mapping") or ("0 T 0",):
+        tokens = text.split()
+        if len(tokens) == 2:
+            tokens = ["0", *tokens] if tokens[0] == "T" else [tokens[0], "T", tokens[1]]
+            if tokens[2] in names:
+                tokens[2] = str(names.index(tokens[2]))
+        valid = len(tokens) == 3 and tokens[1] == "T" and tokens[0].isdigit()
+        if not valid or not tokens[2].isdigit() or int(tokens[2]) >= len(declared):
+            raise IniError(
+                f"[mapping] has {text!r}, expected 'path T table' with one of the "
+                f"{len(declared)} phrase tables, counted from 0",
+                path=ini.path,
+                remedy="decode models with generation steps with Moses",
+            )
+        paths.append(tokens[0])
+        numbers.append(int(tokens[2]))
+    if len(set(paths)) < len(paths):
+        raise IniError(
+            "[mapping] has two tables on one decoding path, whose options would be intersected",
+            path=ini.path,
+            remedy="give each table a path of its own (0 T 0, 1 T 1), or decode with Moses",
+        )
+    return numbers
+
+
+def _table(ini: MosesIni, line: FeatureLine, layout: FeatureLayout) -> PhraseTableFeature:
+    text = line.options.get("table-limit", str(DEFAULT_TABLE_LIMIT))
+    if not text.isdigit():
+        raise IniError(
+            f"table-limit of {line.name} is {text!r}, expected a whole number",
+            path=ini.path,
+            line=line.line,
+        )
+    part = layout.slices[line.name]
+    return PhraseTableFeature(
+        line.name, line.options["path"], line.line, part.start, part.stop - part.start, int(text)
+    )
+
+
+def _language_model(line: FeatureLine, layout: FeatureLayout) -> LanguageModelFeature:
+    part = layout.slices[line.name]
+    return LanguageModelFeature(
+        line.name, line.options["path"], line.line, part.start, part.stop - part.start == 2
+    )
+
+
+def _reordering(ini: MosesIni, line: FeatureLine, layout: FeatureLayout) -> ReorderingFeature:
+    parts = line.options["type"].split("-")
+    known = {*_IGNORED_TYPE_PARTS, *_DIRECTIONS, *COLUMNS, "f", "fe", "allff", "collapseff"}
+    for part in parts:
+        if part not in known:
+            raise IniError(
+                f"the type of {line.name} has the part {part!r}, which the embedded decoder "
+                "does not know",
+                path=ini.path,
+                line=line.line,
+                remedy="decode hierarchical reordering models with Moses",
+            )
+    if "input-factor" not in line.options or (
+        "fe" in parts and "output-factor" not in line.options
+    ):
+        raise IniError(
+            f"{line.name} needs input-factor=0 and, for a model of type fe, output-factor=0",
+            path=ini.path,
+            line=line.line,
+        )
+    directions = [_DIRECTIONS[part] for part in parts if part in _DIRECTIONS]
+    backward, forward = directions[-1] if directions else (True, False)
+    collapsed = "collapseff" in parts
+    defaults = line.options.get("default-scores")
+    first = layout.slices[line.name].start
+    default_ln = () if defaults is None else _default_ln(ini, line, defaults)
+    components = layout.slices[line.name].stop - first
+    if default_ln and (collapsed or len(default_ln) != components):
+        raise IniError(
+            f"default-scores of {line.name} has {len(default_ln)} scores, expected {components} "
+            "of a model that is not collapsed",
+            path=ini.path,
+            line=line.line,
+        )
+    return ReorderingFeature(
+        line.name,
+        line.options["path"],
+        line.line,
+        first,
+        [part for part in parts if part in COLUMNS][-1],
+        backward,
+        forward,
+        collapsed,
+        "output-factor" in line.options,
+        default_ln,
+    )
+
+
+def _default_ln(ini: MosesIni, line: FeatureLine, text: str) -> tuple[float, ...]:
+    try:
+        return tuple(math.log(float(score)) for score in text.split(","))
+    except ValueError:
+        raise IniError(
+            f"default-scores of {line.name} is {text!r}, expected positive numbers "
+            "with commas between them",
+            path=ini.path,
+            line=line.line,
+        ) from None

@@ -1,0 +1,197 @@
+"""Hypotheses and the stacks they stand in, as arrays.
+
+A hypothesis is one record in a growing array; its number is its index. A stack is a hash table of
+chains through the records, so nothing is ever moved.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from moses_integration.compiled import LEAF
+
+NONE = -1
+_FIRST_RECORDS = 1 << 14
+_UNLIMITED_BUCKETS = 1 << 16
+INITIAL = 0  # the hypothesis that has translated nothing
+
+HYPOTHESIS = np.dtype(
+    [
+        ("score", np.float64),  # model score so far
+        ("total", np.float64),  # score and future cost estimate of what is not covered
+        ("lm_state", np.int64),
+        ("previous", np.int32),
+        ("option", np.int32),
+        ("coverage", np.int32),
+        ("start", np.int16),  # source span of the last phrase, inclusive; -1 for none
+        ("end", np.int16),
+        ("arcs", np.int32),  # first of the hypotheses that recombined into this one
+        ("next_arc", np.int32),  # the next of those that recombined into the same one
+        ("chain", np.int32),  # next in the same bucket
+        ("member", np.int32),  # next in the same stack
+    ],
+    align=True,
+)
+
+
+class Limits(NamedTuple):
+    """What bounds the search.
+
+    Attributes:
+        stack: Most hypotheses of a stack that are expanded; 0 for all.
+        beam_ln: Lowest total relative to the best of the stack, a negative ln.
+        distortion: Most words a phrase may start away from the end of the one before; -1 for all.
+        keep_arcs: Whether recombined hypotheses are kept, for n-best lists.
+        joins_by_end: Whether hypotheses must agree in the end of their last phrase to recombine.
+        joins_by_span: Whether they must agree in its start too (lexicalised reordering).
+        pop_limit: Hypotheses popped per stack in cube pruning.
+        diversity: Hypotheses per coverage that cube pruning puts into a stack at least.
+    """
+
+    stack: int
+    beam_ln: float
+    distortion: int
+    keep_arcs: bool
+    joins_by_end: bool
+    joins_by_span: bool
+    pop_limit: int
+    diversity: int
+
+
+class Stacks(NamedTuple):
+    """All stacks of a sentence; stack number t holds what covers t source words.
+
+    Attributes:
+        records: The hypotheses.
+        heads: First hypothesis of each bucket, shape (stacks, buckets).
+        members: First hypothesis of each stack, shape (stacks,).
+        size: Hypotheses in each stack, shape (stacks,).
+        best: Highest total each stack has seen, shape (stacks,).
+        worst: Totals below are not let in, shape (stacks,).
+        totals: Scratch memory for pruning, shape (2 * stack size,).
+        pruned: Scratch memory for pruning, shape (2 * stack size,).
+        numbers: The hypotheses of one stack, as `sort_members` leaves them.
+        used: One number, how many records are in use.
+    """
+
+    records: NDArray[np.void]
+    heads: NDArray[np.int32]
+    members: NDArray[np.int32]
+    size: NDArray[np.int64]
+    best: NDArray[np.float64]
+    worst: NDArray[np.float64]
+    totals: NDArray[np.float64]
+    pruned: NDArray[np.int32]
+    numbers: NDArray[np.int32]
+    used: NDArray[np.int64]
+
+
+def new_stacks(longest_sentence: int, stack_size: int) -> Stacks:
+    """Make room for the stacks of sentences of up to so many words.
+
+    Args:
+        longest_sentence: In words.
+        stack_size: Most hypotheses of a stack that are expanded; 0 for all.
+    """
+    count = longest_sentence + 1
+    buckets = 1 << (2 * stack_size - 1).bit_length() if stack_size > 0 else _UNLIMITED_BUCKETS
+    return Stacks(
+        np.empty(_FIRST_RECORDS, HYPOTHESIS),
+        np.empty((count, buckets), np.int32),
+        np.empty(count, np.int32),
+        np.empty(count, np.int64),
+        np.empty(count),
+        np.empty(count),
+        np.empty(2 * stack_size),
+        np.empty(2 * stack_size, np.int32),
+        np.empty(_FIRST_RECORDS, np.int32),
+        np.zeros(1, np.int64),
+    )
+
+
+def with_room(stacks: Stacks, extra: int) -> Stacks:
+    """Return the stacks, with a longer array of records where ``extra`` more would not fit."""
+    missing = int(stacks.used[0]) + extra - stacks.records.size
+    if missing <= 0:
+        return stacks
+    more = missing + stacks.records.size
+    return stacks._replace(
+        records=np.concatenate([stacks.records, np.empty(more, HYPOTHESIS)]),
+        numbers=np.concatenate([stacks.numbers, np.empty(more, np.int32)]),
+    )
+
+
+@njit(**LEAF)
+def clear_stacks(stacks: Stacks, length: int, lm_state: int, estimate: float) -> None:
+    """Empty the stacks of a sentence, but for the hypothesis that has translated nothing.
+
+    Args:
+        stacks: The stacks.
+        length: Words of the sentence.
+        lm_state: The language model state before the first word.
+        estimate: Future cost of the whole sentence.
+    """
+    for stack in range(length + 1):
+        for bucket in range(stacks.heads.shape[1]):
+            stacks.heads[stack, bucket] = NONE
+        stacks.members[stack], stacks.size[stack] = NONE, 0
+        stacks.best[stack] = stacks.worst[stack] = -np.inf
+    record = stacks.records[INITIAL]
+    record.score, record.total, record.lm_state = 0.0, estimate, lm_state
+    record.previous, record.option, record.coverage = NONE, NONE, 0
+    record.start, record.end = -1, -1
+    record.arcs, record.next_arc, record.chain, record.member = NONE, NONE, NONE, NONE
+    stacks.members[0] = INITIAL
+    stacks.size[0] = 1
+    stacks.best[0] = estimate
+    stacks.used[0] = 1
+
+
+@njit(**LEAF)
+def _is_behind(records: NDArray[np.void], one: int, other: int) -> bool:
+    """Whether hypothesis ``one`` is worse than ``other``, or as good and younger."""
+    if records[one].total != records[other].total:
+        return records[one].total < records[other].total
+    return one > other
+
+
+@njit(**LEAF)
+def sort_by_total(records: NDArray[np.void], numbers: NDArray[np.int32]) -> None:
+    """Sort hypotheses in place, the best first, the older first where they tie (heapsort)."""
+    size = numbers.size
+    for begin in range(size // 2 - 1, -1, -1):
+        _sink(records, numbers, begin, size)
+    for last in range(size - 1, 0, -1):
+        numbers[0], numbers[last] = numbers[last], numbers[0]
+        _sink(records, numbers, 0, last)
+
+
+@njit(**LEAF)
+def _sink(records: NDArray[np.void], numbers: NDArray[np.int32], at: int, size: int) -> None:
+    """Restore a heap with the worst hypothesis on top, below position ``at``."""
+    item = numbers[at]
+    while 2 * at + 1 < size:
+        child = 2 * at + 1
+        if child + 1 < size and _is_behind(records, numbers[child + 1], numbers[child]):
+            child += 1
+        if not _is_behind(records, numbers[child], item):
+            break
+        numbers[at] = numbers[child]
+        at = child
+    numbers[at] = item
+
+
+@njit(**LEAF)
+def sort_members(stacks: Stacks, stack: int) -> int:
+    """Write the hypotheses of a stack to ``stacks.numbers``, the best first; return how many."""
+    member = stacks.members[stack]
+    size = stacks.size[stack]
+    for i in range(size):
+        stacks.numbers[i] = member
+        member = stacks.records[member].member
+    sort_by_total(stacks.records, stacks.numbers[:size])
+    return size

@@ -1,0 +1,257 @@
+"""Language models in the search: several at once, and phrases instead of words.
+
+The models of a system lie one behind the other in shared arrays. A state of all of them is one
+integer in mixed radix. Most of a phrase is scored once and for all; only its first words depend on
+what stands before it, and of these often only one. Recent answers are kept where they are near.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from moses_integration.compiled import INLINED, LEAF
+from moses_integration.language_model import LN_10, ArrayLanguageModel
+from moses_integration.ngram_automaton import (
+    EMPTY_STATE,
+    SLOT,
+    AutomatonTables,
+    entry_key,
+    score,
+)
+from phrasescore.errors import SettingsError
+
+_LARGEST_STATE = 2**62
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+_RECENT_BITS = 14  # what fits into a core's own cache
+_RECENT_SHIFT = np.uint64(64 - _RECENT_BITS)
+
+
+class LanguageModels(NamedTuple):
+    """The models of a system, each at its offsets.
+
+    Attributes:
+        tables: The arrays of all models, joined.
+        word_offsets: Where the words of each model begin, shape (models + 1,).
+        node_offsets: Where its nodes begin, shape (models + 1,).
+        slot_offsets: Where its slots begin, shape (models + 1,).
+        order: The longest n-gram of each model, shape (models,).
+        end_word: The id of ``</s>`` in each model, shape (models,).
+        begin_state: One number, the joint state after ``<s>``.
+    """
+
+    tables: AutomatonTables
+    word_offsets: NDArray[np.int64]
+    node_offsets: NDArray[np.int64]
+    slot_offsets: NDArray[np.int64]
+    order: NDArray[np.int64]
+    end_word: NDArray[np.int64]
+    begin_state: NDArray[np.int64]
+
+
+def join_models(models: Sequence[ArrayLanguageModel]) -> LanguageModels:
+    """Put models behind one another; a single one is not copied.
+
+    Raises:
+        SettingsError: Their states do not fit into one 64-bit number.
+    """
+    nodes = [model.tables.backoff.size for model in models]
+    begin_state, radix = 0, 1
+    for model, count in zip(models, nodes, strict=True):
+        begin_state += radix * model.begin_state
+        radix *= count
+    if radix >= _LARGEST_STATE:
+        raise SettingsError(
+            "the language models together are too large for this decoder",
+            remedy="interpolate them into one model",
+        )
+    tables = [model.tables for model in models] or [_no_tables()]
+    return LanguageModels(
+        tables[0]
+        if len(tables) == 1
+        else AutomatonTables(*map(np.concatenate, zip(*tables, strict=False))),
+        _offsets([model.tables.unigram_log10.size for model in models]),
+        _offsets(nodes),
+        _offsets([model.tables.slots.size for model in models]),
+        np.array([model.order for model in models], np.int64),
+        np.array([model.end_word for model in models], np.int64),
+        np.array([begin_state], np.int64),
+    )
+
+
+def _offsets(sizes: list[int]) -> NDArray[np.int64]:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
+
+
+def _no_tables() -> AutomatonTables:
+    floats, numbers = np.zeros(1, np.float32), np.zeros(1, np.int32)
+    return AutomatonTables(floats, numbers, floats, numbers, np.zeros(1, SLOT))
+
+
+@njit(**INLINED)
+def model_tables(models: LanguageModels, model: int) -> AutomatonTables:
+    """Return the tables of one of the models; for ``LEAF`` functions only (it lends arrays)."""
+    words, nodes, slots = models.word_offsets, models.node_offsets, models.slot_offsets
+    return AutomatonTables(
+        models.tables.unigram_log10[words[model] : words[model + 1]],
+        models.tables.unigram_next[words[model] : words[model + 1]],
+        models.tables.backoff[nodes[model] : nodes[model + 1]],
+        models.tables.suffix[nodes[model] : nodes[model + 1]],
+        models.tables.slots[slots[model] : slots[model + 1]],
+    )
+
+
+PHRASE_WORD = np.dtype(
+    [
+        ("word", np.int32),  # its id
+        ("state", np.int32),  # the state after it in the phrase alone
+        # log10 probability of the phrase's words behind it that lack a full history, in the phrase
+        # alone
+        ("rest", np.float32),
+    ]
+)
+
+
+class PhraseWords(NamedTuple):
+    """The target phrases of all table entries, as every language model sees them.
+
+    Attributes:
+        first: First word of each entry in the arrays below, shape (entries + 1,).
+        words: What each model makes of them, shape (models, words).
+    """
+
+    first: NDArray[np.int64]
+    words: NDArray[np.void]
+
+
+@njit(**LEAF)
+def score_alone(
+    models: LanguageModels,
+    phrases: PhraseWords,
+    inner_log10: NDArray[np.float32],
+    estimate_log10: NDArray[np.float32],
+) -> None:
+    """Score all phrases without context, and fill ``phrases.states`` and ``phrases.rest``.
+
+    Args:
+        models: The models.
+        phrases: The phrases; their words are given.
+        inner_log10: Filled: log10 of the words whose n - 1 predecessors are in the phrase, shape
+            (entries, models).
+        estimate_log10: Filled: log10 of the words before these, shape (entries, models).
+    """
+    for model in range(models.order.size):
+        tables = model_tables(models, model)
+        context = models.order[model] - 1
+        for entry in range(phrases.first.size - 1):
+            begin, end = phrases.first[entry], phrases.first[entry + 1]
+            boundary = min(begin + context, end)
+            state = np.int64(EMPTY_STATE)
+            inner = 0.0
+            for at in range(begin, end):
+                log10, state = score(tables, state, phrases.words[model, at].word)
+                phrases.words[model, at].state = state
+                phrases.words[model, at].rest = log10
+                if at >= boundary:
+                    inner += log10
+            rest = np.float32(0.0)
+            for at in range(boundary - 1, begin - 1, -1):
+                log10 = phrases.words[model, at].rest
+                phrases.words[model, at].rest = rest
+                rest += log10
+            inner_log10[entry, model] = inner
+            estimate_log10[entry, model] = rest
+
+
+@njit(**INLINED)
+def _score_word(
+    tables: AutomatonTables, recent: NDArray[np.void], state: int, word: int
+) -> tuple[float, int]:
+    """Score a word after a state, as `score` does, but look first where recent answers stand."""
+    if state == EMPTY_STATE:
+        return np.float64(tables.unigram_log10[word]), np.int64(tables.unigram_next[word])
+    key = entry_key(state, word)
+    answer = recent[np.int64((key * _MIX) >> _RECENT_SHIFT)]
+    if answer.key != key:
+        log10, following = score(tables, state, word)
+        answer.key, answer.log10, answer.next = key, log10, following
+    return np.float64(answer.log10), np.int64(answer.next)
+
+
+@njit(**INLINED)
+def _score_boundary(
+    models: LanguageModels,
+    recent: NDArray[np.void],
+    words: NDArray[np.void],
+    model: int,
+    state: int,
+) -> tuple[float, int]:
+    """Score the words that lack a full history in a phrase; return also the state at its end.
+
+    As soon as the state is the one that the phrase alone would lead to, the rest is known.
+    """
+    tables = model_tables(models, model)
+    context = models.order[model] - 1
+    log10 = 0.0
+    for at in range(min(context, words.size)):
+        known = words[at]
+        word_log10, state = _score_word(tables, recent, state, known.word)
+        log10 += word_log10
+        if state == known.state:
+            return log10 + known.rest, np.int64(words[words.size - 1].state)
+    if words.size >= context:
+        state = np.int64(words[words.size - 1].state)
+    return log10, state
+
+
+@njit(**INLINED)
+def score_after(
+    models: LanguageModels,
+    phrases: PhraseWords,
+    weights: NDArray[np.float64],
+    recent: NDArray[np.void],
+    phrase: int,
+    state: int,
+    last: bool,
+) -> tuple[float, int]:
+    """Score the part of a phrase that depends on what stands before it.
+
+    Args:
+        models: The models.
+        phrases: Target phrases.
+        weights: Weight of each model's ln probability, shape (models,).
+        recent: Scratch memory, as `recent_answers` makes it.
+        phrase: Which of the phrases.
+        state: The joint state before it.
+        last: Whether it is the last of the sentence, so that ``</s>`` follows. An empty phrase
+            changes nothing and brings no ``</s>``.
+
+    Returns:
+        The weighted sum of ln probabilities over the models, and the joint state after it.
+    """
+    begin, end = phrases.first[phrase], phrases.first[phrase + 1]
+    if begin == end:
+        return 0.0, state
+    total, following, radix = 0.0, np.int64(0), np.int64(1)
+    for model in range(models.order.size):
+        nodes = models.node_offsets[model + 1] - models.node_offsets[model]
+        words = phrases.words[model, begin:end]
+        log10, after = _score_boundary(models, recent[model], words, model, state % nodes)
+        if last:
+            tables = model_tables(models, model)
+            log10_end, after = _score_word(tables, recent[model], after, models.end_word[model])
+            log10 += log10_end
+        total += weights[model] * LN_10 * log10
+        following += radix * after
+        radix *= nodes
+        state //= nodes
+    return total, following
+
+
+def recent_answers(models: int) -> NDArray[np.void]:
+    """Make scratch memory for answers of the models; one for each thread."""
+    return np.zeros((models, 1 << _RECENT_BITS), SLOT)

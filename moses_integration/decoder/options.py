@@ -1,0 +1,181 @@
+"""Translation options: the table entries that the search may use, weighted and limited.
+
+Of every source phrase and table the best entries by future score are kept, as Moses does when it
+loads a table; the future score counts the weights of the moment, so options are made again when
+these change. Words that no entry translates alone are copied or dropped (an entry of their own).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from moses_integration.compiled import LEAF
+from moses_integration.decoder.coverage import SentenceSpans
+from moses_integration.decoder.entries import Entries
+from moses_integration.decoder.future_cost import close_over_splits
+from moses_integration.decoder.source_phrases import PhraseTrie, child
+
+
+class Options(NamedTuple):
+    """All options of all source phrases; those of one phrase stand together, the best first.
+
+    Attributes:
+        first: First option of each source phrase, shape (phrases + 1,).
+        entry: The table entry of each option, shape (options,).
+        future: Its future score, shape (options,).
+        score: What it adds to the model score after each orientation, less language models over
+            its boundary and distortion, shape (orientations, options).
+        forward: What it adds to the score of the phrase behind it, for the orientation of that,
+            shape (orientations, options).
+        forward_class: Equal where the forward reordering scores are, shape (options,).
+    """
+
+    first: NDArray[np.int32]
+    entry: NDArray[np.int32]
+    future: NDArray[np.float32]
+    score: NDArray[np.float32]
+    forward: NDArray[np.float32]
+    forward_class: NDArray[np.int32]
+
+
+@njit(**LEAF)
+def _adjust(
+    heap: NDArray[np.int64], size: int, hole: int, item: int, future: NDArray[np.float32]
+) -> None:
+    """Sink the hole of a heap, the lowest future score on top, to a leaf and let the item rise."""
+    top = child = hole
+    while child < (size - 1) // 2:
+        child = 2 * (child + 1)
+        if future[heap[child]] > future[heap[child - 1]]:
+            child -= 1
+        heap[hole] = heap[child]
+        hole = child
+    if size % 2 == 0 and child == (size - 2) // 2:
+        child = 2 * child + 1
+        heap[hole] = heap[child]
+        hole = child
+    parent = (hole - 1) // 2
+    while hole > top and future[heap[parent]] > future[item]:
+        heap[hole] = heap[parent]
+        hole = parent
+        parent = (hole - 1) // 2
+    heap[hole] = item
+
+
+@njit(**LEAF)
+def _select(
+    chosen: NDArray[np.int64], begin: int, stop: int, limit: int, future: NDArray[np.float32]
+) -> int:
+    """Write the entries to keep of ``begin`` to ``stop`` to ``chosen``; return how many.
+
+    Where scores tie at the cut, the choice is that of the C++ library's std::partial_sort, which
+    Moses calls: a heap of the first ``limit``, which later ones enter only if they are better.
+    """
+    size = stop - begin
+    kept = size if limit == 0 else min(size, limit)
+    for entry in range(begin, begin + kept):
+        chosen[entry - begin] = entry
+    if kept < size:
+        for hole in range((kept - 2) // 2, -1, -1):
+            _adjust(chosen, kept, hole, chosen[hole], future)
+        for entry in range(begin + kept, stop):
+            if future[entry] > future[chosen[0]]:
+                _adjust(chosen, kept, 0, entry, future)
+    return kept
+
+
+@njit(**LEAF)
+def _select_all(
+    first: NDArray[np.int64],
+    table: NDArray[np.int8],
+    limits: NDArray[np.int64],
+    future: NDArray[np.float32],
+    chosen: NDArray[np.int64],
+) -> int:
+    count = 0
+    for phrase in range(first.size - 1):
+        begin = first[phrase]
+        while begin < first[phrase + 1]:
+            stop = begin + 1
+            while stop < first[phrase + 1] and table[stop] == table[begin]:
+                stop += 1
+            count += _select(chosen[count:], begin, stop, limits[table[begin]], future)
+            begin = stop
+    return count
+
+
+def choose_entries(
+    entries: Entries, limits: Sequence[int], most: int, future: NDArray[np.float32]
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Choose the entries that become options: the best of each source phrase and table.
+
+    Args:
+        entries: All entries.
+        limits: Table limit of each decoding path, 0 for none.
+        most: Most options of a source phrase, over all tables; 0 for no limit.
+        future: Future score of every entry, float32 as in Moses, shape (E,).
+
+    Returns:
+        First option of each source phrase, shape (phrases + 1,), and the entry of each option, the
+        best of a phrase first.
+    """
+    chosen = np.empty(len(entries), np.int64)
+    # unknown words are behind the tables, and not limited
+    all_limits = np.array([*limits, 0], np.int64)
+    chosen = chosen[: _select_all(entries.first, entries.table, all_limits, future, chosen)]
+    phrases = entries.phrases[chosen]
+    order = np.lexsort((chosen, -future[chosen], phrases))
+    chosen, phrases = chosen[order], phrases[order]
+    first = np.searchsorted(phrases, np.arange(entries.first.size))
+    if most > 0:
+        kept = np.arange(chosen.size) - first[phrases] < most
+        chosen, phrases = chosen[kept], phrases[kept]
+        first = np.searchsorted(phrases, np.arange(entries.first.size))
+    return first.astype(np.int32), chosen.astype(np.int32)
+
+
+@njit(**LEAF)
+def _look_up(
+    words: NDArray[np.int32], trie: PhraseTrie, options: Options, sentence: SentenceSpans
+) -> None:
+    for start in range(sentence.length):
+        phrase = np.int64(0)
+        for size in range(min(sentence.longest, sentence.length - start)):
+            phrase = child(trie, phrase, words[start + size])
+            if phrase < 0:
+                break
+            begin, stop = options.first[phrase], options.first[phrase + 1]
+            span = start * sentence.longest + size
+            sentence.begin[span], sentence.stop[span] = begin, stop
+            if begin < stop:
+                sentence.estimates[start, start + size] = options.future[begin]
+    close_over_splits(sentence.estimates)
+
+
+def spans_of(
+    words: NDArray[np.int32], trie: PhraseTrie, options: Options, longest: int
+) -> SentenceSpans:
+    """Find the options of all spans of a sentence, and estimate what spans cost.
+
+    Args:
+        words: The sentence, as ids of the trie's words, shape (n,), n at least 1.
+        trie: The source phrases.
+        options: Their options.
+        longest: Words of the longest span to look up.
+    """
+    length = len(words)
+    longest = max(1, min(longest, length))
+    sentence = SentenceSpans(
+        length,
+        longest,
+        np.zeros(length * longest, np.int32),
+        np.zeros(length * longest, np.int32),
+        np.full((length, length), -np.inf),
+    )
+    _look_up(words, trie, options, sentence)
+    return sentence

@@ -1,0 +1,84 @@
+"""Parsed tables and models on disk, so that a second start need not parse them again.
+
+One ``.npz`` file for each, named by a digest of all that went into it: another table, other input
+or another version of the format is another name, so nothing is ever out of date.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phrasescore.errors import SettingsError
+from phrasescore.files import open_output
+
+Arrays = Mapping[str, NDArray[np.generic]]
+
+_FORMAT = 1  # raise it when the meaning of the arrays changes
+_MOST_BYTES = 4 << 30  # the oldest files go when there are more
+
+
+def default_folder() -> Path:
+    """Return where parsed tables go unless the user says otherwise."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "phrasescore" / "tables"
+
+
+class ParsedTables:
+    """A folder of parsed tables.
+
+    Args:
+        folder: Where; made when the first table is stored. ``None`` keeps nothing.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+
+    def get(self, parts: tuple[str, ...], parse: Callable[[], Arrays]) -> Arrays:
+        """Return the stored arrays, or those that ``parse`` makes, which are then stored.
+
+        Args:
+            parts: What the arrays depend on, digests above all.
+            parse: Makes the arrays.
+        """
+        if self._folder is None:
+            return parse()
+        name = hashlib.sha256("\n".join((str(_FORMAT), *parts)).encode()).hexdigest()
+        path = self._folder / f"{name}.npz"
+        stored = _read(path)
+        if stored is not None:
+            return stored
+        arrays = parse()
+        with contextlib.suppress(OSError, SettingsError):  # a full or read-only disk
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with open_output(path) as stream:
+                np.savez(stream, **arrays)
+            _remove_oldest(self._folder)
+        return arrays
+
+
+def _read(path: Path) -> dict[str, NDArray[np.generic]] | None:
+    """Return the arrays of a stored file; nothing where it is not there, or damaged."""
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            arrays = dict(stored.items())
+        os.utime(path)
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        return None
+    return arrays
+
+
+def _remove_oldest(folder: Path) -> None:
+    files = sorted(folder.glob("*.npz"), key=lambda path: path.stat().st_mtime, reverse=True)
+    total = 0
+    for path in files:
+        total += path.stat().st_size
+        if total > _MOST_BYTES:
+            path.unlink(missing_ok=True)

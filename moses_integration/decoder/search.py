@@ -1,0 +1,146 @@
+"""Stack decoding (Koehn et al. 2003), compiled: what Moses does with -search-algorithm 0.
+
+Hypotheses that cover equally many source words share a stack. Stacks are expanded in turn, the best
+hypothesis first, with every option of every span that may come next.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from moses_integration.compiled import INLINED, LEAF
+from moses_integration.decoder.coverage import Coverages, SentenceSpans, find_steps
+from moses_integration.decoder.hypotheses import Limits, Stacks, sort_members
+from moses_integration.decoder.lm_scoring import LanguageModels, PhraseWords, score_after
+from moses_integration.decoder.options import Options
+from moses_integration.decoder.orientations import orientation
+from moses_integration.decoder.recombination import prune, put
+
+NEEDS_RECORDS, NEEDS_COVERAGES, DONE = 0, 1, 2
+
+
+class Model(NamedTuple):
+    """What the search asks, for one input and one set of weights.
+
+    Attributes:
+        options: The translation options.
+        phrases: The target phrase of each option, as the language models see it.
+        models: The language models.
+        lm_weights: Weight of each model's ln probability, shape (models,).
+        lowers: Whether no language model can raise the model score: no weight is negative.
+        distortion_weight: Weight of minus the distance jumped.
+    """
+
+    options: Options
+    phrases: PhraseWords
+    models: LanguageModels
+    lm_weights: NDArray[np.float64]
+    lowers: bool
+    distortion_weight: float
+
+
+class Search(NamedTuple):
+    """The search of one sentence.
+
+    Attributes:
+        model: What things score.
+        sentence: The options of its spans.
+        limits: The bounds of the search.
+        recent: Scratch memory for answers of language models.
+        stacks: The stacks, cleared at first.
+        coverages: The coverages, cleared at first.
+        position: Where the search stands; zeros at first.
+    """
+
+    model: Model
+    sentence: SentenceSpans
+    limits: Limits
+    recent: NDArray[np.void]
+    stacks: Stacks
+    coverages: Coverages
+    position: NDArray[np.int64]
+
+
+@njit(**INLINED)
+def step_score(model: Model, record: np.void, start: int, end: int) -> tuple[float, int]:
+    """Return what all options of a span add alike after a hypothesis, and their orientation."""
+    turn = orientation(record.start, record.end, start, end)
+    score = record.score - model.distortion_weight * abs(record.end + 1 - start)
+    if record.option >= 0:
+        score += model.options.forward[turn, record.option]
+    return score, turn
+
+
+@njit(**INLINED)
+def _expand(search: Search, number: int, step: np.void) -> None:
+    """Expand a hypothesis with all options of one span. There must be room for as many records."""
+    model, stacks = search.model, search.stacks
+    record = stacks.records[number]
+    options, covered = model.options, step.covered
+    last = covered == search.sentence.length
+    base, turn = step_score(model, record, step.start, step.end)
+    for option in range(step.begin, step.stop):
+        score = base + options.score[turn, option]
+        # language models can only lower it: most options end here
+        if model.lowers and score + step.estimate < stacks.worst[covered]:
+            continue
+        lm_score, state = score_after(
+            model.models,
+            model.phrases,
+            model.lm_weights,
+            search.recent,
+            option,
+            record.lm_state,
+            last,
+        )
+        score += lm_score
+        total = score + step.estimate
+        if total < stacks.worst[covered] or total == -np.inf:
+            continue
+        new = stacks.records[stacks.used[0]]
+        new.score, new.total, new.lm_state = score, total, state
+        new.previous, new.option, new.coverage = number, option, step.coverage
+        new.start, new.end = step.start, step.end
+        put(stacks, covered, search.limits, options.forward_class)
+
+
+@njit(**LEAF)
+def search_stacks(search: Search) -> int:
+    """Search for the best translations of a sentence.
+
+    ``position`` holds the stack, the next of its hypotheses, how many it has, and how many records
+    are needed.
+
+    Returns:
+        ``DONE``, or what there must be more room of before this is called again.
+    """
+    stacks, coverages, position = search.stacks, search.coverages, search.position
+    distortion = search.limits.distortion
+    forward_class = search.model.options.forward_class
+    while position[0] < search.sentence.length:
+        stack = position[0]
+        if position[1] == 0:
+            prune(stacks, stack, search.limits, forward_class)
+            position[2] = sort_members(stacks, stack)
+        while position[1] < position[2]:
+            number = stacks.numbers[position[1]]
+            record = stacks.records[number]
+            if not find_steps(coverages, record.coverage, search.sentence, distortion):
+                return NEEDS_COVERAGES
+            coverage = coverages.records[record.coverage]
+            if stacks.used[0] + coverage.options >= stacks.records.size:
+                position[3] = coverage.options + 1
+                return NEEDS_RECORDS
+            for at in range(coverage.first_step, coverage.last_step):
+                step = coverages.steps[at]
+                if not 0 <= distortion < abs(record.end + 1 - step.start):
+                    _expand(search, number, step)
+            position[1] += 1
+        position[0] += 1
+        position[1] = 0
+    prune(stacks, search.sentence.length, search.limits, forward_class)
+    return DONE

@@ -1,0 +1,110 @@
+"""What bounds the search, with Moses's names and defaults; an ini overrides them, a call both."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from moses_integration.moses_ini import MosesIni
+from phrasescore.errors import IniError, SettingsError
+
+STACK_SEARCH, CUBE_PRUNING = 0, 1
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """Options of the search, called as in Moses with underscores for dashes.
+
+    Args:
+        search_algorithm: 0 stack decoding, 1 cube pruning.
+        stack: Hypotheses of a stack that are expanded; 0 for all.
+        beam_threshold: Hypotheses less probable than this, relative to the best, are dropped.
+        distortion_limit: Words a phrase may start away from the end of the one before; negative
+            for no limit (which is Moses's default where the ini says nothing), 0 for monotone.
+        max_phrase_length: Words of the longest source phrase.
+        max_trans_opt_per_coverage: Options of a span, over all tables; 0 for all.
+        cube_pruning_pop_limit: Hypotheses that cube pruning pops for each stack.
+        cube_pruning_diversity: Hypotheses it puts into a stack for each coverage at least.
+        drop_unknown: Drop unknown words without a digit in place of copying them.
+    """
+
+    search_algorithm: int = STACK_SEARCH
+    stack: int = 200
+    beam_threshold: float = 1e-5
+    distortion_limit: int = -1
+    max_phrase_length: int = 20
+    max_trans_opt_per_coverage: int = 5000
+    cube_pruning_pop_limit: int = 1000
+    cube_pruning_diversity: int = 0
+    drop_unknown: bool = False
+
+    def __post_init__(self) -> None:
+        if self.search_algorithm not in (STACK_SEARCH, CUBE_PRUNING):
+            raise SettingsError(
+                f"search-algorithm is {self.search_algorithm}, "
+                "expected 0 (stack decoding) or 1 (cube pruning)"
+            )
+        if not 0.0 <= self.beam_threshold < 1.0:
+            raise SettingsError(
+                f"beam-threshold is {self.beam_threshold:g}, expected a ratio of probabilities "
+                "from 0 (no beam) up to, but not including, 1"
+            )
+        for name, lowest in _LOWEST.items():
+            if getattr(self, name) < lowest:
+                option = name.replace("_", "-")
+                raise SettingsError(f"{option} is {getattr(self, name)}, expected {lowest} or more")
+
+    @property
+    def beam_ln(self) -> float:
+        """The beam threshold as a natural logarithm."""
+        return math.log(self.beam_threshold) if self.beam_threshold > 0 else -math.inf
+
+    @classmethod
+    def of(cls, ini: MosesIni, overrides: Mapping[str, Any] | None = None) -> SearchSettings:
+        """Take the settings from an ini.
+
+        Args:
+            ini: The ini.
+            overrides: Settings by name that overrule those of the ini.
+
+        Raises:
+            IniError: A value is not a number or makes no sense.
+            SettingsError: An override makes no sense.
+        """
+        settings = cls()
+        for field in fields(cls):
+            section = field.name.replace("_", "-")
+            values = ini.values(section)
+            if not values:
+                continue
+            try:
+                value = _parse(section, values[0], type(getattr(settings, field.name)))
+                settings = replace(settings, **{field.name: value})
+            except SettingsError as error:
+                raise IniError(f"[{section}]: {error.problem}", path=ini.path) from None
+        return replace(settings, **(overrides or {}))
+
+
+_LOWEST = {
+    "stack": 0,
+    "max_phrase_length": 1,
+    "max_trans_opt_per_coverage": 0,
+    "cube_pruning_pop_limit": 1,
+    "cube_pruning_diversity": 0,
+}
+_TRUE = ("1", "true", "yes", "y", "on")
+_FALSE = ("0", "false", "no", "n", "off")
+
+
+def _parse(section: str, text: str, kind: type) -> bool | int | float:
+    if kind is bool:
+        if text.lower() in _TRUE + _FALSE:
+            return text.lower() in _TRUE
+        raise SettingsError(f"{section} is {text!r}, expected true or false")
+    try:
+        return int(text) if kind is int else float(text)
+    except ValueError:
+        wanted = "a whole number" if kind is int else "a number"
+        raise SettingsError(f"{section} is {text!r}, expected {wanted}") from None

@@ -1,0 +1,75 @@
+"""The memory of one searching thread, and the search of one sentence in it.
+
+Compiled code allocates nothing: where it runs out of room it returns, gets more, and goes on.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moses_integration.decoder import coverage, cube_pruning, hypotheses
+from moses_integration.decoder.coverage import SentenceSpans
+from moses_integration.decoder.cube_pruning import NEEDS_EDGES, search_cubes
+from moses_integration.decoder.hypotheses import Limits, Stacks
+from moses_integration.decoder.lm_scoring import recent_answers
+from moses_integration.decoder.search import (
+    DONE,
+    NEEDS_COVERAGES,
+    NEEDS_RECORDS,
+    Model,
+    Search,
+    search_stacks,
+)
+
+
+class Workspace:
+    """Memory for searches of sentences up to a length, one after the other.
+
+    Args:
+        longest_sentence: In source words.
+        stack_size: Most hypotheses of a stack that are expanded; 0 for all.
+        models: How many language models there are.
+    """
+
+    def __init__(self, longest_sentence: int, stack_size: int, models: int) -> None:
+        self.stacks: Stacks = hypotheses.new_stacks(longest_sentence, stack_size)
+        self._coverages = coverage.new_coverages(longest_sentence)
+        self._cubes = cube_pruning.new_cubes(longest_sentence)
+        self._recent = recent_answers(models)
+
+    def search(
+        self, model: Model, sentence: SentenceSpans, limits: Limits, *, cubes: bool
+    ) -> NDArray[np.int32]:
+        """Search for the best translations of a sentence.
+
+        Args:
+            model: What things score.
+            sentence: The options of the sentence, at least one word.
+            limits: The bounds of the search.
+            cubes: Whether to search with cube pruning in place of stack decoding.
+
+        Returns:
+            The hypotheses that cover the sentence, the best first; their records are in
+            ``stacks``.
+        """
+        coverage.clear_coverages(self._coverages, sentence)
+        cube_pruning.clear_cubes(self._cubes)
+        estimate, state = sentence.estimates[0, -1], model.models.begin_state[0]
+        hypotheses.clear_stacks(self.stacks, sentence.length, state, estimate)
+        position = np.zeros(4, np.int64)
+        status = NEEDS_RECORDS
+        while status != DONE:
+            search = Search(
+                model, sentence, limits, self._recent, self.stacks, self._coverages, position
+            )
+            status = search_cubes(search, self._cubes) if cubes else search_stacks(search)
+            if status == NEEDS_RECORDS:
+                self.stacks = hypotheses.with_room(self.stacks, int(position[3]))
+            elif status == NEEDS_COVERAGES:
+                most = sentence.length * sentence.longest
+                self._coverages = coverage.with_room(self._coverages, most)
+            elif status == NEEDS_EDGES:
+                self._cubes = cube_pruning.with_room(self._cubes)
+        count = hypotheses.sort_members(self.stacks, sentence.length)
+        return self.stacks.numbers[:count].copy()

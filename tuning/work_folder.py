@@ -1,0 +1,177 @@
+"""The folder of a tuning run: readable by people, whole after any kill, refused to another run.
+
+Every file gets its name only when it is whole, and every step of a round leaves one file, so that
+a run that was stopped goes on behind the last file it finished:
+
+* ``run.json``: what the run is; the folder belongs to it alone;
+* ``round01/weights.json``, ``moses.ini``: the weights of the round, alone and in the system;
+* ``round01/nbest.gz``, ``decoder.log``: what the decoder found and what it said;
+* ``round01/scores.json``: the score of the decoder's choices;
+* ``round01/optimized.json``: the weights that all rounds so far lead to;
+* ``curve.jsonl``, ``curve.svg``: scores and weights by round;
+* ``weights.json``, ``moses.ini``: the result.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from phrasescore.errors import ResumeError, SettingsError
+from phrasescore.files import write_atomically
+from phrasescore.provenance import write_json
+
+_RUN, _LOCK = "run.json", ".lock"
+
+
+@dataclass(frozen=True)
+class RoundFolder:
+    """The files of one round.
+
+    Args:
+        path: The folder.
+        number: From 1.
+    """
+
+    path: Path
+    number: int
+
+    @property
+    def weights(self) -> Path:
+        """The weights it is decoded with."""
+        return self.path / "weights.json"
+
+    @property
+    def ini(self) -> Path:
+        """The system with these weights."""
+        return self.path / "moses.ini"
+
+    @property
+    def nbest(self) -> Path:
+        """What the decoder found."""
+        return self.path / "nbest.gz"
+
+    @property
+    def log(self) -> Path:
+        """What the decoder said."""
+        return self.path / "decoder.log"
+
+    @property
+    def scores(self) -> Path:
+        """The score of what the decoder chose."""
+        return self.path / "scores.json"
+
+    @property
+    def optimized(self) -> Path:
+        """The weights for the next round."""
+        return self.path / "optimized.json"
+
+
+@dataclass(frozen=True)
+class WorkFolder:
+    """The folder of one run."""
+
+    path: Path
+
+    @contextlib.contextmanager
+    def opened(self, identity: Mapping[str, Any]) -> Iterator[WorkFolder]:
+        """Take possession of the folder for the time of the block; make it if need be.
+
+        Args:
+            identity: What the run is, as JSON values: input digests and settings.
+
+        Raises:
+            ResumeError: It belongs to another run, or another process is at work in it.
+            SettingsError: It cannot be made.
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock = (self.path / _LOCK).open("ab")
+        except OSError as error:
+            raise SettingsError(
+                f"cannot make this folder ({error.strerror})",
+                path=self.path,
+                remedy="name another output",
+            ) from None
+        with lock:
+            try:
+                # the system lets go of it when the process ends, however it ends
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise ResumeError(
+                    "another process is tuning in this folder",
+                    path=self.path,
+                    remedy="wait for it, stop it, or name another output",
+                ) from None
+            self._check(identity)
+            self._sweep()
+            yield self
+
+    def _check(self, identity: Mapping[str, Any]) -> None:
+        path = self.path / _RUN
+        if not path.exists():
+            others = [file.name for file in self.path.iterdir() if file.name != _LOCK]
+            if others:
+                raise ResumeError(
+                    f"the folder is not empty ({sorted(others)[0]}), and not one of a tuning run",
+                    path=self.path,
+                    remedy="name a new folder",
+                )
+            write_json(path, dict(identity))
+            return
+        known = read_json(path)
+        for key in sorted({*known, *identity}):
+            if known.get(key) != identity.get(key):
+                raise ResumeError(
+                    f"the folder belongs to a run with another {key}: "
+                    f"{_shown(known.get(key))}, now {_shown(identity.get(key))}",
+                    path=self.path,
+                    remedy="name a new folder, or go on with what the run began with",
+                )
+
+    def _sweep(self) -> None:
+        """Remove what a killed process left half done."""
+        for part in self.path.rglob(".*.part"):
+            if part.is_file():
+                part.unlink()
+
+    def round(self, number: int) -> RoundFolder:
+        """Return a round's folder, which is made if need be."""
+        path = self.path / f"round{number:02d}"
+        path.mkdir(exist_ok=True)
+        return RoundFolder(path, number)
+
+    def write_curve(self, lines: list[dict[str, Any]], picture: str) -> None:
+        """Write scores and weights by round, as JSONL and as a picture."""
+        text = "".join(json.dumps(line, sort_keys=True) + "\n" for line in lines)
+        write_atomically(self.path / "curve.jsonl", text.encode())
+        write_atomically(self.path / "curve.svg", picture.encode())
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a file of the run.
+
+    Raises:
+        ResumeError: It is not JSON: something else wrote it.
+    """
+    try:
+        content = json.loads(path.read_bytes())
+    except ValueError:
+        content = None
+    if not isinstance(content, dict):
+        raise ResumeError(
+            "not what a tuning run writes",
+            path=path,
+            remedy="delete the file to do this step again",
+        )
+    return content
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 70 else text[:67] + "..."
