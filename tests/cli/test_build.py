@@ -126,9 +126,10 @@ def test_folder_of_something_else(
     assert [path.name for path in (tmp_path / "thesis").iterdir()] == ["chapter.tex"]
 
 
-def test_interrupted(tmp_path: Path, corpus: tuple[str, str, str]) -> None:
+def test_interrupted(tmp_path: Path) -> None:
     """Ctrl-C ends the command with what to do; the next run does not repeat what was done."""
-    source, target, links = corpus
+    paths = write_corpus(tmp_path, random_corpus(4, 2000, WORDS, 12))
+    source, target, links = (path.name for path in paths)
     command = [sys.executable, "-m", "phrasescore", "build", source, target, "system"]
     command += ["--alignment", links]
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}

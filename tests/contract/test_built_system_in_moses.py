@@ -20,7 +20,7 @@ from moses_integration.system_building.build_settings import (
 from moses_integration.system_building.links import link_lines
 from moses_integration.system_building.symmetrization import grow_diag_final_and
 from tests.support.aligned_corpora import ODD_WORDS, random_corpus, write_corpus
-from tests.unit.moses_integration.system_building.test_symmetrization import links_of
+from tests.support.plain_symmetrization import links_of
 
 pytestmark = pytest.mark.moses
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from moses_integration.system_building.links import Links
+
 Points = set[tuple[int, int]]  # (source position, target position)
 _NEIGHBOURS = ((0, -1), (-1, 0), (0, 1), (1, 0), (-1, -1), (1, -1), (-1, 1), (1, 1))
 
@@ -37,3 +41,10 @@ def grow_diag_final_and(forward: Points, backward: Points) -> Points:
             if s not in {a for a, _ in joint} and t not in {b for _, b in joint}:
                 joint.add((s, t))
     return joint
+
+
+def links_of(sentences: list[Points]) -> Links:
+    """Return the arrays of given alignments, one per sentence pair."""
+    flat = np.array([p for points in sentences for p in sorted(points)], np.int32).reshape(-1, 2)
+    offsets = np.cumsum([0, *(len(points) for points in sentences)])
+    return Links(flat[:, 0].copy(), flat[:, 1].copy(), offsets)

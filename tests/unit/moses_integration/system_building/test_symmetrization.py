@@ -5,16 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from moses_integration.system_building.links import Links
 from moses_integration.system_building.symmetrization import grow_diag_final_and
 from tests.support import plain_symmetrization
-from tests.support.plain_symmetrization import Points
-
-
-def links_of(sentences: list[Points]) -> Links:
-    flat = np.array([p for points in sentences for p in sorted(points)], np.int32).reshape(-1, 2)
-    offsets = np.cumsum([0, *(len(points) for points in sentences)])
-    return Links(flat[:, 0].copy(), flat[:, 1].copy(), offsets)
+from tests.support.plain_symmetrization import Points, links_of
 
 
 def joined(
