@@ -147,33 +147,38 @@ class _Builder:
     def _prepare(self) -> dict[str, Any]:
         settings = self._settings
         given = self._inputs
-        source = TextSource(given.source, _preparation(settings.text.source))
-        target = TextSource(given.target, _preparation(settings.text.target))
+        source, target = (
+            TextSource(path, _preparation(text), text.tokenize)
+            for path, text in (
+                (given.source, settings.text.source),
+                (given.target, settings.text.target),
+            )
+        )
         corpus = prepare_corpus((source, target), self._folder.texts, settings.limits)
         report = corpus.report | {"notes": list(corpus.notes)}
         if self._inputs.alignment is not None:
-            report["links"] = self._take_links(corpus)
+            report |= self._take_links(corpus)
         return report
 
-    def _take_links(self, corpus: PreparedCorpus) -> int:
+    def _take_links(self, corpus: PreparedCorpus) -> dict[str, int]:
         """Check the given alignment, and write the lines of the pairs that are kept."""
         path = self._inputs.alignment
         assert path is not None
         links = select_links(read_links(path), corpus.kept, corpus.lines, path)
         check_links(links, corpus.kept, (self._source.lengths, self._target.lengths), path)
-        self._write_links(links)
-        return len(links.sources)
+        return self._write_links(links)
 
     def _align(self) -> dict[str, Any]:
         aligner = self._settings.aligner
         links = align_words(self._source, self._target, aligner, self._folder.work)
-        self._write_links(links)
-        return {"aligner": aligner, "links": len(links.sources)}
+        return {"aligner": aligner} | self._write_links(links)
 
-    def _write_links(self, links: Links) -> None:
+    def _write_links(self, links: Links) -> dict[str, int]:
         with open_output(self._folder.alignment) as stream:
             for lines in link_lines(links, _LINES_AT_ONCE):
                 stream.write(lines)
+        empty = int((links.offsets[1:] == links.offsets[:-1]).sum())
+        return {"links": len(links.sources), "pairs_without_links": empty}
 
     def _lexical(self) -> dict[str, Any]:
         counts = count_linked_words(self._source, self._target, self._links)

@@ -40,4 +40,7 @@ def _describe_corpus(counts: dict[str, Any]) -> str:
     left_out = ", ".join(f"{entry['pairs']:,} {why}" for why, entry in counts["left_out"].items())
     if left_out:
         text += f" (left out: {left_out})"
-    return f"{text}, {counts['source_words']:,} and {counts['target_words']:,} words"
+    text += f", {counts['source_words']:,} and {counts['target_words']:,} words"
+    if "links" in counts:
+        text += f", {counts['links']:,} links, {counts['pairs_without_links']:,} pairs without any"
+    return text

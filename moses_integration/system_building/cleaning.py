@@ -10,6 +10,9 @@ from typing import Any
 
 from phrasescore.errors import SettingsError
 
+# a phrase pair can be anywhere in a sentence pair: beyond this, a single one takes too much memory
+MOST_WORDS = 2000
+
 
 class Reason(Enum):
     """Why a pair is left out."""
@@ -35,9 +38,10 @@ class CleaningSettings:
     longest_word: int = 1000
 
     def __post_init__(self) -> None:
-        if self.longest_sentence < 1:
+        if not 1 <= self.longest_sentence <= MOST_WORDS:
             raise SettingsError(
-                f"the longest sentence would have {self.longest_sentence} words, expected 1 or more"
+                f"the longest sentence would have {self.longest_sentence} words, expected 1 to "
+                f"{MOST_WORDS:,}"
             )
 
 

@@ -23,6 +23,8 @@ _OTHER_SPACES = re.compile(
 )
 _MARKS = (b"|", b"[", b"]", b"\0", b"<s>", b"</s>", b"<unk>")
 _HARMFUL = re.compile(rb"[|\[\]\0]|(?:^|(?<=[ \t]))(?:<s>|</s>|<unk>)(?=[ \t\r\n]|$)", re.MULTILINE)
+_FULL_STOP_IN_WORD = re.compile(rb"[^ .][.?!]\r?$", re.MULTILINE)
+_ENTITY = re.compile(rb"&(?:amp|apos|quot|lt|gt|#124|#91|#93);")
 _ESCAPE = "tokenise and escape the text: --tokenize LANGUAGE LANGUAGE, or phrasescore preprocess"
 _REASONS = {
     b"|": ("an unescaped |, which Moses takes for the end of a factor or column", _ESCAPE),
@@ -68,6 +70,11 @@ class Notes:
         self.counts[what] = self.counts.get(what, 0) + lines
         self.first.setdefault(what, f"{path}:{line}")
 
+    def forget_if_rare(self, what: str, lines: int) -> None:
+        """Drop what is suspicious only if it is so in more than a quarter of the lines."""
+        if self.counts.get(what, 0) <= lines / 4:
+            self.counts.pop(what, None)
+
     def __iter__(self) -> Iterator[str]:
         for what, count in self.counts.items():
             lines = "line" if count == 1 else "lines"
@@ -79,6 +86,8 @@ OTHER_SPACES = (
     "words; --tokenize removes it"
 )
 NOT_UTF8 = "not UTF-8, which every step takes as bytes but no tokeniser can read"
+LOOKS_RAW = "looks untokenised, yet it is taken as it is; --tokenize would separate its punctuation"
+LOOKS_ESCAPED = "looks tokenised and escaped already; --tokenize escapes it a second time"
 
 
 def read_parallel_lines(source: str | Path, target: str | Path) -> Iterator[ParallelLines]:
@@ -145,6 +154,9 @@ def check_taken_text(lines: Sequence[bytes], path: str | Path, first: int, notes
         for number, line in enumerate(lines, first):
             if _OTHER_SPACES.search(line) is not None:
                 notes.add(OTHER_SPACES, path, number)
+    if (glued := _FULL_STOP_IN_WORD.search(text)) is not None:
+        number = first + text.count(b"\n", 0, glued.start())
+        notes.add(LOOKS_RAW, path, number, len(_FULL_STOP_IN_WORD.findall(text)))
     try:
         text.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -157,6 +169,20 @@ def _harmful(found: bytes, path: str | Path, line: int) -> CorpusError:
     else:
         problem, remedy = _SPECIAL[0].format(found.decode()), _SPECIAL[1]
     return CorpusError(problem, path=path, line=line, remedy=remedy)
+
+
+def check_raw_text(lines: Sequence[bytes], path: str | Path, first: int, notes: Notes) -> None:
+    """Check text that is to be tokenised: count lines with Moses's entities.
+
+    Args:
+        lines: Lines without line feeds.
+        path: Their file.
+        first: The 1-based number of the first line.
+        notes: Where to count.
+    """
+    for number, line in enumerate(lines, first):
+        if b"&" in line and _ENTITY.search(line) is not None:
+            notes.add(LOOKS_ESCAPED, path, number)
 
 
 def decode(line: bytes, path: str | Path, number: int) -> str:

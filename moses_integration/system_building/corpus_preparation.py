@@ -11,10 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.system_building.cleaning import Cleaner, CleaningSettings, Reason
+from moses_integration.system_building.cleaning import (
+    MOST_WORDS,
+    Cleaner,
+    CleaningSettings,
+    Reason,
+)
 from moses_integration.system_building.corpus import (
+    LOOKS_RAW,
     Notes,
     ParallelLines,
+    check_raw_text,
     check_taken_text,
     decode,
     read_parallel_lines,
@@ -33,10 +40,12 @@ class TextSource:
     Args:
         path: Its file, plain or gzip.
         prepare: What to do to a sentence, e.g. tokenise it; ``None`` takes it as it is.
+        tokenizes: Whether that separates and escapes words.
     """
 
     path: str | Path
     prepare: Prepare | None
+    tokenizes: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,6 +93,8 @@ def prepare_corpus(
             pairs = _words_of(block, sources, notes)
             good = []
             for line, pair in enumerate(pairs, block.first):
+                if max(map(len, pair)) > MOST_WORDS and cleaning is None:
+                    raise _too_long(pair, sources, line)
                 if cleaner.keeps(*pair, line):
                     good.append(pair)
                     kept.append(line)
@@ -95,6 +106,9 @@ def prepare_corpus(
             progress.advance(len(pairs))
         if not kept:
             raise _nothing_left(cleaner, sources[0].path)
+    if any(source.tokenizes for source in sources):
+        notes.counts.pop(LOOKS_RAW, None)
+    notes.forget_if_rare(LOOKS_RAW, 2 * len(kept))
     report = cleaner.report() | {"source_words": words[0], "target_words": words[1]}
     for reason in cleaner.left_out:
         place = f"{sources[0].path}:{cleaner.first(reason)}"
@@ -110,6 +124,8 @@ def _words_of(
     sides = []
     for source, lines in zip(sources, (block.source, block.target), strict=True):
         if source.prepare is not None:
+            if source.tokenizes:
+                check_raw_text(lines, source.path, block.first, notes)
             numbered = enumerate(lines, block.first)
             texts = [decode(line, source.path, number) for number, line in numbered]
             prepared = [source.prepare(text).encode("utf-8") for text in texts]
@@ -131,6 +147,18 @@ def _empty(
         line=line,
         remedy="remove the line from both files (and from the alignment), or do not give "
         "--no-cleaning, which would leave the pair out",
+    )
+
+
+def _too_long(
+    pair: tuple[list[bytes], list[bytes]], sources: tuple[TextSource, TextSource], line: int
+) -> CorpusError:
+    side = 0 if len(pair[0]) > MOST_WORDS else 1
+    return CorpusError(
+        f"a sentence of {len(pair[side]):,} words, more than {MOST_WORDS:,}",
+        path=sources[side].path,
+        line=line,
+        remedy="break it up, or do not give --no-cleaning",
     )
 
 

@@ -76,6 +76,9 @@ def test_folder(tmp_path: Path, inputs: BuildInputs) -> None:
     lines = unzipped(folder / "phrase-table.gz").count(b"\n")
     assert steps["score"]["phrase_pairs"] == lines
     assert steps["corpus"]["pairs_read"] == 50
+    aligned = (folder / "aligned.grow-diag-final-and").read_bytes()
+    assert steps["corpus"]["links"] == aligned.count(b"-")
+    assert steps["corpus"]["pairs_without_links"] == aligned.split(b"\n")[:-1].count(b"")
     assert len(steps["language-model"]["ngrams"]) == 2
     assert all(step["seconds"] >= 0 for step in steps.values())
     record = json.loads((folder / "provenance.json").read_text())

@@ -22,7 +22,7 @@ from phrasescore.errors import InputError, SettingsError
         ({"max_phrase_length": 0}, "expected 1 to 20"),
         ({"max_phrase_length": 21}, "expected 1 to 20"),
         ({"distortion_limit": -2}, "-1 for no limit"),
-        ({"max_sentence_length": 0}, "expected 1 or more"),
+        ({"max_sentence_length": 0}, "expected 1 to 2,000"),
         ({"lm_order": 7}, "order"),
         ({"tokenize": ("english", "fr")}, "Write en"),
     ],

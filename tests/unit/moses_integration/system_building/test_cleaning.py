@@ -59,6 +59,7 @@ def test_report() -> None:
 
 
 def test_no_words_at_all() -> None:
-    """A limit below one word makes no sense."""
-    with pytest.raises(SettingsError, match="expected 1 or more"):
-        CleaningSettings(longest_sentence=0)
+    """A limit below one word makes no sense, one beyond 2,000 would not fit."""
+    for limit in (0, 2001):
+        with pytest.raises(SettingsError, match="expected 1 to 2,000"):
+            CleaningSettings(longest_sentence=limit)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from moses_integration.system_building.cleaning import CleaningSettings
+from moses_integration.system_building.corpus import LOOKS_ESCAPED, LOOKS_RAW
 from moses_integration.system_building.corpus_preparation import (
     PreparedCorpus,
     TextSource,
@@ -27,7 +28,7 @@ def prepare(
     (folder / "en").write_bytes(source)
     (folder / "fr").write_bytes(target)
     sources = [
-        TextSource(folder / name, Preprocessor(TextSettings(name)) if tokenize else None)
+        TextSource(folder / name, Preprocessor(TextSettings(name)) if tokenize else None, tokenize)
         for name in ("en", "fr")
     ]
     outputs = folder / "out.en.gz", folder / "out.fr.gz"
@@ -80,6 +81,31 @@ def test_empty_sentence_without_cleaning(
         prepare(tmp_path, source, target, cleaning=None)
     assert where in str(caught.value)
     assert "--no-cleaning" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("source", "tokenize", "note"),
+    [
+        (b"It is done.\nIs it?\n", False, f":1: {LOOKS_RAW} (2 lines)"),
+        (b"It is done .\nIs it ?\n", False, ""),
+        (b"It is done.\nIs it?\n", True, ""),
+        (b"it is n&apos;t\nit is .\n", True, f":1: {LOOKS_ESCAPED} (1 line)"),
+        (b"it is n&apos;t\nit is .\n", False, ""),
+    ],
+)
+def test_text_that_looks_otherwise(
+    tmp_path: Path, source: bytes, tokenize: bool, note: str
+) -> None:
+    """Raw text that is taken as it is, and escaped text that is tokenised, get a note."""
+    corpus = prepare(tmp_path, source, b"x\ny\n", tokenize=tokenize)
+    expected = [f"{tmp_path / 'en'}{note}"] if note else []
+    assert list(corpus.notes) == expected
+
+
+def test_endless_sentence_without_cleaning(tmp_path: Path) -> None:
+    """A sentence of more than 2,000 words is an error in its line even without cleaning."""
+    with pytest.raises(CorpusError, match=r"fr:2: a sentence of 2,001 words"):
+        prepare(tmp_path, b"a\nb\n", b"x\n" + b"y " * 2001 + b"\n", cleaning=None)
 
 
 @pytest.mark.parametrize(
