@@ -7,14 +7,13 @@ the pop limit.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from moses_integration.compiled import INLINED, LEAF
 from moses_integration.decoder.coverage import find_steps
+from moses_integration.decoder.cubes import BUCKETS, Cubes, pop, push
 from moses_integration.decoder.hypotheses import NONE, Stacks, sort_members
 from moses_integration.decoder.lm_scoring import score_after
 from moses_integration.decoder.recombination import prune, put
@@ -28,82 +27,7 @@ from moses_integration.decoder.search import (
 )
 
 NEEDS_EDGES = 3
-_BUCKETS = 1 << 13
-_FIRST_EDGES, _FIRST_RANKED, _FIRST_CELLS = 1 << 12, 1 << 15, 1 << 13
 _FORWARD, _BEGIN = 0, 1  # then the stack is filled
-
-EDGE = np.dtype(
-    [
-        ("step", np.int32),  # the span and where it leads
-        ("first", np.int32),  # its hypotheses in ``ranked``, from first on, so many
-        ("hypotheses", np.int32),
-        ("next", np.int32),  # the next edge to the same stack
-    ]
-)
-CELL = np.dtype(
-    [
-        ("total", np.float64),
-        ("score", np.float64),
-        ("lm_state", np.int64),
-        ("edge", np.int32),
-        ("row", np.int32),  # which hypothesis
-        ("column", np.int32),  # which option
-        ("chain", np.int32),  # next in the same bucket
-    ],
-    align=True,
-)
-
-
-class Cubes(NamedTuple):
-    """The edges of a sentence and the cells of one stack.
-
-    Attributes:
-        edges: All edges.
-        heads: First edge to each stack, shape (stacks,).
-        ranked: The hypotheses of all edges.
-        cells: The cells scored for the stack that is being filled.
-        buckets: First cell of each bucket.
-        heap: Cells that were not taken yet, the best on top.
-        used: Four numbers: edges, ranked hypotheses, cells, and the size of the heap.
-    """
-
-    edges: NDArray[np.void]
-    heads: NDArray[np.int32]
-    ranked: NDArray[np.int32]
-    cells: NDArray[np.void]
-    buckets: NDArray[np.int32]
-    heap: NDArray[np.int32]
-    used: NDArray[np.int64]
-
-
-def new_cubes(longest_sentence: int) -> Cubes:
-    """Make room for the cubes of sentences of up to so many words."""
-    return Cubes(
-        np.empty(_FIRST_EDGES, EDGE),
-        np.empty(longest_sentence + 1, np.int32),
-        np.empty(_FIRST_RANKED, np.int32),
-        np.empty(_FIRST_CELLS, CELL),
-        np.empty(_BUCKETS, np.int32),
-        np.empty(_FIRST_CELLS, np.int32),
-        np.zeros(4, np.int64),
-    )
-
-
-def with_room(cubes: Cubes) -> Cubes:
-    """Return the cubes in arrays twice as long."""
-    return cubes._replace(
-        edges=np.concatenate([cubes.edges, np.empty_like(cubes.edges)]),
-        ranked=np.concatenate([cubes.ranked, np.empty_like(cubes.ranked)]),
-        cells=np.concatenate([cubes.cells, np.empty_like(cubes.cells)]),
-        heap=np.concatenate([cubes.heap, np.empty_like(cubes.heap)]),
-    )
-
-
-@njit(**LEAF)
-def clear_cubes(cubes: Cubes) -> None:
-    """Forget all edges."""
-    cubes.heads[:] = NONE
-    cubes.used[:] = 0
 
 
 @njit(**INLINED)
@@ -162,49 +86,12 @@ def _add_edges(search: Search, cubes: Cubes, first: int, size: int) -> bool:
     return True
 
 
-@njit(**LEAF)
-def _precedes(cubes: Cubes, one: int, other: int) -> bool:
-    """Whether a cell is better than another, or as good and older."""
-    if cubes.cells[one].total != cubes.cells[other].total:
-        return cubes.cells[one].total > cubes.cells[other].total
-    return one < other
-
-
-@njit(**LEAF)
-def _push(cubes: Cubes, cell: int) -> None:
-    at = cubes.used[3]
-    cubes.used[3] += 1
-    while at > 0 and _precedes(cubes, cell, cubes.heap[(at - 1) // 2]):
-        cubes.heap[at] = cubes.heap[(at - 1) // 2]
-        at = (at - 1) // 2
-    cubes.heap[at] = cell
-
-
-@njit(**LEAF)
-def _pop(cubes: Cubes) -> int:
-    top = cubes.heap[0]
-    cubes.used[3] -= 1
-    size = cubes.used[3]
-    last = cubes.heap[size]
-    at = 0
-    while 2 * at + 1 < size:
-        child = 2 * at + 1
-        if child + 1 < size and _precedes(cubes, cubes.heap[child + 1], cubes.heap[child]):
-            child += 1
-        if not _precedes(cubes, cubes.heap[child], last):
-            break
-        cubes.heap[at] = cubes.heap[child]
-        at = child
-    cubes.heap[at] = last
-    return np.int64(top)
-
-
 @njit(**INLINED)
 def _score_cell(search: Search, cubes: Cubes, edge_number: int, row: int, column: int) -> None:
     """Score a cell of an edge and put it on the heap, unless it does not exist or was scored."""
     edge = cubes.edges[edge_number]
     step = search.coverages.steps[edge.step]
-    bucket = (edge_number * 7919 + row * 104729 + column) & (_BUCKETS - 1)
+    bucket = (edge_number * 7919 + row * 104729 + column) & (BUCKETS - 1)
     other = cubes.buckets[bucket]
     exists = row < edge.hypotheses and column < step.stop - step.begin
     while exists and other != NONE:
@@ -231,7 +118,7 @@ def _score_cell(search: Search, cubes: Cubes, edge_number: int, row: int, column
         cell.lm_state = state
         cell.score = base + model.options.score[turn, step.begin + column] + lm_score
         cell.total = cell.score + step.estimate
-        _push(cubes, cubes.used[2])
+        push(cubes, cubes.used[2])
         cubes.used[2] += 1
 
 
@@ -265,7 +152,7 @@ def _fill_stack(search: Search, cubes: Cubes) -> int:
             return NEEDS_EDGES
         if position[2] >= limits.pop_limit and limits.diversity == 0:
             break
-        cell = cubes.cells[_pop(cubes)]
+        cell = cubes.cells[pop(cubes)]
         step = search.coverages.steps[cubes.edges[cell.edge].step]
         coverage = search.coverages.records[step.coverage]
         if position[2] >= limits.pop_limit and coverage.entries >= limits.diversity:

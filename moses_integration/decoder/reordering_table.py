@@ -10,8 +10,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from moses_integration.compiled import LEAF
-from moses_integration.decoder.features import ReorderingFeature
 from moses_integration.decoder.orientations import CLASSES
+from moses_integration.decoder.reordering_feature import ReorderingFeature
 from moses_integration.decoder.table_loading import TableEntries
 
 _NONE = -1

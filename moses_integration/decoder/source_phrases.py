@@ -94,10 +94,14 @@ class SourcePhrases:
         self.words = WordTable()
         self.trie = _empty_trie(1 << 12)
         self.sentences: list[NDArray[np.int32]] = []
+        numbers: dict[bytes, int] = {}
         digest = hashlib.sha256(b"%d\n" % longest)
         for sentence in sentences:
             digest.update(b" ".join(sentence) + b"\n")
-            ids = np.array([self.words.add(word) for word in sentence], np.int32)
+            for word in sentence:
+                if word not in numbers:
+                    numbers[word] = self.words.add(word)
+            ids = np.array([numbers[word] for word in sentence], np.int32)
             self._reserve(len(ids) * longest)
             _add_spans(self.trie, ids, longest)
             self.sentences.append(ids)
@@ -110,6 +114,23 @@ class SourcePhrases:
     def word_phrases(self) -> NDArray[np.int32]:
         """Return the phrase that each word is alone, shape (words,)."""
         return np.array([child(self.trie, 0, word) for word in range(len(self.words))], np.int32)
+
+    def longest_of(self, first: NDArray[np.int64]) -> int:
+        """Return the words of the longest phrase that has entries.
+
+        Args:
+            first: First entry of each phrase, shape (phrases + 1,).
+        """
+        used = self.trie.children >= 0
+        parents, children = (
+            (self.trie.keys[used] >> _SHIFT).astype(np.int64),
+            self.trie.children[used],
+        )
+        sizes = np.zeros(len(self), np.int64)
+        # a phrase has a higher number than the one it continues
+        for place in np.argsort(children):
+            sizes[children[place]] = sizes[parents[place]] + 1
+        return int(sizes[np.diff(first) > 0].max(initial=1))
 
     def _reserve(self, phrases: int) -> None:
         slots = self.trie.children.size

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder import coverage, cube_pruning, hypotheses
+from moses_integration.decoder import coverage, cubes, hypotheses
 from moses_integration.decoder.coverage import SentenceSpans
 from moses_integration.decoder.cube_pruning import NEEDS_EDGES, search_cubes
 from moses_integration.decoder.hypotheses import Limits, Stacks
@@ -35,11 +35,11 @@ class Workspace:
     def __init__(self, longest_sentence: int, stack_size: int, models: int) -> None:
         self.stacks: Stacks = hypotheses.new_stacks(longest_sentence, stack_size)
         self._coverages = coverage.new_coverages(longest_sentence)
-        self._cubes = cube_pruning.new_cubes(longest_sentence)
+        self._cubes = cubes.new_cubes(longest_sentence)
         self._recent = recent_answers(models)
 
     def search(
-        self, model: Model, sentence: SentenceSpans, limits: Limits, *, cubes: bool
+        self, model: Model, sentence: SentenceSpans, limits: Limits, *, cube_pruning: bool
     ) -> NDArray[np.int32]:
         """Search for the best translations of a sentence.
 
@@ -47,14 +47,14 @@ class Workspace:
             model: What things score.
             sentence: The options of the sentence, at least one word.
             limits: The bounds of the search.
-            cubes: Whether to search with cube pruning in place of stack decoding.
+            cube_pruning: Whether to search with cube pruning in place of stack decoding.
 
         Returns:
             The hypotheses that cover the sentence, the best first; their records are in
             ``stacks``.
         """
         coverage.clear_coverages(self._coverages, sentence)
-        cube_pruning.clear_cubes(self._cubes)
+        cubes.clear_cubes(self._cubes)
         estimate, state = sentence.estimates[0, -1], model.models.begin_state[0]
         hypotheses.clear_stacks(self.stacks, sentence.length, state, estimate)
         position = np.zeros(4, np.int64)
@@ -63,13 +63,13 @@ class Workspace:
             search = Search(
                 model, sentence, limits, self._recent, self.stacks, self._coverages, position
             )
-            status = search_cubes(search, self._cubes) if cubes else search_stacks(search)
+            status = search_cubes(search, self._cubes) if cube_pruning else search_stacks(search)
             if status == NEEDS_RECORDS:
                 self.stacks = hypotheses.with_room(self.stacks, int(position[3]))
             elif status == NEEDS_COVERAGES:
                 most = sentence.length * sentence.longest
                 self._coverages = coverage.with_room(self._coverages, most)
             elif status == NEEDS_EDGES:
-                self._cubes = cube_pruning.with_room(self._cubes)
+                self._cubes = cubes.with_room(self._cubes)
         count = hypotheses.sort_members(self.stacks, sentence.length)
         return self.stacks.numbers[:count].copy()

@@ -1,0 +1,203 @@
+"""The feature values of derivations, computed from the phrases alone.
+
+The search only knows weighted sums. Here every feature of a derivation is computed by definition,
+for n-best lists and for derivations from elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from moses_integration.compiled import LEAF
+from moses_integration.decoder.features import FeatureSet
+from moses_integration.decoder.lm_scoring import LanguageModels, PhraseWords, model_tables
+from moses_integration.decoder.orientations import orientation
+from moses_integration.language_model import LN_10
+from moses_integration.ngram_automaton import UNKNOWN_WORD, score
+
+
+@dataclass(frozen=True)
+class Derivations:
+    """Derivations of one sentence, phrases in the order they are applied.
+
+    Args:
+        offsets: Where the phrases of each begin in the arrays below, shape (N + 1,).
+        entries: The table entry of each phrase.
+        starts: First source word of each phrase.
+        ends: Its last source word.
+    """
+
+    offsets: NDArray[np.int64]
+    entries: NDArray[np.int32]
+    starts: NDArray[np.int32]
+    ends: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @classmethod
+    def of(
+        cls, paths: Sequence[NDArray[np.int32]], records: NDArray[np.void], entry: NDArray[np.int32]
+    ) -> Derivations:
+        """Take derivations from hypotheses.
+
+        Args:
+            paths: The hypotheses of each derivation.
+            records: All hypotheses.
+            entry: The table entry of each option.
+        """
+        sizes = [len(path) for path in paths]
+        phrases = records[np.concatenate([np.empty(0, np.int32), *paths])]
+        return cls(
+            np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)]),
+            entry[phrases["option"]],
+            phrases["start"].astype(np.int32),
+            phrases["end"].astype(np.int32),
+        )
+
+
+class FeatureTables(NamedTuple):
+    """What features are computed from.
+
+    Attributes:
+        static: Values that the phrase alone decides, shape (E, S).
+        static_components: Their places in the feature vector, shape (S,).
+        distortions: Places of distortion, shape (D,).
+        reordering: ln scores of all reordering models, shape (E, R).
+        backward: For each model and class of orientation the column of the phrase's own entry that
+            counts and its place, -1 for none, shape (models, 2, classes).
+        forward: The same for the entry before.
+        models: The language models.
+        phrases: The target phrases of all entries as they see them.
+        lm_components: Place of each model, shape (models,).
+        unknown_components: Place of its count of unknown words, -1 for none, shape (models,).
+    """
+
+    static: NDArray[np.float32]
+    static_components: NDArray[np.int64]
+    distortions: NDArray[np.int64]
+    reordering: NDArray[np.float32]
+    backward: NDArray[np.int64]
+    forward: NDArray[np.int64]
+    models: LanguageModels
+    phrases: PhraseWords
+    lm_components: NDArray[np.int64]
+    unknown_components: NDArray[np.int64]
+
+
+def orientation_tables(features: FeatureSet) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return ``backward`` and ``forward`` of `FeatureTables`."""
+    backward, forward, offset = [], [], 0
+    for model in features.reorderings:
+        columns = np.array([model.backward_columns(), model.forward_columns()], np.int64)
+        columns[columns >= 0] += offset
+        backward.append([columns[0], model.backward_components()])
+        forward.append([columns[1], model.forward_components()])
+        offset += model.columns
+    shape = (len(backward), 2, 4)
+    return (
+        np.array(backward, np.int64).reshape(shape),
+        np.array(forward, np.int64).reshape(shape),
+    )
+
+
+@njit(**LEAF)
+def _add_reordering(
+    values: NDArray[np.float64],
+    tables: NDArray[np.int64],
+    scores: NDArray[np.float32],
+    entry: int,
+    turn: int,
+) -> None:
+    for model in range(tables.shape[0]):
+        column = tables[model, 0, turn]
+        if column >= 0:
+            values[tables[model, 1, turn]] += scores[entry, column]
+
+
+@njit(**LEAF)
+def _add_language_models(
+    values: NDArray[np.float64], tables: FeatureTables, entries: NDArray[np.int32]
+) -> None:
+    """Score the words of all phrases, and the end unless the last phrase is empty."""
+    state_of_all = tables.models.begin_state[0]
+    for model in range(tables.models.order.size):
+        automaton = model_tables(tables.models, model)
+        nodes = automaton.backoff.size
+        state = state_of_all % nodes
+        state_of_all //= nodes
+        total = 0.0
+        size = 0
+        for entry in entries:
+            begin, end = tables.phrases.first[entry], tables.phrases.first[entry + 1]
+            size = end - begin
+            for at in range(begin, end):
+                word = np.int64(tables.phrases.words[model, at].word)
+                log10, state = score(automaton, state, word)
+                total += log10
+                if word == UNKNOWN_WORD and tables.unknown_components[model] >= 0:
+                    values[tables.unknown_components[model]] += 1.0
+        if size > 0:
+            log10, state = score(automaton, state, tables.models.end_word[model])
+            total += log10
+        values[tables.lm_components[model]] += LN_10 * total
+
+
+@njit(**LEAF)
+def _add_features(
+    tables: FeatureTables,
+    offsets: NDArray[np.int64],
+    entries: NDArray[np.int32],
+    starts: NDArray[np.int32],
+    ends: NDArray[np.int32],
+    features: NDArray[np.float64],
+) -> None:
+    for number in range(features.shape[0]):
+        values = features[number]
+        previous_start, previous_end = -1, -1
+        begin, stop = offsets[number], offsets[number + 1]
+        for at in range(begin, stop):
+            entry = entries[at]
+            for column in range(tables.static_components.size):
+                values[tables.static_components[column]] += tables.static[entry, column]
+            for component in tables.distortions:
+                values[component] -= abs(previous_end + 1 - starts[at])
+            turn = orientation(previous_start, previous_end, starts[at], ends[at])
+            _add_reordering(values, tables.backward, tables.reordering, entry, turn)
+            if at > begin:
+                before = entries[at - 1]
+                _add_reordering(values, tables.forward, tables.reordering, before, turn)
+            previous_start, previous_end = starts[at], ends[at]
+        if stop > begin:
+            _add_language_models(values, tables, entries[begin:stop])
+
+
+def feature_values(
+    derivations: Derivations, tables: FeatureTables, size: int
+) -> NDArray[np.float64]:
+    """Compute all feature values of derivations.
+
+    Args:
+        derivations: N derivations that cover their sentence.
+        tables: What features are computed from.
+        size: Components of the feature vector.
+
+    Returns:
+        Unweighted values in the order of n-best lists, shape (N, size).
+    """
+    features = np.zeros((len(derivations), size))
+    _add_features(
+        tables,
+        derivations.offsets,
+        derivations.entries,
+        derivations.starts,
+        derivations.ends,
+        features,
+    )
+    return features

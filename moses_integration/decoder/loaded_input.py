@@ -1,0 +1,218 @@
+"""One input with all that the system's models say about it; weights may change, this stays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moses_integration.decoder.derivations import FeatureTables, orientation_tables
+from moses_integration.decoder.entries import Entries, collect_entries, permuted, phrase_words
+from moses_integration.decoder.lm_scoring import PhraseWords, join_models, score_alone
+from moses_integration.decoder.options import Options, choose_entries
+from moses_integration.decoder.orientations import CLASSES
+from moses_integration.decoder.parsed_tables import ParsedTables
+from moses_integration.decoder.reordering_table import (
+    PhrasePairs,
+    find_rows,
+    forward_classes,
+    reordering_scores,
+    weighted_scores,
+)
+from moses_integration.decoder.search import Model
+from moses_integration.decoder.source_phrases import SourcePhrases
+from moses_integration.decoder.system import System
+from moses_integration.decoder.table_loading import (
+    TableEntries,
+    load_phrase_table,
+    load_reordering_table,
+)
+from moses_integration.language_model import LN_10, ArrayLanguageModel
+
+
+@dataclass(frozen=True)
+class LoadedInput:
+    """An input, and the entries of the tables that it needs.
+
+    Args:
+        system: The system.
+        source: The input's phrases.
+        entries: The phrase pairs of all tables.
+        tables: What features are computed from.
+        forward_class: Equal where forward reordering scores are, shape (E,).
+        inner_log10: log10 of target words whose full history is in the phrase, for each language
+            model, shape (E, models).
+        estimate_log10: log10 of the words before these, without context, shape (E, models).
+        longest: Words of the longest source phrase that has entries.
+    """
+
+    system: System
+    source: SourcePhrases
+    entries: Entries
+    tables: FeatureTables
+    forward_class: NDArray[np.int32]
+    inner_log10: NDArray[np.float32]
+    estimate_log10: NDArray[np.float32]
+    longest: int
+
+    @classmethod
+    def load(
+        cls,
+        system: System,
+        sentences: Sequence[Sequence[bytes]],
+        models: Sequence[ArrayLanguageModel],
+        parsed: ParsedTables,
+    ) -> LoadedInput:
+        """Load what the input needs of the tables.
+
+        Args:
+            system: The system.
+            sentences: The input.
+            models: The language models, in the system's order.
+            parsed: Where parsed tables are kept.
+
+        Raises:
+            InputError: A table cannot be read.
+            PhraseTableError: A table breaks its format or disagrees with the ini.
+        """
+        features, settings = system.features, system.settings
+        source = SourcePhrases(sentences, settings.max_phrase_length)
+        tables = [
+            load_phrase_table(
+                system.find(table.path, table.line),
+                table.scores,
+                f"{system.ini}:{table.line}",
+                source,
+                parsed,
+            )
+            for table in features.tables
+        ]
+        entries = collect_entries(features, tables, source, drop_unknown=settings.drop_unknown)
+        reordering, forward_class = _load_reordering(system, entries, source, parsed)
+        backward, forward = orientation_tables(features)
+        joined = join_models(models)
+        phrases = phrase_words(entries, [model.words for model in models])
+        inner = np.zeros((len(entries), len(models)), np.float32)
+        estimate = np.zeros((len(entries), len(models)), np.float32)
+        score_alone(joined, phrases, inner, estimate)
+        feature_tables = FeatureTables(
+            entries.static,
+            entries.static_components,
+            np.array(features.distortions, np.int64),
+            reordering,
+            backward,
+            forward,
+            joined,
+            phrases,
+            np.array([model.first for model in features.language_models], np.int64),
+            np.array(
+                [
+                    model.first + 1 if model.counts_unknown else -1
+                    for model in features.language_models
+                ],
+                np.int64,
+            ),
+        )
+        return cls(
+            system,
+            source,
+            entries,
+            feature_tables,
+            forward_class,
+            inner,
+            estimate,
+            source.longest_of(entries.first),
+        )
+
+    @cached_property
+    def vocabulary(self) -> list[bytes]:
+        """The target words by number."""
+        words = self.entries.vocabulary
+        return [words.word(number) for number in range(len(words))]
+
+    def target_words(self, entry: int) -> list[bytes]:
+        """Return the target phrase of a table entry."""
+        begin, end = self.entries.word_offsets[entry : entry + 2]
+        return [self.vocabulary[number] for number in self.entries.words[begin:end]]
+
+    def model(self, weights: NDArray[np.float64]) -> Model:
+        """Weight everything, and choose the translation options.
+
+        Args:
+            weights: In the order of the feature vector, shape (F,).
+        """
+        tables, features = self.tables, self.system.features
+        lm_weights = weights[tables.lm_components]
+        static = tables.static @ weights[tables.static_components]
+        static += LN_10 * (self.inner_log10 @ lm_weights)
+        static += self._unknown_counts(weights)
+        future = (static + LN_10 * (self.estimate_log10 @ lm_weights)).astype(np.float32)
+        limits = [table.limit for table in features.tables]
+        most = self.system.settings.max_trans_opt_per_coverage
+        first, chosen = choose_entries(self.entries, limits, most, future)
+        scores = np.tile(static[chosen].astype(np.float32), (CLASSES, 1))
+        forward = np.zeros((CLASSES, len(chosen)), np.float32)
+        values = tables.reordering[chosen]
+        for own, before in zip(tables.backward, tables.forward, strict=True):
+            scores += weighted_scores(values, weights, own[0], own[1])
+            forward += weighted_scores(values, weights, before[0], before[1])
+        offsets, order = permuted(tables.phrases.first, chosen)
+        words = np.ascontiguousarray(tables.phrases.words[:, order])
+        return Model(
+            Options(first, chosen, future[chosen], scores, forward, self.forward_class[chosen]),
+            PhraseWords(offsets, words),
+            tables.models,
+            lm_weights,
+            bool(np.all(lm_weights >= 0)),
+            float(weights[tables.distortions].sum()),
+        )
+
+    def _unknown_counts(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the weighted counts of words that language models do not know, shape (E,)."""
+        total = np.zeros(len(self.entries))
+        first = self.entries.word_offsets
+        for model, component in enumerate(self.tables.unknown_components.tolist()):
+            if component >= 0:
+                unknown = self.tables.phrases.words["word"][model] == 0
+                counts = np.concatenate([np.zeros(1, np.int64), np.cumsum(unknown)])
+                total += weights[component] * (counts[first[1:]] - counts[first[:-1]])
+        return total
+
+
+def _load_reordering(
+    system: System, entries: Entries, source: SourcePhrases, parsed: ParsedTables
+) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+    """Return the reordering scores of all entries, shape (E, R), and their forward classes."""
+    scores, rows = [], []
+    for feature in system.features.reorderings:
+        table = load_reordering_table(
+            system.find(feature.path, feature.line),
+            feature.columns,
+            target=feature.uses_target,
+            source=source,
+            parsed=parsed,
+        )
+        found = _rows_of(entries, table, uses_target=feature.uses_target)
+        rows.append(found)
+        scores.append(reordering_scores(feature, table, found))
+    classes = forward_classes(system.features.reorderings, scores, rows, len(entries))
+    return np.column_stack([np.zeros((len(entries), 0), np.float32), *scores]), classes
+
+
+def _rows_of(entries: Entries, table: TableEntries, *, uses_target: bool) -> NDArray[np.int64]:
+    """Find the row of a reordering table for every entry, -1 for none."""
+    known = (
+        entries.vocabulary.id_of(table.vocabulary.word(i)) for i in range(len(table.vocabulary))
+    )
+    numbers = np.array([-1 if number is None else number for number in known], np.int32)
+    words = numbers[table.words] if len(numbers) else table.words
+    pairs = PhrasePairs(table.phrases, table.word_offsets, words)
+    if uses_target:
+        wanted = PhrasePairs(entries.phrases, entries.word_offsets, entries.words)
+    else:
+        empty = np.zeros(len(entries) + 1, np.int64)
+        wanted = PhrasePairs(entries.phrases, empty, np.empty(0, np.int32))
+    return find_rows(pairs, wanted)

@@ -1,0 +1,142 @@
+"""A translation system as its ini declares it: features, settings, weights and loaded models."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moses_integration.decoder.features import FeatureSet
+from moses_integration.decoder.parsed_tables import Arrays, ParsedTables
+from moses_integration.decoder.settings import SearchSettings
+from moses_integration.feature_weights import FeatureLayout
+from moses_integration.language_model import ArrayLanguageModel, read_language_model
+from moses_integration.model_files import find_model_file
+from moses_integration.moses_ini import MosesIni
+from moses_integration.ngram_automaton import AutomatonTables
+from moses_integration.word_table import WordArrays, WordTable
+from phrasescore.errors import IniError
+from phrasescore.files import sha256_of
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class System:
+    """What an ini says, understood.
+
+    Args:
+        ini: The ini's path, for errors.
+        features: Its features.
+        settings: The bounds of the search.
+        weights: Its weights in the order of the feature vector, shape (F,).
+    """
+
+    ini: str
+    features: FeatureSet
+    settings: SearchSettings
+    weights: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls,
+        ini: MosesIni,
+        *,
+        settings: SearchSettings | None = None,
+        weights: Mapping[str, Sequence[float]] | None = None,
+        table_limit: int | None = None,
+    ) -> System:
+        """Understand an ini.
+
+        Args:
+            ini: The ini.
+            settings: Replaces what the ini says about the search.
+            weights: Replaces the weights of the features named.
+            table_limit: Replaces the limit of all phrase tables.
+
+        Raises:
+            IniError: Something in the ini is unknown or makes no sense.
+            SettingsError: A setting makes no sense.
+        """
+        features = FeatureSet.of(ini)
+        if table_limit is not None:
+            tables = tuple(replace(table, limit=table_limit) for table in features.tables)
+            features = replace(features, tables=tables)
+        values = {**features.layout.read_weights(ini), **(weights or {})}
+        return cls(
+            ini.path,
+            features,
+            settings or SearchSettings.of(ini),
+            flat_weights(features.layout, values),
+        )
+
+    def find(self, path: str, line: int) -> Path:
+        """Find a file that a line of the ini names.
+
+        Raises:
+            InputError: There is no such file.
+        """
+        found = find_model_file(path, ini=self.ini)
+        if found.note:
+            _log.warning("%s:%d: %s", self.ini, line, found.note)
+        return found.path
+
+
+def flat_weights(
+    layout: FeatureLayout, weights: Mapping[str, Sequence[float]]
+) -> NDArray[np.float64]:
+    """Return weights in the order of the feature vector.
+
+    Raises:
+        IniError: They do not fit the features, or one is not a finite number.
+    """
+    flat = layout.flatten(weights)
+    for name, values in weights.items():
+        if not np.all(np.isfinite(np.asarray(values, np.float64))):
+            raise IniError(
+                f"a weight of {name} is not a finite number", remedy="give numbers such as 0.2"
+            )
+    return flat
+
+
+def load_language_model(path: Path, parsed: ParsedTables) -> ArrayLanguageModel:
+    """Read an ARPA file, or take what was parsed of it before.
+
+    Raises:
+        LanguageModelError: It is not an ARPA file, or a damaged one.
+        InputError: It cannot be read.
+    """
+
+    def parse() -> Arrays:
+        return _to_arrays(read_language_model(path))
+
+    return _from_arrays(parsed.get(("language model", sha256_of(path)), parse))
+
+
+def _to_arrays(model: ArrayLanguageModel) -> Arrays:
+    return {
+        "numbers": np.array([model.order, model.begin_state, model.end_word]),
+        **{f"words_{name}": getattr(model.words.arrays, name) for name in WordArrays._fields},
+        **{f"tables_{name}": getattr(model.tables, name) for name in AutomatonTables._fields},
+    }
+
+
+def _from_arrays(arrays: Arrays) -> ArrayLanguageModel:
+    words = WordTable()
+    words.arrays = WordArrays(
+        *(arrays[f"words_{name}"] for name in WordArrays._fields)  # type: ignore[arg-type]
+    )
+    order, begin_state, end_word = (int(number) for number in arrays["numbers"])  # type: ignore[call-overload]
+    return ArrayLanguageModel(
+        order,
+        words,
+        AutomatonTables(
+            *(arrays[f"tables_{name}"] for name in AutomatonTables._fields)  # type: ignore[arg-type]
+        ),
+        begin_state,
+        end_word,
+    )
