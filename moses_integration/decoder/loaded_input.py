@@ -133,6 +133,12 @@ class LoadedInput:
         words = self.entries.vocabulary
         return [words.word(number) for number in range(len(words))]
 
+    @cached_property
+    def unknown_words(self) -> NDArray[np.bool_]:
+        """Whether no table translates a source word on its own, shape (source words,)."""
+        unknown = self.entries.table == len(self.system.features.tables)
+        return np.isin(self.source.word_phrases(), self.entries.phrases[unknown])
+
     def target_words(self, entry: int) -> list[bytes]:
         """Return the target phrase of a table entry."""
         begin, end = self.entries.word_offsets[entry : entry + 2]

@@ -1,0 +1,184 @@
+"""Decode a file: from command-line options to translations, n-best lists and statistics."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from moses_integration.decoder.input_text import read_sentences
+from moses_integration.decoder.k_best import NBestSettings
+from moses_integration.decoder.output import (
+    STATISTICS_HEADER,
+    OutputSettings,
+    best_line,
+    nbest_entries,
+    statistics_line,
+    target_lines,
+    unknown_line,
+)
+from moses_integration.decoder.parsed_tables import default_folder
+from moses_integration.decoder.settings import SearchSettings
+from moses_integration.decoder.translate import Decoder, Translation
+from moses_integration.ini_lines import parse_weights
+from moses_integration.minimum_bayes_risk import least_risk
+from moses_integration.moses_ini import MosesIni
+from moses_integration.nbest import format_entry
+from phrasescore.errors import IniError, SettingsError
+from phrasescore.files import STANDARD_STREAM, open_output
+from phrasescore.progress import Progress
+
+# words that are loaded at once: the entries they need must fit into memory
+_BATCH_WORDS = 500_000
+
+
+@dataclass(frozen=True)
+class RiskSettings:
+    """Minimum-Bayes-risk choice.
+
+    Args:
+        size: Distinct candidates that are compared.
+        scale: What model scores are multiplied with.
+    """
+
+    size: int
+    scale: float
+
+
+@dataclass(frozen=True)
+class DecodingTask:
+    """What to decode, and where everything goes.
+
+    Args:
+        decoder: The decoder.
+        input: The sentences.
+        output: Where translations go; ``None`` for nowhere.
+        output_settings: How they are printed.
+        nbest: The n-best list that is wanted, if any.
+        nbest_path: Where it goes.
+        unknowns: Where unknown words go, if anywhere.
+        statistics: Where statistics go, if anywhere.
+        risk: How to choose translations by risk, if so.
+        threads: How many sentences are searched at once.
+        longest: Words of the longest sentence that is accepted.
+    """
+
+    decoder: Decoder
+    input: str
+    output: str | None
+    output_settings: OutputSettings
+    nbest: NBestSettings | None
+    nbest_path: str | None
+    unknowns: str | None
+    statistics: str | None
+    risk: RiskSettings | None
+    threads: int
+    longest: int
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> DecodingTask:
+        """Understand the options of the command line.
+
+        Raises:
+            IniError: The ini, or a weight, makes no sense.
+            SettingsError: An option makes no sense, alone or together with another.
+        """
+        ini = MosesIni.read(options["ini"])
+        decoder = make_decoder(ini, options)
+        nbest = None
+        if options["nbest"] is not None:
+            nbest = NBestSettings(
+                options["nbest_size"], options["distinct"], options["n_best_factor"]
+            )
+        # as in Moses: a list on standard output takes the place of the translations
+        both = options["nbest"] == options["output"] == STANDARD_STREAM
+        return cls(
+            decoder,
+            options["input_path"],
+            None if both else options["output"],
+            OutputSettings(**{field.name: options[field.name] for field in fields(OutputSettings)}),
+            nbest,
+            options["nbest"],
+            options["output_unknowns"],
+            options["statistics"],
+            RiskSettings(options["mbr_size"], options["mbr_scale"])
+            if options["minimum_bayes_risk"]
+            else None,
+            options["threads"] or _threads_of(ini),
+            options["max_sentence_length"],
+        )
+
+
+def _threads_of(ini: MosesIni) -> int:
+    values = ini.values("threads")
+    if not values:
+        return 1
+    if not values[0].isdigit() or int(values[0]) < 1:
+        raise IniError(
+            f"[threads] is {values[0]!r}, expected a number of threads",
+            path=ini.path,
+            remedy="or give --threads",
+        )
+    return int(values[0])
+
+
+def make_decoder(ini: MosesIni, options: Mapping[str, Any]) -> Decoder:
+    """Make the decoder that command-line options describe.
+
+    Args:
+        ini: The ini.
+        options: The options by name; those of the search that are ``None`` are left to the ini.
+    """
+    given = {
+        field.name: options[field.name]
+        for field in fields(SearchSettings)
+        if options.get(field.name) not in (None, False)
+    }
+    folder = options["cache_folder"]
+    cache = None if options["no_cache"] else Path(folder) if folder else default_folder()
+    return Decoder(
+        ini,
+        settings=SearchSettings.of(ini, given),
+        weights=parse_weight_options(options["weights"]),
+        table_limit=options.get("table_limit"),
+        cache=cache,
+    )
+
+
+def parse_weight_options(texts: Sequence[str]) -> dict[str, tuple[float, ...]]:
+    """Parse weights as they are given on the command line.
+
+    Raises:
+        SettingsError: One is not of the form ``Name= 0.3 0.2``.
+    """
+    weights = {}
+    for text in texts:
+        try:
+            name, values = parse_weights(text)
+        except IniError as error:
+            raise SettingsError(f"--weight: {error.problem}", remedy=error.remedy) from None
+        weights[name] = values
+    return weights
+
+
+def decode_file(task: DecodingTask) -> None:
+    """Translate the input and write all that is asked for; files appear only when they are whole.
+
+    Raises:
+        InputError: The input, a table or a model cannot be used.
+        SettingsError: A file cannot be written.
+    """
+    sentences = read_sentences(task.input, longest=task.longest)
+    if task.output == STANDARD_STREAM or task.nbest_path == STANDARD_STREAM:
+        # nothing appears before tables and models are known to be good
+        batches = _translations(task, sentences)
+    else:
+        batches = _translations(task, sentences)
+    with contextlib.ExitStack() as stack:
+        writers = _Writers(task, stack)
+        progress = stack.enter_context(Progress("decoding", len(sentences), "sentences"))
+        for translation in batches:
+            writers.write(translation)
+            progress.advance(1)

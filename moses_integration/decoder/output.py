@@ -1,0 +1,161 @@
+"""What the decoder prints: translations, n-best lists, unknown words, statistics; Moses's bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from moses_integration.decoder.translate import Translation
+from moses_integration.nbest import NBestEntry
+
+STATISTICS_HEADER = b"sentence\twords\toptions\thypotheses\tcomplete\tseconds\tscore\n"
+# how a size_t prints -1: Moses's end of an empty target phrase at position 0
+_NO_POSITION = b"18446744073709551615"
+
+
+@dataclass(frozen=True)
+class OutputSettings:
+    """What is printed, called as Moses's switches.
+
+    Args:
+        report_segmentation: Source spans behind phrases (``|0-1|``), in n-best lists too.
+        print_alignment_info: Word links behind the translation.
+        output_hypo_score: The model score before it.
+        include_segmentation_in_n_best: A segmentation column in n-best lists.
+        print_alignment_info_in_n_best: A word alignment column in n-best lists.
+    """
+
+    report_segmentation: bool = False
+    print_alignment_info: bool = False
+    output_hypo_score: bool = False
+    include_segmentation_in_n_best: bool = False
+    print_alignment_info_in_n_best: bool = False
+
+
+@dataclass(frozen=True)
+class _Phrase:
+    """An applied phrase: its entry, its source span and where its target words begin."""
+
+    entry: int
+    start: int
+    end: int
+    target: int
+    size: int
+
+
+def _phrases(translation: Translation, number: int) -> Iterator[_Phrase]:
+    derivations, offsets = translation.derivations, translation.loaded.entries.word_offsets
+    target = 0
+    for at in range(derivations.offsets[number], derivations.offsets[number + 1]):
+        entry = int(derivations.entries[at])
+        size = int(offsets[entry + 1] - offsets[entry])
+        start, end = int(derivations.starts[at]), int(derivations.ends[at])
+        yield _Phrase(entry, start, end, target, size)
+        target += size
+
+
+def surface(translation: Translation, number: int, *, trace: bool) -> bytes:
+    """Return the words of a derivation, each followed by a space.
+
+    Args:
+        translation: A sentence's translations.
+        number: Which of its derivations.
+        trace: Whether to print the source span behind every phrase that is not empty.
+    """
+    parts = []
+    for phrase in _phrases(translation, number):
+        parts += [word + b" " for word in translation.loaded.target_words(phrase.entry)]
+        if trace and phrase.size > 0:
+            parts.append(b"|%d-%d| " % (phrase.start, phrase.end))
+    return b"".join(parts)
+
+
+def alignment(translation: Translation, number: int) -> bytes:
+    """Return the word links of a derivation, each followed by a space."""
+    entries = translation.loaded.entries
+    return b"".join(
+        b"%d-%d " % (source + phrase.start, target + phrase.target)
+        for phrase in _phrases(translation, number)
+        for source, target in entries.links[
+            entries.link_offsets[phrase.entry] : entries.link_offsets[phrase.entry + 1]
+        ].tolist()
+    )
+
+
+def segmentation(translation: Translation, number: int) -> bytes:
+    """Return the spans of a derivation, ``source=target`` with one space between them.
+
+    An empty target phrase prints where it would begin; at the very beginning Moses prints an
+    overflown number behind that, and so does this.
+    """
+    spans = []
+    for phrase in _phrases(translation, number):
+        span = b"%d" % phrase.start
+        if phrase.start < phrase.end:
+            span += b"-%d" % phrase.end
+        span += b"=%d" % phrase.target
+        if phrase.size > 1:
+            span += b"-%d" % (phrase.target + phrase.size - 1)
+        elif phrase.size == 0 and phrase.target == 0:
+            span += b"-" + _NO_POSITION
+        spans.append(span)
+    return b" ".join(spans)
+
+
+def best_line(translation: Translation, settings: OutputSettings, number: int = 0) -> bytes:
+    """Return the line of a translation; without a translation it is empty.
+
+    Args:
+        translation: A sentence's translations.
+        settings: What is printed.
+        number: Which derivation is printed.
+    """
+    if not len(translation):
+        return b"\n"
+    line = b"%.6g " % translation.totals[number] if settings.output_hypo_score else b""
+    line += surface(translation, number, trace=settings.report_segmentation)
+    if settings.print_alignment_info:
+        line += b"||| " + alignment(translation, number)
+    return line + b"\n"
+
+
+def nbest_entries(translation: Translation, settings: OutputSettings) -> Iterator[NBestEntry]:
+    """Yield the lines of a sentence in an n-best list; only tuneable components are in them."""
+    layout = translation.loaded.system.features.layout
+    slices = layout.nbest.slices
+    for number, values in enumerate(translation.features[:, layout.tuneable].tolist()):
+        words = surface(translation, number, trace=settings.report_segmentation)
+        yield NBestEntry(
+            translation.sentence,
+            words,
+            {name: tuple(values[part]) for name, part in slices.items()},
+            float(translation.totals[number]),
+            segmentation(translation, number)
+            if settings.include_segmentation_in_n_best
+            else None,
+            alignment(translation, number) if settings.print_alignment_info_in_n_best else None,
+        )
+
+
+def unknown_line(translation: Translation) -> bytes:
+    """Return the unknown words of the source sentence, each followed by a space."""
+    loaded = translation.loaded
+    words = loaded.source.sentences[translation.sentence]
+    unknown = loaded.unknown_words[words]
+    names = [loaded.source.words.word(int(word)) for word in words[unknown]]
+    return b"".join(name + b" " for name in names) + b"\n"
+
+
+def statistics_line(translation: Translation) -> bytes:
+    """Return the statistics of a sentence, columns as in ``STATISTICS_HEADER``."""
+    found = translation.statistics
+    score = b"%.6g" % translation.totals[0] if len(translation) else b""
+    counts = (translation.sentence, found.words, found.options, found.hypotheses, found.complete)
+    return b"%d\t%d\t%d\t%d\t%d\t%.6f\t%s\n" % (*counts, found.seconds, score)
+
+
+def target_lines(translation: Translation) -> list[bytes]:
+    """Return the words of every derivation with spaces between them."""
+    return [b" ".join(translation.words(number)) for number in np.arange(len(translation))]

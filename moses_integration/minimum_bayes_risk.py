@@ -1,0 +1,59 @@
+"""Minimum-Bayes-risk choice from n-best lists (Kumar and Byrne 2004), as Moses's -mbr.
+
+The risk of a candidate is its expected loss 1 - BLEU, over the list with scaled and normalised model
+scores as probabilities. BLEU is that of a sentence, orders 2 to 4 smoothed by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from moses_integration.bleu_statistics import References, sentence_bleu
+
+_SMOOTHED_FROM = 2  # the order; Moses's mbr.cpp
+SIZE, SCALE = 200, 1.0  # Moses's defaults
+
+
+def expected_losses(
+    candidates: Sequence[bytes], scores: ArrayLike, scale: float = SCALE
+) -> NDArray[np.float64]:
+    """Return the risk of every candidate.
+
+    Args:
+        candidates: N translations of one sentence, words separated by spaces.
+        scores: Their model scores (ln of something that need not be normalised), shape (N,).
+        scale: What the scores are multiplied with: 0 makes all candidates equally probable.
+
+    Returns:
+        Expected losses, between 0 and 1, shape (N,).
+
+    >>> expected_losses([b"a b c d", b"a b c d", b"e"], [0.0, 0.0, -100.0]).round(3).tolist()
+    [0.0, 0.0, 1.0]
+    """
+    count = len(candidates)
+    scaled = scale * np.asarray(scores, np.float64)
+    weights = np.exp(scaled - scaled.max())
+    weights /= weights.sum()
+    references = References([candidates])
+    tokens, offsets = references.encode(candidates)
+    # every candidate against every reference
+    sizes = np.tile(np.diff(offsets), count)
+    tiled = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    pairs = references.score_tokens(
+        np.repeat(np.arange(count), count), np.tile(tokens, count), tiled
+    )
+    losses = 1.0 - sentence_bleu(pairs, first_order=_SMOOTHED_FROM).reshape(count, count)
+    np.fill_diagonal(losses, 0.0)
+    return weights @ losses
+
+
+def least_risk(candidates: Sequence[bytes], scores: ArrayLike, scale: float = SCALE) -> int:
+    """Return which candidate has the least expected loss, the first of equals.
+
+    >>> least_risk([b"a b c", b"x y z d", b"x y z e"], [0.0, -0.1, -0.1])
+    1
+    """
+    return int(np.argmin(expected_losses(candidates, scores, scale)))
