@@ -21,6 +21,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "train": ("phrasescore.commands.train:train", "Learn p(target | source) from a phrase table."),
     "score": ("phrasescore.commands.score:score", "Append model scores to a phrase table."),
     "ini": ("moses_integration.commands.ini:ini", "Show a moses.ini, or add the new column to it."),
+    "filter": (
+        "moses_integration.commands.filter:filter_tables",
+        "Cut a system's tables down to given texts.",
+    ),
     "preprocess": ("moses_integration.commands.text:preprocess", "Tokenise text as Moses does."),
     "postprocess": ("moses_integration.commands.text:postprocess", "Undo preprocess."),
     "build": ("moses_integration.commands.build:build", "Build a Moses system from parallel text."),

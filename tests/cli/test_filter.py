@@ -1,0 +1,84 @@
+"""``phrasescore filter`` as a user meets it."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from moses_integration.moses_ini import MosesIni
+from tests.conftest import Phrasescore
+
+TABLE = """\
+a ||| x ||| 0.5 0.25 ||| 0-0
+a b ||| x y ||| 0.5 0.25 ||| 0-0 1-1
+c ||| z ||| 0.5 0.25 ||| 0-0
+d ||| w ||| 0.5 0.25 ||| 0-0
+"""
+INI = """\
+[distortion-limit]
+6
+[feature]
+UnknownWordPenalty
+PhraseDictionaryMemory name=TranslationModel0 num-features=2 path=table.gz
+KENLM name=LM0 path=lm.arpa order=2
+[weight]
+TranslationModel0= 0.2 0.2
+LM0= 0.5
+"""
+
+
+@pytest.fixture
+def system(tmp_path: Path) -> Path:
+    """An ini whose language model lies there compressed only."""
+    (tmp_path / "table.gz").write_bytes(gzip.compress(TABLE.encode()))
+    (tmp_path / "lm.arpa.gz").write_bytes(gzip.compress(b"\\data\\\n"))
+    (tmp_path / "moses.ini").write_text(INI)
+    (tmp_path / "dev").write_text("a b\n")
+    (tmp_path / "test").write_text("x d\n")
+    return tmp_path / "moses.ini"
+
+
+def test_tables_are_cut_down_to_all_texts(
+    phrasescore: Phrasescore, system: Path, tmp_path: Path
+) -> None:
+    """Lines for phrases of any text stay byte for byte; the ini finds every file from anywhere."""
+    done = phrasescore(
+        "filter", system.name, "--input", "dev", "--input", "test", "-o", "filtered",
+        "--set", "search-algorithm=1", "--set", "distortion-limit=4",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr.decode()
+    assert "TranslationModel0: 3 of 4 lines" in done.stderr.decode()
+    table = tmp_path / "filtered" / "TranslationModel0.gz"
+    kept = [line for line in TABLE.splitlines(True) if not line.startswith("c")]
+    assert gzip.decompress(table.read_bytes()).decode() == "".join(kept)
+    ini = MosesIni.read(tmp_path / "filtered" / "moses.ini")
+    assert ini.feature("TranslationModel0").options["path"] == str(table)
+    assert ini.feature("LM0").options["path"] == str(tmp_path / "lm.arpa.gz")
+    assert ini.values("search-algorithm") == ("1",)
+    assert ini.values("distortion-limit") == ("4",)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "sentence"),
+    [
+        (["-o", "dev"], 6, "there is something of this name already"),
+        (["-o", "new", "--set", "stack"], 2, "is not SECTION=VALUE"),
+        (["-o", "new", "--set", "stak=5"], 2, "did you mean stack?"),
+        (["-o", "new", "--input", "nothing"], 3, "nothing: no such file"),
+    ],
+)
+def test_wrong_calls(
+    phrasescore: Phrasescore,
+    system: Path,
+    arguments: list[str],
+    status: int,
+    sentence: str,
+    tmp_path: Path,
+) -> None:
+    """Each says what is wrong, and leaves nothing."""
+    done = phrasescore("filter", system.name, "--input", "dev", *arguments)
+    assert done.returncode == status
+    assert sentence in done.stderr.decode()
+    assert not (tmp_path / "new").exists()

@@ -1,0 +1,41 @@
+"""Settings of a moses.ini that are neither features nor weights."""
+
+from __future__ import annotations
+
+import pytest
+
+from moses_integration.ini_sections import with_section
+from moses_integration.moses_ini import MosesIni
+from phrasescore.errors import SettingsError
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"[stack]\n100 # wide\n", b"[stack]\n50 # wide\n"),
+        (b"[mapping]\n0 T 0\n", b"[mapping]\n0 T 0\n\n[stack]\n50\n"),
+        (b"[mapping]\n0 T 0", b"[mapping]\n0 T 0\n\n[stack]\n50\n"),
+        (b"[stack]\n", b"[stack]\n\n[stack]\n50\n"),
+    ],
+)
+def test_a_setting_is_changed_or_added(before: bytes, after: bytes) -> None:
+    """A value that stands there is replaced, another is added at the end; the rest stays."""
+    ini = with_section(MosesIni.parse(before), "stack", "50")
+    assert ini.to_bytes() == after
+    assert ini.values("stack") == ("50",)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("cube-pruning-pop-limits", "5", "did you mean cube-pruning-pop-limit?"),
+        ("weight", "LM0= 1", r"\[weight\] cannot be set"),
+        ("mapping", "0 T 1", r"\[mapping\] cannot be set"),
+        ("stack", "", "cannot be set to ''"),
+        ("stack", "5\n[weight]", "cannot be set"),
+    ],
+)
+def test_what_is_no_plain_setting_is_refused(name: str, value: str, sentence: str) -> None:
+    """Unknown sections, those of the model itself, and values that would open another."""
+    with pytest.raises(SettingsError, match=sentence):
+        with_section(MosesIni.parse(b"[stack]\n100\n"), name, value)
