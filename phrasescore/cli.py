@@ -28,6 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "preprocess": ("moses_integration.commands.text:preprocess", "Tokenise text as Moses does."),
     "postprocess": ("moses_integration.commands.text:postprocess", "Undo preprocess."),
     "build": ("moses_integration.commands.build:build", "Build a Moses system from parallel text."),
+    "doctor": ("moses_integration.commands.doctor:doctor", "Find what is wrong with a system."),
     "optimize": ("tuning.commands.optimize:optimize", "Optimise weights over given n-best lists."),
 }
 
@@ -68,7 +69,9 @@ def main() -> None:
     """Run the command line; print errors as one sentence and exit with their status."""
     debug = "--debug" in sys.argv[1:]
     try:
-        cli.main(standalone_mode=False)
+        # a command that ends early gives its status back here
+        if status := cli.main(standalone_mode=False):
+            sys.exit(status)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)

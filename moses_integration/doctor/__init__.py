@@ -1,0 +1,1 @@
+"""What would go wrong with a Moses system: looked for before hours of tuning, not found after."""

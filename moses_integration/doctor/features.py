@@ -1,0 +1,212 @@
+"""What is wrong with a moses.ini itself: sections, features, weights, paths."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from moses_integration.doctor.findings import Finding, at
+from moses_integration.feature_kinds import (
+    LANGUAGE_MODEL_KINDS,
+    PHRASE_TABLE_KINDS,
+    TEXT_TABLE_KINDS,
+)
+from moses_integration.feature_weights import FeatureLayout
+from moses_integration.ini_lines import format_weight
+from moses_integration.model_files import find_binary_file, find_model_file
+from moses_integration.moses_ini import FeatureLine, MosesIni
+from moses_integration.moses_parameters import OLD_STYLE_SECTIONS, SECTIONS, SHORT_NAMES
+from moses_integration.table_feature import path_keys
+from phrasescore.errors import IniError, InputError, did_you_mean
+
+# what mert-moses.pl takes for the name of a dense feature
+_TUNABLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
+# the smallest weight that matters beside the largest; MERT with a constant feature has given 1e-38
+_NEGLIGIBLE = 1e-6
+_BACK_OFF_KINDS = frozenset(["LexicalReordering"])
+
+
+def ini_findings(ini: MosesIni) -> Iterator[Finding]:
+    """Judge everything in the file but what lies in the files it names."""
+    yield from _section_findings(ini)
+    try:
+        layout = FeatureLayout.of(ini)
+    except IniError as error:
+        yield Finding.of(error, ini.path)
+    else:
+        yield from _weight_findings(ini, layout)
+    yield from _relative_paths(ini)
+    for line in ini.features:
+        yield from _feature_findings(ini, line)
+    yield from _missing_features(ini)
+
+
+def _section_findings(ini: MosesIni) -> Iterator[Finding]:
+    for name, number in ini.unknown_sections:
+        if name in SHORT_NAMES:
+            yield Finding(
+                "warning",
+                f"Moses passes over [{name}], which is the short name of a switch",
+                at(ini.path, number),
+                f"write [{SHORT_NAMES[name]}]",
+            )
+        else:
+            guess = did_you_mean(name, SECTIONS | OLD_STYLE_SECTIONS)
+            yield Finding(
+                "error",
+                f"Moses refuses the unknown section [{name}]{guess}",
+                at(ini.path, number),
+                "correct or delete it",
+            )
+    limit = ini.values("distortion-limit")
+    if not limit or limit[0].startswith("-"):
+        yield Finding(
+            "warning",
+            "no distortion limit, so Moses reorders without any: slow, and usually worse",
+            ini.path,
+            "write a section [distortion-limit] with the value 6",
+        )
+    yield from _mapping_findings(ini)
+
+
+def _mapping_findings(ini: MosesIni) -> Iterator[Finding]:
+    tables = sum(line.kind in PHRASE_TABLE_KINDS for line in ini.features)
+    for value in ini.values("mapping"):
+        words = value.split(" ")
+        number = words[-1]
+        if "T" in words and number.isdigit() and int(number) >= tables:
+            yield Finding(
+                "error",
+                f"[mapping] uses the phrase table {number}, but there are {tables} (from 0)",
+                ini.path,
+                "correct [mapping], or delete it where there is one table",
+            )
+
+
+def _weight_findings(ini: MosesIni, layout: FeatureLayout) -> Iterator[Finding]:
+    try:
+        weights = layout.read_weights(ini)
+    except IniError as error:
+        yield Finding.of(error, ini.path)
+        return
+    tuned = {feature.name: weights[feature.name] for feature in layout.features}
+    tuned = {
+        feature.name: values
+        for feature in layout.features
+        if any(feature.tuneable) and (values := tuned[feature.name])
+    }
+    sizes = sorted(abs(value) for values in tuned.values() for value in values)
+    if not any(sizes):
+        yield Finding(
+            "error",
+            "all weights are zero: every translation is as good as any other",
+            ini.path,
+            "an earlier tuning failed, perhaps with BLEU 0; start from the weights of training",
+        )
+        return
+    for name, values in tuned.items():
+        place = at(ini.path, ini.weight_line(name))
+        if name not in ini.weights:
+            yield Finding(
+                "warning",
+                f"no weights for {name}, so Moses takes 1 for each",
+                place,
+                f"write a line '{name}= ...' into [weight]",
+            )
+        elif not any(values):
+            yield Finding(
+                "warning",
+                f"the weights of {name} are all zero, so it does nothing",
+                place,
+                "tune them, or give a start weight such as 0.2",
+            )
+    if len(sizes) > 1 and 0 < sizes[-2] < _NEGLIGIBLE * sizes[-1]:
+        yield Finding(
+            "error",
+            f"one weight is {format_weight(sizes[-1])} and no other more than "
+            f"{format_weight(sizes[-2])}: MERT has run away, as it may with a constant feature",
+            ini.path,
+            "start from the weights of training, and freeze or leave out constant features",
+        )
+
+
+def _relative_paths(ini: MosesIni) -> Iterator[Finding]:
+    relative = [
+        line.options[key]
+        for line in ini.features
+        for key in path_keys(line)
+        if not Path(line.options[key]).is_absolute()
+    ]
+    if relative:
+        yield Finding(
+            "warning",
+            f"paths that hold in the current directory only, and mert-moses.pl changes it: "
+            f"{', '.join(relative)}",
+            ini.path,
+            "write absolute paths: phrasescore ini add-column --absolute-paths",
+        )
+
+
+def _feature_findings(ini: MosesIni, line: FeatureLine) -> Iterator[Finding]:
+    place = at(ini.path, line.line)
+    if not _TUNABLE_NAME.fullmatch(line.name):
+        yield Finding(
+            "error",
+            f"mert-moses.pl does not tune a feature called {line.name}",
+            place,
+            "name it with letters and digits only, a letter first: name=...",
+        )
+    for key in path_keys(line):
+        path = line.options[key]
+        yield from _file_findings(ini, line, path)
+
+
+def _file_findings(ini: MosesIni, line: FeatureLine, path: str) -> Iterator[Finding]:
+    place = at(ini.path, line.line)
+    if line.kind in PHRASE_TABLE_KINDS - TEXT_TABLE_KINDS or find_binary_file(path, line.kind):
+        return  # binary tables have their own rules
+    try:
+        file = find_model_file(path, ini=ini.path)
+    except InputError as error:
+        yield Finding("error", f"{path}: {error.problem}", place, error.remedy or "")
+        return
+    if file.note and line.kind not in _BACK_OFF_KINDS:
+        yield Finding(
+            "error",
+            f"{path} does not exist; {file.path} does, but Moses would not look for it",
+            place,
+            f"write path={file.path}, or unzip it",
+        )
+    if file.path.is_dir():
+        yield Finding(
+            "error",
+            f"{path} is a folder, where {line.kind} needs a file",
+            place,
+            "probing and on-disk tables are for the classes ProbingPT and PhraseDictionaryOnDisk",
+        )
+
+
+def _missing_features(ini: MosesIni) -> Iterator[Finding]:
+    kinds = {line.kind for line in ini.features}
+    wanted = (
+        (PHRASE_TABLE_KINDS, "error", "phrase table", "there is nothing to translate with"),
+        (LANGUAGE_MODEL_KINDS, "warning", "language model", "word order is left to chance"),
+        ({"UnknownWordPenalty"}, "warning", "UnknownWordPenalty", "unknown words cost nothing"),
+        ({"WordPenalty"}, "warning", "WordPenalty", "tuning cannot correct the length"),
+    )
+    for kind, severity, name, effect in wanted:
+        if not kinds & kind:
+            yield Finding(
+                severity,  # type: ignore[arg-type]
+                f"no {name}: {effect}",
+                ini.path,
+                "add its line to [feature], and its weight to [weight]",
+            )
+    paths = [(line.options.get("path"), line.name) for line in ini.features]
+    for (one, name), (other, second) in itertools.combinations(paths, 2):
+        if one and one == other:
+            yield Finding(
+                "warning", f"{name} and {second} read the same file {one}", ini.path, "name two"
+            )

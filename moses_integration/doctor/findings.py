@@ -1,0 +1,119 @@
+"""What was found: how bad it is, what, where, what to do; a report for people and programs."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from phrasescore.errors import PhrasescoreError
+
+Severity = Literal["error", "warning", "note"]
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+_WIDTH = 100
+_INDENT = "    "
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing to know about a system.
+
+    Args:
+        severity: ``error``: it will fail, or give worse translations without a word; ``warning``:
+            it may; ``note``: nothing is wrong.
+        what: What is the case, one sentence without a final full stop.
+        where: The file, perhaps with a line, or the part of the system.
+        remedy: What to do, one sentence without a final full stop; empty for most notes.
+    """
+
+    severity: Severity
+    what: str
+    where: str
+    remedy: str = ""
+
+    @classmethod
+    def of(cls, error: PhrasescoreError, where: str, severity: Severity = "error") -> Finding:
+        """Turn an error into a finding; ``where`` counts where it names no file itself."""
+        if error.path is not None:
+            where = at(error.path, error.line)
+        return cls(severity, error.problem, where, error.remedy or "")
+
+
+def at(path: object, line: int | None = None) -> str:
+    """Name a place: a file, or a line of it."""
+    return f"{path}:{line}" if line is not None else str(path)
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """All findings about a system, the worst first.
+
+    Args:
+        findings: In the order of their severity, otherwise as they were found.
+    """
+
+    findings: tuple[Finding, ...]
+
+    @classmethod
+    def of(cls, findings: Iterable[Finding]) -> Diagnosis:
+        """Sort findings by severity; the same finding stands there once."""
+        distinct = list(dict.fromkeys(findings))
+        return cls(tuple(sorted(distinct, key=lambda each: SEVERITIES.index(each.severity))))
+
+    def count(self, severity: Severity) -> int:
+        """How many findings are of this severity."""
+        return sum(finding.severity == severity for finding in self.findings)
+
+    def is_healthy(self, *, strict: bool = False) -> bool:
+        """Whether there is no error, and, if strict, no warning either."""
+        return not self.count("error") and not (strict and self.count("warning"))
+
+    def __str__(self) -> str:
+        parts = []
+        for severity in SEVERITIES:
+            found = [each for each in self.findings if each.severity == severity]
+            if found:
+                parts.append("\n".join([f"{severity}s", *map(_shown, found)]))
+        return "\n\n".join([*parts, self._closing_line()])
+
+    def _closing_line(self) -> str:
+        counts = [_counted(self.count(severity), severity) for severity in SEVERITIES]
+        total = f"{', '.join(counts[:2])} and {counts[2]}"
+        if self.count("error"):
+            return f"{total}: repair the errors before tuning."
+        if self.count("warning"):
+            return f"{total}: this system can be tuned; read the warnings first."
+        return f"{total}: this system can be tuned."
+
+    def to_json(self) -> dict[str, Any]:
+        """Return counts and findings as JSON values."""
+        return {
+            "errors": self.count("error"),
+            "warnings": self.count("warning"),
+            "notes": self.count("note"),
+            "findings": [asdict(finding) for finding in self.findings],
+        }
+
+
+def _shown(finding: Finding) -> str:
+    lines = _wrapped(f"{finding.where}: {finding.what}", "  ")
+    if finding.remedy:
+        lines += _wrapped(f"-> {finding.remedy}", _INDENT)
+    return "\n".join(lines)
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
+    # only blanks end a word here: paths and tokens stay whole
+    return textwrap.wrap(
+        text,
+        _WIDTH,
+        initial_indent=indent,
+        subsequent_indent=_INDENT,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

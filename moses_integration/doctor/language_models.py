@@ -1,0 +1,78 @@
+"""What is wrong with language models, and which words of the references they know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from moses_integration.arpa import open_arpa
+from moses_integration.doctor.findings import Finding, at
+from moses_integration.doctor.words import TextWords
+from moses_integration.feature_kinds import LANGUAGE_MODEL_KINDS
+from moses_integration.kenlm_language_model import is_kenlm_binary
+from moses_integration.moses_ini import FeatureLine, MosesIni
+from phrasescore.errors import InputError
+from phrasescore.progress import Progress
+
+# what Moses builds KenLM for, unless it is compiled with --max-kenlm-order
+_USUAL_MAX_ORDER = 6
+
+
+def language_model_findings(ini: MosesIni, references: list[TextWords]) -> Iterator[Finding]:
+    """Read every language model of an ini whose format is known."""
+    for line in ini.features:
+        path = line.options.get("path", "")
+        if line.kind not in LANGUAGE_MODEL_KINDS or not Path(path).is_file():
+            continue
+        try:
+            if is_kenlm_binary(path):
+                yield Finding("note", "a KenLM binary, into which nothing here looks", path)
+            elif line.kind == "KENLM":
+                yield from _arpa_findings(ini, line, path, references)
+        except InputError as error:
+            yield Finding.of(error, path)
+
+
+def _arpa_findings(
+    ini: MosesIni, line: FeatureLine, path: str, references: list[TextWords]
+) -> Iterator[Finding]:
+    what = f"reading {Path(path).name}"
+    with open_arpa(path) as arpa, Progress(what, unit="n-grams") as progress:
+        for block in arpa.blocks():
+            progress.advance(len(block.log10))
+    order = len(arpa.counts)
+    stated = line.options.get("order")
+    if stated is not None and stated != str(order):
+        yield Finding(
+            "warning",
+            f"order={stated}, but the model has order {order}, which is what counts",
+            at(ini.path, line.line),
+            "see whether this is the model that was meant",
+        )
+    if order > _USUAL_MAX_ORDER:
+        yield Finding(
+            "warning",
+            f"a model of order {order}; Moses as it is usually built reads up to "
+            f"{_USUAL_MAX_ORDER}",
+            path,
+            f"build Moses with --max-kenlm-order={order}",
+        )
+    if not arpa.has_unknown:
+        yield Finding(
+            "warning",
+            "the model has no <unk>, so an unknown word costs ln p = -230",
+            path,
+            "estimate it with lmplz, or with open vocabulary (SRILM: ngram-count -unk)",
+        )
+    for word in (b"<s>", b"</s>"):
+        if arpa.words.id_of(word) is None:
+            yield Finding(
+                "error",
+                f"the model has no {word.decode()}, so it is not one of sentences",
+                path,
+                "estimate it from text with one sentence in a line",
+            )
+    for words in references:
+        known = words.known_to(lambda word: arpa.words.id_of(word) is not None)
+        owner = f"the language model {line.name}"
+        yield from words.findings(known, owner, "it takes each of them for <unk>")

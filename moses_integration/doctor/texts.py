@@ -1,0 +1,235 @@
+"""What is wrong with a development set: source text and its references."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from moses_integration.doctor.findings import Finding, Severity, at
+from phrasescore.errors import InputError
+from phrasescore.files import open_input
+
+_BLANKS = b" \t\r"
+_LABEL = re.compile(rb"\[[^\[\]]*\]")
+_MARKUP = re.compile(rb"<(seg|dlt)[ >]")
+_LONG = 100
+# a translation this many times as long as the other text is suspicious in many lines
+_RATIO = 3.0
+_SUSPICIOUS_SHARE = 0.2
+_FEW_SENTENCES = 200
+
+
+@dataclass(frozen=True)
+class Text:
+    """The lines of one text, without their line feeds.
+
+    Args:
+        path: Its file.
+        lines: All lines.
+        ends_in_line_feed: Whether the last one does.
+    """
+
+    path: str
+    lines: tuple[bytes, ...]
+    ends_in_line_feed: bool
+
+    @classmethod
+    def read(cls, path: str | Path) -> Text:
+        """Read a plain or gzip file.
+
+        Raises:
+            InputError: It cannot be read.
+        """
+        try:
+            with open_input(path) as stream:
+                data = stream.read()
+        except InputError as error:
+            raise error.at(path) from None
+        lines = data.split(b"\n")
+        return cls(str(path), tuple(lines if lines[-1] else lines[:-1]), data.endswith(b"\n"))
+
+    def tokens(self) -> Iterator[bytes]:
+        """Yield all tokens, of factored ones the surface."""
+        for line in self.lines:
+            for token in words_of(line):
+                yield token.split(b"|", 1)[0] or token
+
+
+def words_of(line: bytes) -> list[bytes]:
+    """Split at what separates words for Moses: spaces, tabs, and a carriage return at the end."""
+    return [word for word in line.strip(_BLANKS).replace(b"\t", b" ").split(b" ") if word]
+
+
+def find_references(named: Iterable[str]) -> list[str]:
+    """Resolve names as mert-moses.pl does: a file, or a prefix of files 0, 1, 2 ...
+
+    Raises:
+        InputError: There is neither.
+    """
+    found: list[str] = []
+    for name in named:
+        if Path(name).exists():
+            found.append(name)
+            continue
+        for prefix in (name, f"{name}.ref"):
+            numbered = itertools.takewhile(
+                lambda path: Path(path).exists(), (f"{prefix}{n}" for n in itertools.count())
+            )
+            if several := list(numbered):
+                found += several
+                break
+        else:
+            raise InputError(
+                "no such file, nor one with 0 behind its name",
+                path=name,
+                remedy="name each reference, or the part of their names before the number",
+            )
+    return found
+
+
+def _lines_with(
+    text: Text, test: Callable[[bytes], bool], finding: tuple[Severity, str, str]
+) -> Iterator[Finding]:
+    """Report how many lines there are of a kind, and the first."""
+    rows = [number for number, line in enumerate(text.lines, 1) if test(line)]
+    if rows:
+        severity, what, remedy = finding
+        counted = f"{len(rows):,} of {len(text.lines):,} lines"
+        yield Finding(severity, f"{what} ({counted})", at(text.path, rows[0]), remedy)
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _common_findings(text: Text, empty: tuple[Severity, str, str]) -> Iterator[Finding]:
+    if not text.lines:
+        yield Finding("error", "the file is empty", text.path, "name another")
+        return
+    yield from _lines_with(text, lambda line: not line.strip(_BLANKS), empty)
+    if text.lines[0].startswith(b"\xef\xbb\xbf"):
+        yield Finding(
+            "error",
+            "a byte order mark, which becomes part of the first word",
+            at(text.path, 1),
+            "remove the first three bytes",
+        )
+    yield from _lines_with(
+        text,
+        lambda line: not _is_utf8(line),
+        ("warning", "text that is not UTF-8", "convert it with iconv"),
+    )
+
+
+def source_findings(text: Text, *, factored: bool = False) -> Iterator[Finding]:
+    """Judge the text to translate."""
+    empty: tuple[Severity, str, str] = (
+        "error",
+        "an empty line, over which tuning scripts stumble",
+        "delete it here and in the references",
+    )
+    yield from _common_findings(text, empty)
+    if text.lines and not text.ends_in_line_feed:
+        yield Finding(
+            "error",
+            "the last line has no line feed, and Moses does not translate it",
+            at(text.path, len(text.lines)),
+            "end it with a line feed",
+        )
+    escape = "escape the text: phrasescore preprocess"
+    if not factored:
+        yield from _lines_with(
+            text,
+            lambda line: b"|" in line,
+            ("error", "a '|', which Moses takes for the border of a factor", escape),
+        )
+    yield from _lines_with(
+        text,
+        lambda line: any(_LABEL.fullmatch(word) for word in words_of(line)),
+        ("error", "a word in brackets, at which Moses stops or crashes", escape),
+    )
+    yield from _lines_with(
+        text,
+        lambda line: bool(_MARKUP.search(line)),
+        ("warning", "markup such as <seg id=...>, which Moses does not translate", escape),
+    )
+    yield from _lines_with(
+        text,
+        lambda line: len(words_of(line)) > _LONG,
+        ("warning", f"more than {_LONG} words, which take long", "leave such sentences out"),
+    )
+
+
+def reference_findings(source: Text, references: Sequence[Text]) -> Iterator[Finding]:
+    """Judge the references, and whether they go with the source."""
+    for text in references:
+        empty: tuple[Severity, str, str] = (
+            "warning" if len(references) > 1 else "error",
+            "an empty line, which no translation can match",
+            "delete it here, in the source and in other references",
+        )
+        yield from _common_findings(text, empty)
+        yield from _lines_with(
+            text,
+            lambda line: line.endswith(b"\r"),
+            (
+                "error",
+                "a carriage return at the end, which becomes part of the last word",
+                "remove it: tr -d '\\r'",
+            ),
+        )
+        yield from _pairing_findings(source, text)
+    for one, other in itertools.combinations(references, 2):
+        if one.lines == other.lines:
+            yield Finding(
+                "warning", f"the same text as {one.path}", other.path, "name each reference once"
+            )
+    if len(references) > 1:
+        yield Finding(
+            "note",
+            f"{len(references)} references: the one whose length is closest counts as the length, "
+            "in mert-moses.pl too unless --shortest or --average is given",
+            ", ".join(text.path for text in references),
+        )
+
+
+def _pairing_findings(source: Text, reference: Text) -> Iterator[Finding]:
+    if not source.lines or not reference.lines:
+        return
+    if len(source.lines) != len(reference.lines):
+        yield Finding(
+            "error",
+            f"{len(reference.lines):,} lines, but {source.path} has {len(source.lines):,}",
+            reference.path,
+            "line i of the one must be the translation of line i of the other",
+        )
+        return
+    if source.lines == reference.lines:
+        yield Finding("error", f"the same text as {source.path}", reference.path, "name another")
+        return
+    odd = [
+        number
+        for number, (one, other) in enumerate(zip(source.lines, reference.lines, strict=True), 1)
+        if not 1 / _RATIO <= (len(words_of(one)) + 1) / (len(words_of(other)) + 1) <= _RATIO
+    ]
+    if len(odd) > _SUSPICIOUS_SHARE * len(source.lines):
+        yield Finding(
+            "warning",
+            f"{len(odd):,} of {len(source.lines):,} lines are {_RATIO:.0f} times as long as the "
+            "source or three times shorter; the two may be out of step",
+            at(reference.path, odd[0]),
+            "see whether line i of the one is the translation of line i of the other",
+        )
+    if len(source.lines) < _FEW_SENTENCES:
+        yield Finding(
+            "note",
+            f"{len(source.lines):,} sentences are few to tune on; 1,000 or more are usual",
+            source.path,
+        )

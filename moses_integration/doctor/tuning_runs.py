@@ -1,0 +1,150 @@
+"""What an earlier mert-moses.pl left in its working folder, and what Moses itself says of an ini.
+
+mert-moses.pl asks Moses for the features once, filters the tables once, and finds both again in
+its working folder at the next start, whatever has changed since.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from moses_integration.doctor.findings import Finding
+from moses_integration.feature_weights import FeatureLayout
+from moses_integration.moses_ini import MosesIni
+from moses_integration.table_feature import path_keys
+from phrasescore.errors import IniError, PhrasescoreError
+
+_FRESH = "name another --working-dir, or remove this one"
+_WEIGHTS = re.compile(r"([^ =]+)= (.+)")
+_SECONDS = 600
+_LAST_WORDS = 3
+
+
+def work_dir_findings(ini: MosesIni, folder: str | Path) -> Iterator[Finding]:
+    """Judge a working folder of mert-moses.pl, if there is one."""
+    folder = Path(folder)
+    cached, filtered = folder / "features.list", folder / "filtered" / "moses.ini"
+    if cached.is_file():
+        yield from _cached_findings(ini, cached)
+    if filtered.is_file():
+        yield from _filtered_findings(ini, filtered)
+    elif not cached.is_file() and any(folder.glob("run*.moses.ini")):
+        yield Finding("warning", "an earlier tuning is here", str(folder), _FRESH)
+
+
+def _cached_findings(ini: MosesIni, cached: Path) -> Iterator[Finding]:
+    expected = _sizes(ini)
+    found = weights_shown(cached.read_text("utf-8", "surrogateescape"))
+    if expected is None:
+        return
+    if found != expected:
+        wrong = sorted(set(found.items()) ^ set(expected.items()))[0][0]
+        yield Finding(
+            "error",
+            "features of an earlier tuning, which mert-moses.pl takes, and which are not those of "
+            f"{ini.path}: {wrong} has {found.get(wrong, 0)} values, now {expected.get(wrong, 0)}",
+            str(cached),
+            _FRESH,
+        )
+    else:
+        yield Finding(
+            "warning",
+            "features and start weights of an earlier tuning; mert-moses.pl takes these, not those "
+            f"of {ini.path}",
+            str(cached),
+            _FRESH,
+        )
+
+
+def _sizes(ini: MosesIni) -> dict[str, int] | None:
+    """How many values each tuned feature has, by name."""
+    try:
+        layout = FeatureLayout.of(ini)
+    except IniError:
+        return None  # said elsewhere
+    return {
+        feature.name: feature.components for feature in layout.features if any(feature.tuneable)
+    }
+
+
+def weights_shown(text: str) -> dict[str, int]:
+    r"""Read what ``moses -show-weights`` prints: how many values each tuned feature has, in order.
+
+    >>> weights_shown("LM0= 0.5\nUnknownWordPenalty0 UNTUNEABLE\nT0= 0.1 UNTUNEABLECOMPONENT\n")
+    {'LM0': 1, 'T0': 2}
+    """
+    matches = [_WEIGHTS.fullmatch(line.strip()) for line in text.split("\n")]
+    return {match[1]: len(match[2].split()) for match in matches if match}
+
+
+def _filtered_findings(ini: MosesIni, filtered: Path) -> Iterator[Finding]:
+    try:
+        old = MosesIni.read(filtered)
+    except PhrasescoreError as error:
+        yield Finding.of(error, str(filtered))
+        return
+    features = {line.name: line for line in ini.features}
+    for line in old.features:
+        now = features.get(line.name)
+        if now is None or line.options.get("num-features") != now.options.get("num-features"):
+            yield Finding(
+                "error",
+                f"a filtered system of an earlier tuning, whose {line.name} is another; "
+                "mert-moses.pl would use it",
+                str(filtered),
+                _FRESH,
+            )
+        elif any(_is_older(line.options[key], now.options.get(key, "")) for key in path_keys(line)):
+            yield Finding(
+                "error",
+                f"the filtered table of {line.name} is older than {now.options['path']}; "
+                "mert-moses.pl would use the old one",
+                str(filtered),
+                _FRESH,
+            )
+
+
+def _is_older(one: str, other: str) -> bool:
+    """Whether both files exist, are not the same, and the first is older."""
+    try:
+        first, second = Path(one).stat(), Path(other).stat()
+    except OSError:
+        return False
+    return first.st_ino != second.st_ino and first.st_mtime < second.st_mtime
+
+
+def moses_findings(ini: MosesIni, binary: Path) -> Iterator[Finding]:
+    """Let real Moses read the ini and its language models (it loads no phrase table for that)."""
+    command = [str(binary), "-f", ini.path, "-show-weights"]
+    try:
+        process = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        yield Finding("error", f"cannot be run: {error}", str(binary), "give another --moses")
+        return
+    if process.returncode:
+        said = process.stderr.decode("utf-8", "replace").strip().split("\n")[-_LAST_WORDS:]
+        yield Finding(
+            "error",
+            f"Moses ended with status {process.returncode}: {' / '.join(said)}",
+            ini.path,
+            f"run it: {' '.join(command)}",
+        )
+        return
+    found = weights_shown(process.stdout.decode("utf-8", "surrogateescape"))
+    expected = _sizes(ini)
+    if expected is not None and list(found.items()) != list(expected.items()):
+        yield Finding(
+            "error",
+            f"Moses has the features {_listed(found)}, expected {_listed(expected)}",
+            ini.path,
+            "this Moses is of another version; use one of 2017 or later",
+        )
+    else:
+        yield Finding("note", "real Moses reads it and has the features expected", ini.path)
+
+
+def _listed(sizes: dict[str, int]) -> str:
+    return " ".join(f"{name}({size})" for name, size in sizes.items())

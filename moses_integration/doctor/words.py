@@ -1,0 +1,206 @@
+"""Which words of a text something knows, and whether another spelling of the others is known.
+
+A text in another case, not tokenised or escaped otherwise than the system it is for gives no error
+anywhere: its words are unknown, that is all. So every word is looked up as it stands and as it
+would be in lower case, with a capital, escaped, unescaped, and without punctuation at its end.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moses_integration.doctor.findings import Finding, Severity
+from moses_integration.text_preparation import escape, unescape
+from phrasescore.word_types import WordTypes
+
+_PUNCTUATION = ".,;:!?…)\"'»"
+_EXAMPLES = 5
+# shares of all tokens
+_MANY_UNKNOWN, _MOST_UNKNOWN = 0.2, 0.6
+_FEW_MISSPELT, _MANY_MISSPELT = 0.005, 0.05
+# of the unknown tokens, so many must be known in another spelling to make that the reason
+_REASON = 0.25
+
+
+def _lower(word: str) -> str:
+    return word.lower()
+
+
+def _capital(word: str) -> str:
+    return word[:1].upper() + word[1:]
+
+
+def _stripped(word: str) -> str:
+    return word.rstrip(_PUNCTUATION)
+
+
+# what is done to a word -> what to do where that makes it known
+_SPELLINGS: dict[str, tuple[Callable[[str], str], str]] = {
+    "in lower case": (_lower, "lower-case this text: phrasescore preprocess --lowercase"),
+    "with a capital letter": (
+        _capital,
+        "the two differ in case: prepare both in the same way (phrasescore preprocess)",
+    ),
+    "escaped": (escape, "escape this text as Moses does: phrasescore preprocess"),
+    "unescaped": (
+        unescape,
+        "the other was made from text that is not escaped: prepare both in the same way "
+        "(phrasescore preprocess, or train it again on escaped text)",
+    ),
+    "without the punctuation at the end": (
+        _stripped,
+        "tokenise this text: phrasescore preprocess --language CODE",
+    ),
+}
+
+
+class TextWords:
+    """The distinct words of a text, each in all its spellings.
+
+    Args:
+        tokens: All tokens of the text.
+        where: What to call the text, its file.
+
+    Attributes:
+        words: Distinct words, then their other spellings; what is asked for is known by its place.
+    """
+
+    def __init__(self, tokens: Iterable[bytes], where: str) -> None:
+        counted = Counter(tokens)
+        self.where = where
+        self.counts = np.array(list(counted.values()), np.int64)
+        self.types = WordTypes()
+        self.types.number_all(list(counted))
+        texts = [word.decode("utf-8", "surrogateescape") for word in counted]
+        self._spelt: dict[str, NDArray[np.int32]] = {}
+        for name, (spell, _) in _SPELLINGS.items():
+            others = [spell(text).encode("utf-8", "surrogateescape") or b" " for text in texts]
+            self._spelt[name] = self.types.number_all(others)
+        self.words = self.types.words()
+
+    def known_to(self, owner: Collection[bytes] | Callable[[bytes], bool]) -> NDArray[np.bool_]:
+        """(words,) bool: which words and spellings a set, or a question, knows."""
+        knows = owner if callable(owner) else owner.__contains__
+        return np.array([knows(word) for word in self.words], np.bool_)
+
+    def findings(self, known: NDArray[np.bool_], owner: str, unknown: str) -> Iterator[Finding]:
+        """Judge how much of the text something knows.
+
+        Args:
+            known: (words,) bool, which words and spellings it knows.
+            owner: What knows them, e.g. ``the phrase table``.
+            unknown: What happens to others, e.g. ``they are copied as they are``.
+        """
+        total = int(self.counts.sum())
+        missing = ~known[: len(self.counts)]
+        count = int(self.counts[missing].sum())
+        if not total:
+            return
+        if not count:
+            yield Finding("note", f"{owner} knows all {total:,} tokens", self.where)
+            return
+        for name, numbers in self._spelt.items():
+            saved = missing & known[numbers] & (numbers != np.arange(len(numbers)))
+            yield from self._misspelt(saved, count, owner, name)
+        share = count / total
+        severity: Severity = "note"
+        remedy = ""
+        if share > _MANY_UNKNOWN:
+            severity = "error" if share > _MOST_UNKNOWN else "warning"
+            remedy = "check that language, tokenisation, case and escaping are the same"
+        yield Finding(
+            severity,
+            f"{owner} does not know {count:,} of {total:,} tokens ({share:.1%}): "
+            f"{self._examples(missing)}; {unknown}",
+            self.where,
+            remedy,
+        )
+
+    def _misspelt(
+        self, saved: NDArray[np.bool_], unknown: int, owner: str, name: str
+    ) -> Iterator[Finding]:
+        count, total = int(self.counts[saved].sum()), int(self.counts.sum())
+        if count < max(_REASON * unknown, _FEW_MISSPELT * total):
+            return
+        yield Finding(
+            "error" if count > _MANY_MISSPELT * total else "warning",
+            f"{owner} would know {count:,} of the {unknown:,} tokens it does not know if they were "
+            f"{name}: {self._examples(saved)}",
+            self.where,
+            _SPELLINGS[name][1],
+        )
+
+    def _examples(self, chosen: NDArray[np.bool_]) -> str:
+        rows = np.flatnonzero(chosen)
+        frequent = rows[np.argsort(-self.counts[rows], kind="stable")][:_EXAMPLES]
+        return ", ".join(shown(self.words[row]) for row in frequent.tolist())
+
+
+def shown(word: bytes) -> str:
+    r"""Write a token so that every character can be seen.
+
+    >>> shown("caf\xe9\xa0".encode())
+    'café\\xa0'
+    """
+    text = word.decode("utf-8", "backslashreplace")
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in text
+    )
+
+
+@dataclass(frozen=True)
+class TableWords:
+    """Which words of the development set a phrase table has, filled while the table is read.
+
+    Args:
+        source: Words of the text to translate.
+        target: Words of its references.
+        known_sources: (words,) bool, those that have a phrase pair of their own.
+        known_targets: (words,) bool, those that occur in some target phrase.
+    """
+
+    source: TextWords
+    target: TextWords
+    known_sources: NDArray[np.bool_]
+    known_targets: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, source: TextWords, target: TextWords) -> TableWords:
+        """Start with nothing known."""
+        return cls(
+            source,
+            target,
+            np.zeros(len(source.words), np.bool_),
+            np.zeros(len(target.words), np.bool_),
+        )
+
+    def look(self, data: Any, sources: Any, targets: Any) -> None:
+        """Look at the tokens of some lines.
+
+        Args:
+            data: uint8, the bytes they are in.
+            sources: (2, n) int64, begin and end of the phrases of one token.
+            targets: (2, m) int64, begin and end of target tokens.
+        """
+        for types, spans, known in (
+            (self.source.types, sources, self.known_sources),
+            (self.target.types, targets, self.known_targets),
+        ):
+            numbers = types.find(data, spans[0], spans[1])
+            known[numbers[numbers >= 0]] = True
+
+    def findings(self) -> Iterator[Finding]:
+        """Judge how much of both texts the table knows."""
+        yield from self.source.findings(
+            self.known_sources, "the phrase table", "Moses copies such words as they are"
+        )
+        yield from self.target.findings(
+            self.known_targets, "the target side of the phrase table", "no translation has them"
+        )

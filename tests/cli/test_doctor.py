@@ -1,0 +1,48 @@
+"""``phrasescore doctor`` as a user runs it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from pathlib import Path
+
+from tests.conftest import Phrasescore
+
+
+def copy_system(golden: Path, folder: Path) -> None:
+    """Put the golden system, with its language model unzipped, into a folder."""
+    shutil.copytree(golden / "system", folder / "system", copy_function=shutil.copyfile)
+    (folder / "system").chmod(0o755)
+    with gzip.open(folder / "system" / "lm.arpa.gz") as stream:
+        (folder / "system" / "lm.arpa").write_bytes(stream.read())
+
+
+def test_statuses(golden: Path, tmp_path: Path, phrasescore: Phrasescore) -> None:
+    """0 for warnings alone, 1 with --strict or for errors; what is written as JSON is the same."""
+    copy_system(golden, tmp_path)
+    texts = ["--source", golden / "decode" / "input.en"]
+    texts += ["--reference", golden / "decode" / "input.fr"]
+    process = phrasescore("doctor", "system/moses.ini", *texts, "--json", "found.json")
+    assert process.returncode == 0, process.stderr
+    assert b"\n0 errors, 1 warning and 4 notes: this system can be tuned; " in process.stdout
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert (found["errors"], found["warnings"], found["notes"]) == (0, 1, 4)
+    assert set(found["findings"][0]) == {"severity", "what", "where", "remedy"}
+    strict = phrasescore("doctor", "system/moses.ini", *texts, "--strict")
+    assert (strict.returncode, strict.stdout) == (1, process.stdout)
+    (tmp_path / "system" / "lm.arpa").unlink()
+    broken = phrasescore("doctor", "system/moses.ini", *texts)
+    assert broken.returncode == 1
+    assert broken.stdout.startswith(b"errors\n  system/moses.ini:14: system/lm.arpa does not exist")
+    assert broken.stdout.endswith(b"repair the errors before tuning.\n")
+
+
+def test_refusals(tmp_path: Path, phrasescore: Phrasescore) -> None:
+    """An ini that is not there is no finding, and references need a source."""
+    process = phrasescore("doctor", "moses.ini")
+    assert (process.returncode, process.stdout) == (3, b"")
+    assert process.stderr == b"phrasescore: moses.ini: no such file.\n"
+    process = phrasescore("doctor", "moses.ini", "--reference", "dev.fr")
+    assert process.returncode == 2
+    assert process.stderr == b"phrasescore: --reference without --source. Give both.\n"
