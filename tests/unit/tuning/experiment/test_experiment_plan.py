@@ -1,0 +1,141 @@
+"""From what is compared to command lines."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from phrasescore.errors import SettingsError
+from tuning.experiment.plan import Plan, slug
+from tuning.experiment.settings import (
+    DataSettings,
+    DecoderSettings,
+    ExperimentSettings,
+    ModelSettings,
+    SystemSettings,
+)
+from tuning.experiment.step import Step
+
+INI = """\
+[feature]
+PhraseDictionaryMemory name=TM num-features=2 path=table
+LexicalReordering name=LexicalReordering0 type=wbe-msd-bidirectional-fe-allff path=reordering
+[weight]
+TM= 0.2 0.2
+"""
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> ExperimentSettings:
+    """Four systems, two of them with the same model."""
+    (tmp_path / "moses.ini").write_text(INI)
+    (tmp_path / "table").write_text("a ||| b ||| 1 1\n")
+    data = DataSettings(
+        str(tmp_path), "moses.ini", "dev.en", "dev.fr", "test.en", "test.fr", "table.gz"
+    )
+    return ExperimentSettings(
+        "four",
+        data,
+        (
+            SystemSettings("Baseline"),
+            SystemSettings("RNN", ("rnn",)),
+            SystemSettings("RNN + WP", ("rnn",), unknown_column=True),
+            SystemSettings("CSLM", not_run="later"),
+        ),
+        seeds=(1, 2),
+        decoder=DecoderSettings(sections=(("stack", "50"),)),
+        models=(ModelSettings("rnn", train=("--max-time", "1m")),),
+        file=tmp_path / "experiment.toml",
+    )
+
+
+def lines(settings: ExperimentSettings, moses: Path | None = None) -> dict[str, Step]:
+    """The steps by name."""
+    return {step.name: step for step in Plan(settings, Path("/results"), moses).steps()}
+
+
+def test_every_system_and_seed_is_tuned_and_decoded(settings: ExperimentSettings) -> None:
+    """A model is trained once, a system without models is used as it came, an empty row is not."""
+    assert list(lines(settings)) == [
+        "filter",
+        *(f"baseline.seed{n}.{what}" for n in (1, 2) for what in ("tune", "dev", "test")),
+        "train.rnn",
+        "rnn.score",
+        "rnn.ini",
+        *(f"rnn.seed{n}.{what}" for n in (1, 2) for what in ("tune", "dev", "test")),
+        "rnn-wp.score",
+        "rnn-wp.ini",
+        *(f"rnn-wp.seed{n}.{what}" for n in (1, 2) for what in ("tune", "dev", "test")),
+    ]
+
+
+def test_commands_are_those_a_user_would_type(settings: ExperimentSettings, tmp_path: Path) -> None:
+    """Each step is one command line with its files."""
+    steps = lines(settings)
+    assert str(steps["filter"]) == (
+        f"phrasescore filter {tmp_path}/moses.ini --input {tmp_path}/dev.en "
+        f"--input {tmp_path}/test.en --set stack=50 -o /results/system"
+    )
+    assert str(steps["train.rnn"]) == (
+        f"phrasescore train {tmp_path}/table.gz /results/models/rnn --max-time 1m"
+    )
+    assert str(steps["rnn-wp.score"]) == (
+        "phrasescore score --model /results/models/rnn --unknown-column "
+        "/results/system/TM.gz -o /results/systems/rnn-wp/phrase-table.gz"
+    )
+    assert str(steps["rnn.seed2.tune"]) == (
+        f"phrasescore tune /results/systems/rnn/moses.ini --source {tmp_path}/dev.en "
+        f"--reference {tmp_path}/dev.fr -o /results/systems/rnn/seed2 --decoder embedded "
+        "--threads 1 --optimizer mert --seed 2 --rounds 8 --nbest-size 100"
+    )
+    assert str(steps["rnn.seed2.test"]) == (
+        f"phrasescore decode /results/systems/rnn/seed2/moses.ini -i {tmp_path}/test.en "
+        "-o /results/systems/rnn/seed2.test.txt --threads 1"
+    )
+
+
+def test_real_moses_decodes_with_its_own_command(
+    settings: ExperimentSettings, tmp_path: Path
+) -> None:
+    """Its translations are what it prints."""
+    step = lines(settings, Path("/bin/moses"))["baseline.seed1.dev"]
+    assert str(step) == (
+        f"/bin/moses -f /results/systems/baseline/seed1/moses.ini -input-file {tmp_path}/dev.en "
+        "-threads 1 > /results/systems/baseline/seed1.dev.txt"
+    )
+
+
+def test_steps_depend_on_the_models_files(settings: ExperimentSettings, tmp_path: Path) -> None:
+    """Tuning reads the tables, the references, and whatever the ini names."""
+    inputs = lines(settings)["rnn.seed1.tune"].inputs
+    assert {tmp_path / "table", tmp_path / "dev.fr"} < set(inputs)
+    assert Path("/results/systems/rnn/phrase-table.gz") in inputs
+
+
+def test_a_model_that_is_there_is_not_trained(settings: ExperimentSettings, tmp_path: Path) -> None:
+    """Its folder, relative to the experiment file, is used."""
+    given = (ModelSettings("rnn", "models/given"),)
+    steps = lines(dataclasses.replace(settings, models=given))
+    assert "train.rnn" not in steps
+    assert str(tmp_path / "models" / "given") in str(steps["rnn.score"])
+
+
+def test_names_that_make_one_folder_are_refused(settings: ExperimentSettings) -> None:
+    """Two systems never share files."""
+    systems = (SystemSettings("RNN + WP"), SystemSettings("RNN, WP"))
+    with pytest.raises(SettingsError, match="would share a folder"):
+        Plan(dataclasses.replace(settings, systems=systems), Path("/results"))
+    assert slug("RNN + WP") == slug("RNN, WP") == "rnn-wp"
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_one_phrase_table_is_expected(
+    settings: ExperimentSettings, tmp_path: Path, count: int
+) -> None:
+    """With none or several it is not known which gets the column."""
+    tables = [f"PhraseDictionaryMemory name=T{n} num-features=2 path=table\n" for n in range(count)]
+    (tmp_path / "moses.ini").write_text("[feature]\nWordPenalty\n" + "".join(tables))
+    with pytest.raises(SettingsError, match=f"{count} phrase tables in text form, expected one"):
+        lines(settings)

@@ -1,0 +1,221 @@
+"""Steps are run once, again when something changed, and never half."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from phrasescore.errors import InterruptedWorkError, PhrasescoreError, ResumeError
+from tests.conftest import PROJECT
+from tuning.experiment.runner import Runner, environment, possession, program
+from tuning.experiment.step import Step
+
+
+def shell(folder: Path, name: str, script: str, *inputs: Path, **more: Path | str) -> Step:
+    """A step whose script makes the file ``name`` in the folder."""
+    words = ("/bin/sh", "-c", script)
+    return Step(name, words, inputs, (folder / name,), **more)  # type: ignore[arg-type]
+
+
+def run(folder: Path, *steps: Step, jobs: int = 1) -> tuple[int, list[str]]:
+    """Run steps; return how many ran and which, in their order."""
+    ran: list[str] = []
+    runner = Runner(folder, folder, jobs, lambda line: None, lambda step: ran.append(step.name))
+    return runner.run(steps), ran
+
+
+def test_a_second_run_has_nothing_to_do(tmp_path: Path) -> None:
+    """What is done stays done; a missing output is made again."""
+    step = shell(tmp_path, "out", "echo x >> count; echo y > out")
+    assert run(tmp_path, step) == (1, ["out"])
+    assert run(tmp_path, step) == (0, [])
+    (tmp_path / "out").unlink()
+    assert run(tmp_path, step) == (1, ["out"])
+    assert (tmp_path / "count").read_text() == "x\nx\n"
+
+
+def test_changed_content_and_changed_commands_run_again(tmp_path: Path) -> None:
+    """An input with other bytes, or another command, makes a step and what follows stale."""
+    source = tmp_path / "source"
+    source.write_text("1")
+    first = shell(tmp_path, "first", "cat source > first", source)
+    second = shell(tmp_path, "second", "cat first > second", tmp_path / "first")
+    assert run(tmp_path, first, second)[0] == 2
+    source.write_text("1")  # another time, the same bytes
+    assert run(tmp_path, first, second)[0] == 0
+    source.write_text("2")
+    assert run(tmp_path, first, second)[1] == ["first", "second"]
+    assert (tmp_path / "second").read_text() == "2"
+    other = shell(tmp_path, "second", "cat first first > second", tmp_path / "first")
+    assert run(tmp_path, first, other)[1] == ["second"]
+
+
+def test_an_unchanged_result_stops_the_avalanche(tmp_path: Path) -> None:
+    """A step that is done anew with the same bytes leaves what follows alone."""
+    source = tmp_path / "source"
+    source.write_text("1")
+    first = shell(tmp_path, "first", "wc -c < source > first", source)
+    second = shell(tmp_path, "second", "cat first > second", tmp_path / "first")
+    run(tmp_path, first, second)
+    source.write_text("2")
+    assert run(tmp_path, first, second)[1] == ["first"]
+
+
+def test_steps_wait_for_what_they_read(tmp_path: Path) -> None:
+    """Whatever their order and however many run at a time; a file in a made folder counts."""
+    maker = shell(tmp_path, "made", "sleep 0.2; mkdir made; echo 1 > made/inside")
+    reader = shell(tmp_path, "read", "cat made/inside > read", tmp_path / "made" / "inside")
+    assert run(tmp_path, reader, maker, jobs=2) == (2, ["made", "read"])
+
+
+def test_independent_steps_run_at_the_same_time(tmp_path: Path) -> None:
+    """With two jobs, two steps that wait for each other both end."""
+    scripts = [
+        f"touch here{me}; for i in $(seq 100); do [ -e here{you} ] && break; sleep 0.05; done; "
+        f"[ -e here{you} ] && touch out{me}"
+        for me, you in ((1, 2), (2, 1))
+    ]
+    steps = [shell(tmp_path, f"out{n}", script) for n, script in enumerate(scripts, 1)]
+    assert run(tmp_path, *steps, jobs=2)[0] == 2
+
+
+def test_a_failure_says_the_last_words_and_keeps_the_rest(tmp_path: Path) -> None:
+    """The error names the step, its status and its log; what was done before is kept."""
+    good = shell(tmp_path, "good", "touch good")
+    bad = shell(tmp_path, "bad", "echo no such luck >&2; exit 3", tmp_path / "good")
+    with pytest.raises(PhrasescoreError, match=r"(?s)step bad ended with status 3.*no such luck"):
+        run(tmp_path, good, bad)
+    mended = shell(tmp_path, "bad", "touch bad", tmp_path / "good")
+    assert run(tmp_path, good, mended)[1] == ["bad"]
+
+
+def test_a_command_that_makes_nothing_has_failed(tmp_path: Path) -> None:
+    """Status 0 without the output is an error."""
+    with pytest.raises(PhrasescoreError, match="ended well but left no output"):
+        run(tmp_path, shell(tmp_path, "out", "true"))
+
+
+def test_a_program_that_is_not_there(tmp_path: Path) -> None:
+    """It is named."""
+    step = Step("out", ("/no/such/program",), (), (tmp_path / "out",))
+    with pytest.raises(PhrasescoreError, match="/no/such/program: the step out could not"):
+        run(tmp_path, step)
+
+
+def test_what_is_printed_gets_its_name_when_it_is_whole(tmp_path: Path) -> None:
+    """Standard output goes to the file if the command succeeds, and only then."""
+    out = tmp_path / "out"
+    with pytest.raises(PhrasescoreError):
+        run(tmp_path, shell(tmp_path, "out", "echo half; exit 1", standard_output=out))
+    assert not out.exists()
+    run(tmp_path, shell(tmp_path, "out", "echo whole", standard_output=out))
+    assert out.read_text() == "whole\n"
+
+
+def test_an_interrupted_command_gets_its_option(tmp_path: Path) -> None:
+    """If it left its state behind, it is told to go on."""
+    script = '[ "$0" = go-on ] && touch out && exit; touch state; exit 1'
+    step = shell(tmp_path, "out", script, state=tmp_path / "state", resume_option="go-on")
+    with pytest.raises(PhrasescoreError):
+        run(tmp_path, step)
+    assert run(tmp_path, step) == (1, ["out"])
+
+
+def test_stale_states_are_not_continued(tmp_path: Path) -> None:
+    """When the command has changed, what the old one left half done is deleted first."""
+    script = "[ -e state ] && exit 1; mkdir state; exit 1 # {}"
+    old = shell(tmp_path, "out", script.format("old"), state=tmp_path / "state")
+    with pytest.raises(PhrasescoreError):
+        run(tmp_path, old)
+    new = shell(tmp_path, "out", "[ -e state ] || touch out", state=tmp_path / "state")
+    assert run(tmp_path, new)[0] == 1
+
+
+def test_nothing_outside_the_results_is_deleted(tmp_path: Path) -> None:
+    """An output elsewhere is overwritten by its command or not at all."""
+    results = tmp_path / "results"
+    outside = tmp_path / "outside"
+    runner = Runner(results, tmp_path, 1, lambda line: None, lambda step: None)
+    runner.run([Step("s", ("/bin/sh", "-c", "echo 1 >> outside"), (), (outside,))])
+    runner.run([Step("s", ("/bin/sh", "-c", "echo 2 >> outside"), (), (outside,))])
+    assert outside.read_text() == "1\n2\n"
+
+
+def test_a_finished_step_whose_end_nobody_noted(tmp_path: Path) -> None:
+    """Killed between the output and the stamp: the output counts."""
+    step = shell(tmp_path, "out", "touch out")
+    run(tmp_path, step)
+    stamp = tmp_path / "steps" / "out.json"
+    stamp.write_text(stamp.read_text().replace('"finished": true', '"finished": false'))
+    assert run(tmp_path, step)[0] == 0
+    assert '"finished": true' in stamp.read_text()
+
+
+def test_a_damaged_stamp_means_doing_it_again(tmp_path: Path) -> None:
+    """Neither an error nor trust."""
+    step = shell(tmp_path, "out", "touch out")
+    run(tmp_path, step)
+    (tmp_path / "steps" / "out.json").write_text("{")
+    assert run(tmp_path, step)[0] == 1
+
+
+def test_times_of_a_step_include_what_it_started(tmp_path: Path) -> None:
+    """Seconds by the clock and of the processor are kept in the stamp."""
+    burning = f"{sys.executable} -c 'sum(range(3_000_000))'; sleep 0.3; touch out"
+    step = shell(tmp_path, "out", burning)
+    runner = Runner(tmp_path, tmp_path, 1, lambda line: None, lambda step: None)
+    runner.run([step])
+    stamp = runner.stamps.read("out")
+    assert stamp is not None
+    assert stamp.seconds >= 0.3
+    assert stamp.cpu_seconds > 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_commands_too(tmp_path: Path, number: signal.Signals) -> None:
+    """The error says that the same command goes on, and nothing is left running."""
+    step = shell(tmp_path, "out", "echo $$ > pid; trap 'exit 9' INT; sleep 30 & wait")
+
+    def stop() -> None:
+        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+            time.sleep(0.01)
+        os.kill(os.getpid(), number)
+
+    thread = threading.Thread(target=stop)
+    thread.start()
+    with pytest.raises(InterruptedWorkError, match=r"(?i)the same command goes on"):
+        run(tmp_path, step)
+    thread.join()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+def test_one_process_at_a_time_in_a_folder(tmp_path: Path) -> None:
+    """A second experiment in the same folder is refused."""
+    with (
+        possession(tmp_path),
+        pytest.raises(ResumeError, match="another process runs"),
+        possession(tmp_path),
+    ):
+        pass
+
+
+def test_commands_find_this_package_from_anywhere(tmp_path: Path) -> None:
+    """A checkout that is not installed still runs itself in the data's folder."""
+    done = subprocess.run(
+        [*program("phrasescore"), "--version"],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert str(PROJECT) in environment()["PYTHONPATH"]
+    assert program("moses") == ["moses"]
