@@ -30,6 +30,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "build": ("moses_integration.commands.build:build", "Build a Moses system from parallel text."),
     "doctor": ("moses_integration.commands.doctor:doctor", "Find what is wrong with a system."),
     "optimize": ("tuning.commands.optimize:optimize", "Optimise weights over given n-best lists."),
+    "evaluate": ("tuning.commands.evaluate:evaluate", "Score translations: BLEU, chrF, TER."),
+    "compare": (
+        "tuning.commands.compare:compare",
+        "Tell whether systems differ by more than chance.",
+    ),
 }
 
 

@@ -1,0 +1,201 @@
+"""Paired tests against enumeration, against sacrebleu, and under the null hypothesis."""
+
+from __future__ import annotations
+
+import itertools
+from functools import partial
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.significance import Result, _paired_ar_test, _paired_bs_test
+
+from tests.support.translations import noisy_translations, references
+from tuning.resampling import (
+    Floats,
+    Statistics,
+    bootstrap,
+    deals,
+    dealt_differences,
+    pooled_difference,
+    randomization_p_value,
+    replica_p_value,
+    resampled_scores,
+    share_at_least,
+    swapped_differences,
+)
+from tuning.text_scores import score_of_columns
+
+SACREBLEU_SEED = 12345
+bleu = partial(score_of_columns, "bleu")
+
+
+def share(sums: Floats) -> Floats:
+    """A score with two statistics: hits of tries."""
+    return sums[..., 0] / np.maximum(sums[..., 1], 1)
+
+
+@pytest.fixture(scope="module")
+def systems() -> tuple[list[str], list[str], Statistics, Statistics]:
+    """Two single translations of 40 sentences, and their statistics of BLEU."""
+    rng = np.random.default_rng(3)
+    texts = [noisy_translations(rng, share) for share in (0.25, 0.2)]
+    metric = BLEU(tokenize="none", force=True, smooth_method="none")
+    found = []
+    for text in texts:
+        rows = np.array(metric._extract_corpus_statistics(text, [references()]))
+        ours = np.empty((1, len(rows), 9), np.int64)
+        ours[0, :, 0:8:2], ours[0, :, 1:8:2], ours[0, :, 8] = rows[:, 2:6], rows[:, 6:], rows[:, 1]
+        found.append(ours)
+    return texts[0], texts[1], found[0], found[1]
+
+
+def sacrebleu_p_value(
+    systems: tuple[list[str], list[str], Statistics, Statistics], test: str, trials: int
+) -> float:
+    """What sacrebleu says of the two single translations."""
+    metric = BLEU(tokenize="none", force=True, smooth_method="none")
+    baseline = metric._extract_corpus_statistics(systems[0], [references()])
+    result = Result(metric._aggregate_and_compute(baseline).score)
+    run = _paired_ar_test if test == "ar" else _paired_bs_test
+    _, found = run(
+        {"BLEU": (baseline, result)}, "system", systems[1], [references()], {"BLEU": metric},
+        trials, -1, SACREBLEU_SEED,
+    )  # fmt: skip
+    return float(found["BLEU"].p_value or 0)
+
+
+def test_single_runs_are_shuffled_as_sacrebleu_does(
+    systems: tuple[list[str], list[str], Statistics, Statistics],
+) -> None:
+    """With sacrebleu's own shuffles, the p-value of randomisation is sacrebleu's."""
+    _, _, first, second = systems
+    rng = np.random.default_rng(SACREBLEU_SEED)
+    swapped = ~rng.integers(2, size=(1000, first.shape[1]), dtype=bool)
+    found = swapped_differences(first, second, swapped, bleu)
+    ours = share_at_least(found, pooled_difference(first, second, bleu))
+    assert ours == pytest.approx(sacrebleu_p_value(systems, "ar", 1000), abs=1e-12)
+    assert 0.01 < ours < 0.9, "says something"
+
+
+def test_single_runs_are_resampled_as_sacrebleu_does(
+    systems: tuple[list[str], list[str], Statistics, Statistics],
+) -> None:
+    """With sacrebleu's own draws, its formula for p over our scores gives its p-value."""
+    _, _, first, second = systems
+    sentences = first.shape[1]
+    draws = np.random.default_rng(SACREBLEU_SEED).choice(sentences, (1000, sentences))
+    gaps = resampled_scores(second, draws, bleu) - resampled_scores(first, draws, bleu)
+    absolute = np.abs(gaps[:, 0])
+    real = abs(pooled_difference(first, second, bleu))
+    count = (absolute - absolute.mean() > real).sum()
+    assert (count + 1) / 1001 == pytest.approx(sacrebleu_p_value(systems, "bs", 1000), abs=1e-12)
+
+
+def hits(rng: np.random.Generator, runs: int, sentences: int) -> Statistics:
+    """Statistics of hits out of ten."""
+    found = rng.binomial(10, 0.5, (runs, sentences))
+    return np.stack([found, np.full_like(found, 10)], -1).astype(np.int64)
+
+
+def test_swaps_equal_their_enumeration(rng: np.random.Generator) -> None:
+    """Over all swaps of six sentences p is exact, and many random ones come near it."""
+    first, second = hits(rng, 2, 6), hits(rng, 3, 6)
+    every = np.array(list(itertools.product([False, True], repeat=6)))
+    found = swapped_differences(first, second, every, share)
+    real = abs(pooled_difference(first, second, share))
+    exact = (found >= real - 1e-12).mean()
+    assert randomization_p_value(first, second, share, 20_000, 1) == pytest.approx(exact, abs=0.015)
+
+
+def test_deals_equal_their_enumeration(rng: np.random.Generator) -> None:
+    """Over all deals of two and two translations of four sentences p is exact."""
+    first, second = hits(rng, 2, 4), hits(rng, 2, 4)
+    subsets = [[run in pair for run in range(4)] for pair in itertools.combinations(range(4), 2)]
+    every = np.array(list(itertools.product(subsets, repeat=4)))
+    found = dealt_differences(first, second, every, share)
+    real = abs(pooled_difference(first, second, share))
+    exact = (found >= real - 1e-12).mean()
+    assert replica_p_value(first, second, share, 20_000, 1) == pytest.approx(exact, abs=0.015)
+
+
+def test_every_deal_is_as_likely_as_any_other(rng: np.random.Generator) -> None:
+    """Of three translations one goes to the first system, each a third of the time."""
+    chosen = deals(rng, 3000, 2, 1, 2)
+    assert (chosen.sum(2) == 1).all()
+    assert chosen.mean((0, 1)) == pytest.approx(np.full(3, 1 / 3), abs=0.03)
+
+
+def test_one_run_each_makes_replicas_and_swaps_the_same(rng: np.random.Generator) -> None:
+    """With one run a system both randomisations estimate the same p-value."""
+    first, second = hits(rng, 1, 30), hits(rng, 1, 30)
+    swaps = randomization_p_value(first, second, share, 20_000, 1)
+    assert replica_p_value(first, second, share, 20_000, 2) == pytest.approx(swaps, abs=0.02)
+
+
+def test_systems_that_agree_everywhere(rng: np.random.Generator) -> None:
+    """The same translations under two names: every test says p = 1."""
+    first = hits(rng, 3, 10)
+    assert randomization_p_value(first, first, share, 200, 1) == 1
+    assert bootstrap(first, first, share, 200, 1).p_value == 1
+    assert replica_p_value(first[:1], first[:1], share, 200, 1) == 1
+
+
+def test_the_interval_of_the_bootstrap_holds_the_difference(rng: np.random.Generator) -> None:
+    """The 95 % interval lies around the difference of the means, about two deviations each way."""
+    first, second = hits(rng, 2, 400), hits(rng, 2, 400)
+    found = bootstrap(first, second, share, 4000, 1)
+    gaps = (second[:, :, 0].mean(0) - first[:, :, 0].mean(0)) / 10
+    deviation = gaps.std() / np.sqrt(400)
+    assert found.low == pytest.approx(gaps.mean() - 1.96 * deviation, abs=0.2 * deviation)
+    assert found.high == pytest.approx(gaps.mean() + 1.96 * deviation, abs=0.2 * deviation)
+
+
+def test_p_values_reach_zero_only_as_far_as_trials_allow(rng: np.random.Generator) -> None:
+    """A difference that no shuffle reaches has p = 1 / (trials + 1)."""
+    first = hits(rng, 1, 300)
+    second = first + np.array([2, 0])
+    assert randomization_p_value(first, second, share, 999, 1) == 1 / 1000
+
+
+def p_values_under_the_null(runs: int) -> NDArray[np.float64]:
+    """P-values of three tests of systems that differ from sentence to sentence, but are as good.
+
+    The runs of a system are alike: they stray from what the system does by half as much as two
+    systems do from one another.
+    """
+    rng = np.random.default_rng(11)
+    rows = []
+    for seed in range(250):
+        ease = rng.normal(0, 1.5, 50)
+        pair = []
+        for _ in range(2):
+            system = ease + rng.normal(0, 1, 50)
+            quality = system + rng.normal(0, 0.5, (runs, 50))
+            found = np.clip(np.round(10 + 3 * quality), 0, 20)
+            pair.append(np.stack([found, np.full_like(found, 20)], -1).astype(np.int64))
+        arguments = (*pair, share, 199, seed)
+        rows.append(
+            (
+                randomization_p_value(*arguments),
+                bootstrap(*arguments).p_value,
+                replica_p_value(*arguments),
+            )
+        )
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("runs", [1, 3])
+def test_p_values_are_uniform_under_the_null(runs: int) -> None:
+    """Systems that are equally good are told apart at 5, 20 and 50 % as often as that says."""
+    found = p_values_under_the_null(runs)
+    for level in (0.05, 0.2, 0.5):
+        # three deviations of a share of 250
+        slack = 3 * np.sqrt(level * (1 - level) / len(found))
+        assert (found[:, :2] <= level).mean(0) == pytest.approx(np.full(2, level), abs=slack)
+
+
+def test_replicas_find_differences_too_easily() -> None:
+    """Dealing out runs that are alike calls a third of equally good systems different at 5 %."""
+    assert (p_values_under_the_null(3)[:, 2] <= 0.05).mean() > 0.2

@@ -1,0 +1,97 @@
+"""``phrasescore compare``: are systems better than a baseline, or is it chance?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from phrasescore.errors import SettingsError
+from tuning.commands.scoring_options import emit, parse_scoring, scoring_options
+
+
+@click.command("compare")
+@scoring_options
+@click.option(
+    "--baseline",
+    "baselines",
+    multiple=True,
+    required=True,
+    metavar="[NAME=]FILE",
+    help="A translation by the system that the others are compared with; repeat it for each "
+    "tuning run.",
+)
+@click.option(
+    "--system",
+    "systems",
+    multiple=True,
+    required=True,
+    metavar="[NAME=]FILE",
+    help="A translation by another system; repeat it for each tuning run, with NAME= for each of "
+    "several systems.",
+)
+@click.option(
+    "--trials",
+    type=click.IntRange(min=100),
+    default=10_000,
+    show_default=True,
+    help="Of each test.",
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="Of both tests.")
+@click.option("--json", "form", flag_value="json", help="Print JSON; scores are then 0 to 1.")
+@click.option("--markdown", "form", flag_value="markdown", help="Print a table of Markdown.")
+@click.option("--latex", "form", flag_value="latex", help="Print a table of LaTeX (booktabs).")
+def compare(
+    references: tuple[str, ...],
+    baselines: tuple[str, ...],
+    systems: tuple[str, ...],
+    trials: int,
+    seed: int,
+    form: str | None,
+    **options: object,
+) -> None:
+    """Compare systems by the translations of several tuning runs each (Clark et al. 2011).
+
+    Shows mean and deviation over runs and, for the gain over the baseline, p-values of paired
+    approximate randomisation and of a paired bootstrap.
+    """
+    from tuning.significance import compare_systems
+
+    named = grouped(baselines, "baseline")
+    if len(named) > 1:
+        raise SettingsError(
+            f"two baselines: {' and '.join(named)}", remedy="give one of them as --system"
+        )
+    for name, files in grouped(systems, "system").items():
+        if name in named:
+            raise SettingsError(
+                f"two systems are called {name}", remedy="give each a name with NAME=FILE"
+            )
+        named[name] = files
+    found = compare_systems(
+        references, named, scoring=parse_scoring(options), trials=trials, seed=seed
+    )
+    for note in found.notes:
+        click.echo(f"note: {note}", err=True)
+    if form == "json":
+        emit(found.to_json())
+    else:
+        emit(getattr(found, f"to_{form or 'text'}")())
+
+
+def grouped(texts: tuple[str, ...], default: str) -> dict[str, list[str]]:
+    """Return files by system; one without a name belongs to ``default``.
+
+    >>> grouped(("rnn=a.s1", "csrnn=b.s1", "rnn=a.s2"), "system")
+    {'rnn': ['a.s1', 'a.s2'], 'csrnn': ['b.s1']}
+    """
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        name, equals, path = text.partition("=")
+        # a file whose own name has a = is still a file
+        if not equals or "/" in name or Path(text).exists():
+            name, path = default, text
+        if not name or not path:
+            raise SettingsError(f"{text!r} is not NAME=FILE", remedy="write for example rnn=a.txt")
+        found.setdefault(name, []).append(path)
+    return found

@@ -1,0 +1,202 @@
+"""Ways to ask whether the difference of two systems is chance, from sentence statistics.
+
+*Approximate randomisation* (Noreen 1989; Riezler and Maxwell 2005): if the systems do not differ,
+then the translations of a sentence might have come from either. So for each sentence the two change
+sides or do not; p is the share of such shuffles whose difference is at least the real one. Several
+tuning runs of a system stay together, for they are translations by the same system.
+
+*Randomisation of replicas* (Clark et al. 2011): the translations of a sentence by all runs of both
+systems are dealt out anew, as many to each system as it had. That is right where the runs of one
+system are no more alike than those of different ones. Mostly they are, and then it finds
+differences too easily: a test says how often.
+
+*Bootstrap* (Koehn 2004): sentences are drawn with replacement, the same ones for all runs of both
+systems; what is compared are means over runs. p is the share of draws that stray from their mean by
+at least the real difference, on either side.
+
+All take the runs as given and ask about other sentences; what other runs would have given shows in
+the deviation over runs. With one run a system the first two are the same.
+
+Shapes: S sentences, A and B runs of the systems, K statistics, T trials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Statistics = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Score = Callable[[Floats], Floats]
+
+# numbers in the matrix of draws of one piece of work
+_ROOM = 1 << 22
+# differences that rounding alone makes
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """What the bootstrap says of a difference.
+
+    Args:
+        p_value: Two-sided.
+        low: Of the 95 % interval of the difference.
+        high: The same.
+    """
+
+    p_value: float
+    low: float
+    high: float
+
+
+def share_at_least(found: Floats, real: float) -> float:
+    """Return the share of T absolute differences that reach ``real``, itself counted as one.
+
+    >>> share_at_least(np.array([0.0, 1.0, 2.0]), 1.0)
+    0.75
+    """
+    return float((found >= abs(real) - _ROUNDING).sum() + 1) / (len(found) + 1)
+
+
+def _pieces(trials: int, columns: int) -> Iterator[int]:
+    """Divide trials so that a matrix of (piece, columns) has bounded size."""
+    most = max(1, _ROOM // max(columns, 1))
+    for begin in range(0, trials, most):
+        yield min(most, trials - begin)
+
+
+def swapped_differences(
+    first: Statistics, second: Statistics, swapped: NDArray[np.bool_], score: Score
+) -> Floats:
+    """Return (T,) the absolute difference of the two systems after some sentences changed sides.
+
+    Args:
+        first: (A, S, K).
+        second: (B, S, K).
+        swapped: (T, S) which sentences.
+        score: (T, K) sums to (T,) scores.
+    """
+    left, right = first.mean(0), second.mean(0)
+    moved = swapped.astype(np.float64) @ (right - left)
+    return np.abs(score(left.sum(0) + moved) - score(right.sum(0) - moved))
+
+
+def deals(
+    rng: np.random.Generator, trials: int, sentences: int, first: int, second: int
+) -> NDArray[np.bool_]:
+    """Deal the translations of each sentence out to two systems.
+
+    Returns:
+        (T, S, A + B), true for the A of each sentence that go to the first system.
+    """
+    runs = first + second
+    chosen = np.empty((trials, sentences, runs), bool)
+    wanted = np.full((trials, sentences), first, np.int32)
+    for run in range(runs):
+        # of those that are left, each is as likely as any other to be among the wanted
+        chosen[:, :, run] = rng.random((trials, sentences)) * (runs - run) < wanted
+        wanted -= chosen[:, :, run]
+    return chosen
+
+
+def dealt_differences(
+    first: Statistics, second: Statistics, chosen: NDArray[np.bool_], score: Score
+) -> Floats:
+    """Return (T,) the absolute difference of the two systems after each deal.
+
+    Args:
+        first: (A, S, K).
+        second: (B, S, K).
+        chosen: (T, S, A + B) as ``deals`` returns it.
+        score: (T, K) sums to (T,) scores.
+    """
+    both = np.concatenate([first, second]).astype(np.float64)
+    rows = both.transpose(1, 0, 2).reshape(-1, both.shape[2])
+    sums = chosen.reshape(len(chosen), -1).astype(np.float64) @ rows
+    left, right = sums / len(first), (rows.sum(0) - sums) / len(second)
+    return np.abs(score(left) - score(right))
+
+
+def randomization_p_value(
+    first: Statistics, second: Statistics, score: Score, trials: int, seed: int
+) -> float:
+    """Return the p-value of approximate randomisation; systems that agree everywhere give 1.
+
+    Args:
+        first: (A, S, K).
+        second: (B, S, K).
+        score: (T, K) sums to (T,) scores.
+        trials: How many shuffles.
+        seed: Of the shuffles.
+    """
+    rng = np.random.default_rng(seed)
+    sentences = first.shape[1]
+    found = [
+        swapped_differences(first, second, rng.integers(2, size=(piece, sentences)) > 0, score)
+        for piece in _pieces(trials, sentences)
+    ]
+    return share_at_least(np.concatenate(found), pooled_difference(first, second, score))
+
+
+def replica_p_value(
+    first: Statistics, second: Statistics, score: Score, trials: int, seed: int
+) -> float:
+    """Return the p-value of randomisation of replicas; arguments of ``randomization_p_value``."""
+    rng = np.random.default_rng(seed)
+    runs, sentences = len(first) + len(second), first.shape[1]
+    found = []
+    for piece in _pieces(trials, sentences * runs):
+        chosen = deals(rng, piece, sentences, len(first), len(second))
+        found.append(dealt_differences(first, second, chosen, score))
+    return share_at_least(np.concatenate(found), pooled_difference(first, second, score))
+
+
+def pooled_difference(first: Statistics, second: Statistics, score: Score) -> float:
+    """Return the score of all runs of the second together less that of the first."""
+    sums = [runs.mean(0).sum(0)[None] for runs in (first, second)]
+    return float(score(sums[1])[0] - score(sums[0])[0])
+
+
+def resampled_scores(runs: Statistics, draws: NDArray[np.int64], score: Score) -> Floats:
+    """Return (T, R) the score of each run over drawn sentences.
+
+    Args:
+        runs: (R, S, K).
+        draws: (T, S) numbers of sentences.
+        score: (T, R, K) sums to (T, R) scores.
+    """
+    trials, sentences = len(draws), runs.shape[1]
+    flat = draws + sentences * np.arange(trials)[:, None]
+    counts = np.bincount(flat.ravel(), minlength=trials * sentences).reshape(trials, sentences)
+    rows = runs.transpose(1, 0, 2).reshape(sentences, -1).astype(np.float64)
+    return score((counts.astype(np.float64) @ rows).reshape(trials, len(runs), -1))
+
+
+def bootstrap(
+    first: Statistics, second: Statistics, score: Score, trials: int, seed: int
+) -> Bootstrap:
+    """Resample the difference of the means over runs, second less first.
+
+    Args:
+        first: (A, S, K).
+        second: (B, S, K).
+        score: (..., K) sums to (...,) scores.
+        trials: How many resamples.
+        seed: Of the draws.
+    """
+    rng = np.random.default_rng(seed)
+    sentences = first.shape[1]
+    pieces = []
+    for piece in _pieces(trials, sentences):
+        draws = rng.integers(sentences, size=(piece, sentences))
+        drawn = [resampled_scores(runs, draws, score).mean(1) for runs in (first, second)]
+        pieces.append(drawn[1] - drawn[0])
+    found = np.concatenate(pieces)
+    means = [score(runs.sum(1).astype(np.float64)).mean() for runs in (first, second)]
+    p_value = share_at_least(np.abs(found - found.mean()), float(means[1] - means[0]))
+    low, high = np.quantile(found, [0.025, 0.975])
+    return Bootstrap(p_value, float(low), float(high))

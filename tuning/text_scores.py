@@ -1,0 +1,212 @@
+"""BLEU, chrF and TER of whole texts, from statistics of each sentence that add up.
+
+The statistics are those of tuning (``tuning.objective`` names the columns), so that a score here is
+the score there. Texts of Moses are tokenised already: ``tokenize="none"`` separates words by the
+space U+0020 alone. Other tokenisations are sacrebleu's, for BLEU only; chrF and TER see the text.
+
+Scores are fractions: BLEU and chrF 0 to 1, TER from 0 with no upper end (lower is better).
+Shapes: S sentences, K statistics.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sacrebleu.metrics.bleu import BLEU, _get_tokenizer
+from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.ter import TER
+
+from moses_integration.bleu_statistics import COLUMNS as BLEU_COLUMNS
+from moses_integration.bleu_statistics import References, bleu_of_sums
+from moses_integration.text_preparation import read_text
+from phrasescore.errors import CorpusError, SettingsError
+from tuning.objective import ALL_COLUMNS, CHRF_ORDERS, TER_AT
+from tuning.sacrebleu_statistics import SacrebleuStatistics
+
+MetricName = Literal["bleu", "chrf", "ter"]
+METRIC_NAMES: tuple[MetricName, ...] = ("bleu", "chrf", "ter")
+TOKENIZERS = ("none", "13a", "intl", "char", "zh")
+LABELS = {"bleu": "BLEU", "chrf": "chrF2", "ter": "TER"}
+# chrF weighs recall twice as much as precision
+_BETA_SQUARED = 4.0
+_ESCAPED = re.compile("&(?:amp|apos|quot|lt|gt|#124|#91|#93);")
+
+Scores = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TextScoring:
+    """How texts are scored.
+
+    Args:
+        metrics: Which metrics.
+        tokenize: Of BLEU: ``none``, or what sacrebleu calls ``13a``, ``intl``, ``char``, ``zh``.
+        lowercase: Whether case counts not.
+    """
+
+    metrics: tuple[MetricName, ...] = METRIC_NAMES
+    tokenize: str = "none"
+    lowercase: bool = False
+
+    def __post_init__(self) -> None:
+        if self.tokenize not in TOKENIZERS:
+            raise SettingsError(
+                f"no tokenisation is called {self.tokenize}",
+                remedy=f"choose among: {', '.join(TOKENIZERS)}",
+            )
+
+    def signatures(self, references: int) -> dict[str, str]:
+        """Return what sacrebleu calls each metric with these settings, its version included."""
+        case = self.lowercase
+        metrics: dict[MetricName, BLEU | CHRF | TER] = {
+            "bleu": BLEU(case, force=True, tokenize=self.tokenize, smooth_method="none"),
+            "chrf": CHRF(char_order=CHRF_ORDERS, lowercase=case),
+            "ter": TER(case_sensitive=not case),
+        }
+        for metric in metrics.values():
+            metric.num_refs = references
+        return {name: str(metrics[name].get_signature()) for name in self.metrics}
+
+
+@dataclass(frozen=True)
+class ScoredText:
+    """A text and what its scores are computed from.
+
+    Args:
+        path: Where it came from.
+        statistics: (S, K) by sentence; columns of metrics that were not asked for are 0.
+        notes: What may be wrong with it.
+    """
+
+    path: Path
+    statistics: NDArray[np.int64]
+    notes: tuple[str, ...] = field(default=())
+
+
+class ReferenceTexts:
+    """The references of a text, ready to score translations of it.
+
+    Args:
+        paths: R files of the same S lines, UTF-8, plain or gzip.
+        scoring: How to score.
+
+    Raises:
+        CorpusError: A file is empty, not UTF-8, or they have different numbers of lines.
+    """
+
+    def __init__(self, paths: Sequence[str | Path], scoring: TextScoring | None = None) -> None:
+        self.scoring = scoring or TextScoring()
+        self.paths = [Path(path) for path in paths]
+        self._tokenizer = None
+        if self.scoring.tokenize != "none":
+            self._tokenizer = _get_tokenizer(self.scoring.tokenize)()
+        texts = [self._read(path) for path in paths]
+        for path, lines in zip(paths, texts, strict=True):
+            self._check_length(path, lines, texts[0])
+        if not texts or not texts[0]:
+            raise CorpusError(
+                "there is not one reference", path=paths[0] if paths else None,
+                remedy="give the file with the translations to compare with",
+            )  # fmt: skip
+        self._bleu = References([[self._words(line) for line in lines] for lines in texts])
+        self._more: SacrebleuStatistics | None = None
+        if set(self.scoring.metrics) - {"bleu"}:
+            encoded = [[line.encode() for line in lines] for lines in texts]
+            self._more = SacrebleuStatistics(encoded)
+        self._escaped = any(_ESCAPED.search(line) for lines in texts for line in lines)
+        self.empty = sum(not any(lines) for lines in zip(*texts, strict=True))
+
+    def __len__(self) -> int:
+        return len(self._bleu)
+
+    def score(self, path: str | Path) -> ScoredText:
+        """Compute the statistics of a translation.
+
+        Raises:
+            CorpusError: It is not UTF-8 or has another number of lines than the references.
+        """
+        lines = self._read(path)
+        self._check_length(path, lines, range(len(self)))
+        sentences = np.arange(len(self), dtype=np.int32)
+        statistics = np.zeros((len(self), ALL_COLUMNS), np.int64)
+        words = [self._words(line) for line in lines]
+        statistics[:, :BLEU_COLUMNS] = self._bleu.score(sentences, words).matrix()
+        if self._more is not None:
+            encoded = [line.encode() for line in lines]
+            statistics[:, BLEU_COLUMNS:] = self._more.score(sentences, encoded)
+        return ScoredText(Path(path), statistics, tuple(self._notes(lines, path)))
+
+    def _read(self, path: str | Path) -> list[str]:
+        lines = list(read_text(path))
+        return [line.lower() for line in lines] if self.scoring.lowercase else lines
+
+    def _words(self, line: str) -> bytes:
+        return (self._tokenizer(line.rstrip()) if self._tokenizer else line).encode()
+
+    def _check_length(self, path: str | Path, lines: Sequence[object], others: Sequence[object]
+    ) -> None:  # fmt: skip
+        if len(lines) != len(others):
+            raise CorpusError(
+                f"{len(lines)} lines, where {self.paths[0]} has {len(others)}",
+                path=path,
+                remedy="translations and references must be of the same text, line by line",
+            )
+
+    def _notes(self, lines: Sequence[str], path: str | Path) -> list[str]:
+        notes = []
+        empty = sum(not line.strip(" ") for line in lines)
+        if empty > self.empty:
+            notes.append(f"{path}: {empty} of {len(lines)} translations are empty")
+        escaped = any(_ESCAPED.search(line) for line in lines)
+        if escaped and not self._escaped:
+            notes.append(
+                f"{path} has escapes such as &apos; and the references have none: "
+                "undo them with phrasescore postprocess"
+            )
+        if sum(line.endswith("\r") for line in lines) > len(lines) // 2:
+            notes.append(f"{path}: lines end in CR LF; the CR counts as part of the last word")
+        return notes
+
+
+def score_of_columns(metric: str, sums: ArrayLike) -> Scores:
+    """Return the score of summed statistics.
+
+    Args:
+        metric: ``bleu``, ``chrf`` or ``ter``.
+        sums: (..., k), those that ``columns_of`` the metric picks.
+
+    Returns:
+        (...,), as fractions.
+    """
+    counts = np.asarray(sums, np.float64)
+    if metric == "bleu":
+        return bleu_of_sums(counts)
+    if metric == "ter":
+        edits, words = counts[..., 0], counts[..., 1]
+        return np.where(words > 0, edits / np.where(words > 0, words, 1), (edits > 0) * 1.0)
+    orders = counts.reshape(*counts.shape[:-1], CHRF_ORDERS, 3)
+    candidate, reference, match = np.moveaxis(orders, -1, 0)
+    both = (candidate > 0) & (reference > 0)
+    how_many = np.maximum(both.sum(-1), 1)
+    precision = np.where(both, match / np.where(both, candidate, 1), 0.0).sum(-1) / how_many
+    recall = np.where(both, match / np.where(both, reference, 1), 0.0).sum(-1) / how_many
+    mean = _BETA_SQUARED * precision + recall
+    score = (1 + _BETA_SQUARED) * precision * recall / np.where(mean > 0, mean, 1)
+    return np.where(mean > 0, score, 0.0)
+
+
+def score_of_sums(metric: str, sums: NDArray[np.int64]) -> Scores:
+    """Return the score of (..., K) summed statistics."""
+    return score_of_columns(metric, sums[..., columns_of(metric)])
+
+
+def columns_of(metric: str) -> slice:
+    """Return which statistics a metric needs."""
+    begins = {"bleu": slice(0, BLEU_COLUMNS), "chrf": slice(BLEU_COLUMNS, TER_AT)}
+    return begins.get(metric, slice(TER_AT, ALL_COLUMNS))
