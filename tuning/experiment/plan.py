@@ -216,7 +216,7 @@ class Plan:
     def _decoder_options(self) -> list[str]:
         decoder = self.settings.decoder
         options = ["--decoder", decoder.kind, "--threads", str(decoder.threads)]
-        return [*options, "--moses", str(self.moses)] if self.moses else options
+        return [*options, "--moses-bin", str(self.moses)] if self.moses else options
 
     def _decoding(
         self, system: SystemSettings, seed: int, text: str, inputs: tuple[Path, ...]

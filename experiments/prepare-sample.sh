@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Build a small system from the sample corpus: what sample.toml experiments with.
+set -euo pipefail
+cd "$(dirname "$0")"
+corpus=../sample_corpus
+data=data/sample
+mkdir -p "$data"
+phrasescore build "$corpus/train.en" "$corpus/train.fr" "$data/system" \
+    --tokenize en fr --lowercase --absolute-paths
+for text in dev test; do
+    phrasescore preprocess --system "$data/system" "$corpus/$text.en" -o "$data/$text.en"
+    phrasescore preprocess --system "$data/system" --side target \
+        "$corpus/$text.fr" -o "$data/$text.fr"
+done

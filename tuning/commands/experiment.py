@@ -1,0 +1,101 @@
+"""``phrasescore experiment``: compare systems over several tuning seeds, in one table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from tuning.experiment.settings import ExperimentSettings
+
+
+@click.command("experiment", short_help="Compare systems over tuning seeds, in one table.")
+@click.argument("path", metavar="EXPERIMENT.toml")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="FOLDER",
+    help="Where everything goes that is made; the same folder goes on where it stopped.",
+)
+@click.option(
+    "--data",
+    metavar="FOLDER",
+    help="The data's folder, in place of the one that the file names.",
+)
+@click.option(
+    "--decoder",
+    type=click.Choice(["embedded", "moses"]),
+    help="What translates, in place of what the file says.",
+)
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="SYSTEM",
+    help="Run this system, as the file calls it, and the first one; may be repeated.",
+)
+@click.option(
+    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Steps at a time."
+)
+@click.option("--dry-run", is_flag=True, help="Print the commands, and run none.")
+def experiment(
+    path: str,
+    output: str,
+    data: str | None,
+    decoder: str | None,
+    only: tuple[str, ...],
+    jobs: int,
+    dry_run: bool,
+) -> None:
+    """Train, score, tune and evaluate the systems of EXPERIMENT.toml, and write a table.
+
+    Every step is a command, shown in FOLDER/commands.sh, with a log in FOLDER/steps/. After any
+    interruption, and after any change of settings or data, the same command does what is missing.
+    """
+    from tuning.experiment.settings import read_experiment
+
+    settings = _overridden(read_experiment(path), data, decoder, only)
+    if dry_run:
+        from tuning.experiment.session import planned
+
+        for step in planned(settings, output).steps():
+            click.echo(str(step))
+        return
+    from tuning.experiment.session import run_experiment
+
+    table = run_experiment(settings, output, jobs, lambda line: click.echo(line, err=True))
+    click.echo(table)
+
+
+def _overridden(
+    settings: ExperimentSettings, data: str | None, decoder: str | None, only: tuple[str, ...]
+) -> ExperimentSettings:
+    import dataclasses
+    from pathlib import Path
+
+    from phrasescore.errors import SettingsError, did_you_mean
+
+    if data is not None:
+        folder = dataclasses.replace(settings.data, folder=str(Path(data).absolute()))
+        settings = dataclasses.replace(settings, data=folder)
+    if decoder is not None:
+        kind = dataclasses.replace(settings.decoder, kind=decoder)  # type: ignore[arg-type]
+        settings = dataclasses.replace(settings, decoder=kind)
+    names = [system.name for system in settings.systems]
+    for name in only:
+        if name not in names:
+            raise SettingsError(
+                f"--only names the system {name}, which the file does not have"
+                f"{did_you_mean(name, names)}",
+                remedy=f"choose among: {', '.join(names)}",
+            )
+    if only:
+        systems = tuple(
+            system
+            if system.not_run or system.name in (names[0], *only)
+            else dataclasses.replace(system, not_run="left out by --only")
+            for system in settings.systems
+        )
+        settings = dataclasses.replace(settings, systems=systems)
+    return settings

@@ -1,0 +1,92 @@
+"""An experiment from start to end: plan, run, report, and the files of the results' folder."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from moses_integration.external_moses import find_moses
+from phrasescore.errors import InputError
+from phrasescore.files import write_atomically
+from phrasescore.provenance import provenance, write_json
+from tuning.experiment.plan import TEXTS, Plan
+from tuning.experiment.report import collect
+from tuning.experiment.runner import Runner, Say, possession
+from tuning.experiment.settings import ExperimentSettings
+from tuning.experiment.stamps import Stamps
+from tuning.experiment.step import Step
+from tuning.experiment.tables import as_json, latex, markdown
+
+
+def planned(settings: ExperimentSettings, output: str | Path) -> Plan:
+    """Plan an experiment, and check that what it needs from outside is there.
+
+    Raises:
+        InputError: The data's folder, a text, the system or a model does not exist.
+        MissingDependencyError: Real Moses is asked for and not installed.
+    """
+    if not settings.folder.is_dir():
+        raise InputError(
+            "there is no such folder, which [data] names",
+            path=settings.folder,
+            remedy="put the data there, or name their folder with --data",
+        )
+    moses = None
+    if settings.decoder.kind == "moses":
+        moses = find_moses(settings.decoder.program or None).absolute()
+    plan = Plan(settings, Path(output).absolute(), moses)
+    for step in plan.steps():
+        for path in step.inputs:
+            if not path.is_relative_to(plan.results) and not path.exists():
+                raise InputError(
+                    f"no such file or folder, which the step {step.name} reads",
+                    path=path,
+                    remedy=f"correct the path in {settings.file}",
+                )
+    return plan
+
+
+def run_experiment(settings: ExperimentSettings, output: str | Path, jobs: int, say: Say) -> str:
+    """Run what is missing and write the table, which is kept up to date on the way.
+
+    Args:
+        settings: What is compared.
+        output: The folder of results.
+        jobs: Steps at a time.
+        say: Gets a line for each step.
+
+    Returns:
+        The table as Markdown.
+    """
+    plan = planned(settings, output)
+    steps = plan.steps()
+    with possession(plan.results):
+        write_atomically(plan.results / "commands.sh", _script(plan, steps).encode())
+
+        def after(step: Step) -> None:
+            if step.name.endswith(tuple(f".{text}" for text in TEXTS)):
+                _write_tables(plan, steps, runner.stamps)
+
+        runner = Runner(plan.results, settings.folder, jobs, say, after)
+        ran = runner.run(steps)
+        say(f"{ran} of {len(steps)} steps were run, the others were done already")
+        return _write_tables(plan, steps, runner.stamps)
+
+
+def _script(plan: Plan, steps: tuple[Step, ...]) -> str:
+    folders = sorted({str(path.parent) for step in steps for path in step.outputs})
+    lines = ["#!/usr/bin/env bash", "# every step, in an order in which they can run", "set -e"]
+    lines += [f"cd {shlex.quote(str(plan.settings.folder))}", shlex.join(["mkdir", "-p", *folders])]
+    return "\n".join([*lines, *map(str, steps), ""])
+
+
+def _write_tables(plan: Plan, steps: tuple[Step, ...], stamps: Stamps) -> str:
+    settings, folder = plan.settings, plan.results
+    rows = collect(plan, stamps)
+    text = markdown(settings, rows, [str(step) for step in steps])
+    write_atomically(folder / "table.md", text.encode())
+    write_atomically(folder / "table.tex", latex(settings, rows).encode())
+    record = as_json(settings, rows)
+    record["provenance"] = provenance(inputs=[settings.file])
+    write_json(folder / "table.json", record)
+    return text.partition("\n## Commands")[0]
