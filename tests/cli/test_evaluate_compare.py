@@ -1,0 +1,110 @@
+"""``phrasescore evaluate`` and ``compare`` as a user meets them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sacrebleu
+
+from tests.conftest import Phrasescore
+from tests.support.translations import noisy_translations, references
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> dict[str, list[str]]:
+    """References and translations of two systems, written to the current folder."""
+    rng = np.random.default_rng(5)
+    texts = {"ref.fr": references()}
+    texts |= {f"base.s{run}": noisy_translations(rng, 0.3) for run in (1, 2)}
+    texts |= {f"rnn.s{run}": noisy_translations(rng, 0.1) for run in (1, 2)}
+    for name, lines in texts.items():
+        (tmp_path / name).write_text("".join(line + "\n" for line in lines), "utf-8")
+    return texts
+
+
+def test_evaluate(phrasescore: Phrasescore, texts: dict[str, list[str]]) -> None:
+    """Scores of several translations in a table and in JSON, with signatures."""
+    names = ["base.s1", "rnn.s1"]
+    done = phrasescore("evaluate", *names, "--reference", "ref.fr")
+    assert done.returncode == 0, done.stderr.decode()
+    said = done.stdout.decode()
+    metric = sacrebleu.BLEU(tokenize="none", force=True, smooth_method="none")
+    theirs = metric.corpus_score(texts["rnn.s1"], [texts["ref.fr"]])
+    assert f"{theirs.score:.2f}" in said
+    assert str(metric.get_signature()) in said
+    done = phrasescore("evaluate", *names, "--reference", "ref.fr", "--json")
+    results = json.loads(done.stdout)["results"]
+    assert [result["file"] for result in results] == names
+    assert 100 * results[1]["bleu"] == pytest.approx(theirs.score)
+    assert results[1]["brevity_penalty"] == pytest.approx(theirs.bp)
+    assert results[1]["length_ratio"] == pytest.approx(theirs.sys_len / theirs.ref_len)
+    assert [100 * value for value in results[1]["precisions"]] == pytest.approx(theirs.precisions)
+
+
+def test_evaluate_reads_standard_input(
+    phrasescore: Phrasescore, texts: dict[str, list[str]], tmp_path: Path
+) -> None:
+    """``-`` is the translation that comes out of a pipe."""
+    stdin = (tmp_path / "rnn.s1").read_bytes()
+    options = ["--reference", "ref.fr", "--metric", "bleu", "--json"]
+    piped = phrasescore("evaluate", "-", *options, stdin=stdin)
+    named = phrasescore("evaluate", "rnn.s1", *options)
+    assert (
+        json.loads(piped.stdout)["results"][0]["bleu"]
+        == (json.loads(named.stdout)["results"][0]["bleu"])
+    )
+
+
+def test_compare(phrasescore: Phrasescore, texts: dict[str, list[str]]) -> None:
+    """Two runs each: the gain and its p-values, as table, Markdown, LaTeX and JSON."""
+    options = ["--reference", "ref.fr", "--baseline", "base.s1", "--baseline", "base.s2"]
+    options += ["--system", "RNN=rnn.s1", "--system", "RNN=rnn.s2", "--trials", "500"]
+    options += ["--metric", "bleu"]
+    said = [
+        phrasescore("compare", *options, *form)
+        for form in ([], ["--markdown"], ["--latex"], ["--json"])
+    ]
+    for done in said:
+        assert done.returncode == 0, done.stderr.decode()
+    content = json.loads(said[3].stdout)
+    base, rnn = content["metrics"]["bleu"]
+    assert rnn["system"] == "RNN"
+    assert rnn["gain"] == pytest.approx(rnn["mean"] - base["mean"])
+    assert rnn["p_randomization"] < 0.05
+    for done in said[:3]:
+        assert f"{100 * rnn['gain']:+.2f}" in done.stdout.decode()
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "message"),
+    [
+        (["--baseline", "a=base.s1", "--baseline", "b=base.s2"], 2, "two baselines: a and b"),
+        (["--baseline", "system=base.s1"], 2, "two systems are called system"),
+        (["--baseline", "=base.s1"], 2, "'=base.s1' is not NAME=FILE"),
+        (["--baseline", "there.is.none"], 3, "there.is.none: no such file"),
+        (["--baseline", "short"], 3, "short: 1 lines, where ref.fr has 40"),
+    ],
+)
+def test_compare_refuses(
+    phrasescore: Phrasescore, texts: dict[str, list[str]], tmp_path: Path,
+    options: list[str], status: int, message: str,
+) -> None:  # fmt: skip
+    """Names that clash and files out of step are one sentence with the right exit status."""
+    (tmp_path / "short").write_text("a\n")
+    done = phrasescore("compare", "--reference", "ref.fr", "--system", "rnn.s1", *options)
+    assert done.returncode == status
+    assert message in done.stderr.decode()
+
+
+def test_a_file_name_may_contain_an_equals_sign(
+    phrasescore: Phrasescore, texts: dict[str, list[str]], tmp_path: Path
+) -> None:
+    """A file that is there is taken as a file, whatever its name."""
+    (tmp_path / "lr=0.1").write_bytes((tmp_path / "rnn.s1").read_bytes())
+    options = ["--reference", "ref.fr", "--metric", "bleu", "--trials", "100", "--json"]
+    done = phrasescore("compare", *options, "--baseline", "base.s1", "--system", "lr=0.1")
+    assert done.returncode == 0, done.stderr.decode()
+    assert json.loads(done.stdout)["files"]["system"] == ["lr=0.1"]

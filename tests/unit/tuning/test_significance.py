@@ -1,0 +1,130 @@
+"""Comparisons of systems over tuning runs, and their tables."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from phrasescore.errors import SettingsError
+from tests.support.translations import noisy_translations, references
+from tuning.score_tables import ScoreTable
+from tuning.significance import Comparison, compare_systems
+from tuning.text_scores import TextScoring
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """References, three runs of a poor system, two of a good one."""
+    path = tmp_path_factory.mktemp("systems")
+    rng = np.random.default_rng(5)
+    texts = {"ref": references(120)}
+    texts |= {f"poor.{run}": noisy_translations(rng, 0.3, 120) for run in (1, 2, 3)}
+    texts |= {f"good.{run}": noisy_translations(rng, 0.1, 120) for run in (1, 2)}
+    for name, lines in texts.items():
+        (path / name).write_text("".join(line + "\n" for line in lines), "utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def comparison(folder: Path) -> Comparison:
+    """The two systems, and the poor one under another name."""
+    poor = [folder / f"poor.{run}" for run in (1, 2, 3)]
+    systems = {"poor_1": poor, "good & new": [folder / "good.1", folder / "good.2"], "same": poor}
+    return compare_systems([folder / "ref"], systems, trials=500)
+
+
+def test_runs_means_and_deviations(folder: Path, comparison: Comparison) -> None:
+    """Every run has its score; mean and deviation are over runs, gains against the first system."""
+    for metric in ("bleu", "chrf", "ter"):
+        poor, good, same = comparison.scores[metric]
+        assert len(poor.runs) == 3
+        assert poor.mean == pytest.approx(statistics.mean(poor.runs))
+        assert poor.deviation == pytest.approx(statistics.stdev(poor.runs))
+        assert poor.difference is None
+        assert good.difference and same.difference
+        assert good.difference.gain == pytest.approx(good.mean - poor.mean)
+        assert same.difference.gain == 0
+    alone = compare_systems(
+        [folder / "ref"], {"a": [folder / "poor.2"], "b": [folder / "good.1"]}, trials=100
+    )
+    assert alone.scores["bleu"][0].runs == (comparison.scores["bleu"][0].runs[1],)
+    assert alone.scores["bleu"][0].deviation is None
+
+
+def test_what_differs_is_told_from_what_does_not(comparison: Comparison) -> None:
+    """A third of the errors is significant in every metric; the same translations are not."""
+    for metric in ("bleu", "chrf", "ter"):
+        _, good, same = comparison.scores[metric]
+        assert good.difference and same.difference
+        assert good.difference.p_randomization < 0.01
+        assert good.difference.p_bootstrap < 0.01
+        assert min(good.difference.low * good.difference.high, 1) > 0, "0 is not within"
+        assert same.difference.p_randomization == same.difference.p_bootstrap == 1
+
+
+def test_a_comparison_is_reproducible(folder: Path, comparison: Comparison) -> None:
+    """The same seed gives the same numbers, whatever other systems there are; another does not."""
+    systems = {"a": [folder / "poor.1"], "b": [folder / "poor.2"]}
+    bleu = TextScoring(("bleu",))
+    first, again, other = (
+        compare_systems([folder / "ref"], systems, scoring=bleu, trials=300, seed=seed)
+        for seed in (1, 1, 2)
+    )
+    assert first == again
+    more = compare_systems(
+        [folder / "ref"], {"a": systems["a"], "c": [folder / "good.1"], "b": systems["b"]},
+        scoring=bleu, trials=300,
+    )  # fmt: skip
+    assert more.scores["bleu"][2] == first.scores["bleu"][1]
+    assert other.scores["bleu"][1].difference != first.scores["bleu"][1].difference
+
+
+def test_json_has_every_number(folder: Path, comparison: Comparison) -> None:
+    """The JSON holds fractions, files, signatures, trials and seed."""
+    content = json.loads(json.dumps(comparison.to_json()))
+    good = content["metrics"]["bleu"][1]
+    assert good["system"] == "good & new"
+    assert 0 < good["mean"] < 1
+    assert set(good) >= {"runs", "deviation", "gain", "low", "high"}
+    assert set(good) >= {"p_randomization", "p_bootstrap", "p_replicas"}
+    assert content["files"]["same"][0] == str(folder / "poor.1")
+    assert content["trials"] == 500
+    assert "tok:none" in content["signatures"]["bleu"]
+
+
+def test_tables(comparison: Comparison) -> None:
+    """The terminal's, Markdown's and LaTeX's tables have a row for each system and metric."""
+    poor = comparison.scores["bleu"][0]
+    mean = f"{100 * poor.mean:.2f}"
+    text, markdown, latex = (
+        comparison.to_text(), comparison.to_markdown(), comparison.to_latex()
+    )  # fmt: skip
+    for table in (text, markdown, latex):
+        assert mean in table
+        assert "120 sentences" in table
+        assert table.count("same") == 3
+    assert "<0.003" in text, "500 trials cannot show a p-value below 1/501"
+    assert max(map(len, text.split("\n"))) <= 100
+    assert markdown.count("|\n") == 11
+    assert r"BLEU good \& new & 2 & " in latex
+    assert r"poor\_1" in latex
+    assert latex.startswith("% ")
+    assert latex.split("\n")[1].startswith(r"\begin{tabular}")
+
+
+def test_cells_cannot_break_a_table() -> None:
+    """What has a meaning in Markdown or LaTeX is escaped."""
+    table = ScoreTable(["", "x"], [["a|b_c%{1}", "1"]])
+    assert table.to_markdown().split("\n")[2] == r"| a\|b_c%{1} | 1 |"
+    assert r"a|b\_c\%\{1\} & 1 \\" in table.to_latex()
+
+
+@pytest.mark.parametrize("systems", [{}, {"a": ["x"]}, {"a": ["x"], "b": []}])
+def test_nothing_to_compare(folder: Path, systems: dict[str, list[str]]) -> None:
+    """Less than two systems, or one without a translation, is refused before files are read."""
+    with pytest.raises(SettingsError, match=r"nothing to compare with|b has no translation"):
+        compare_systems([folder / "ref"], systems)

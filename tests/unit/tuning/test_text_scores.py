@@ -1,0 +1,149 @@
+"""Scores of texts against sacrebleu, and what is wrong with texts in words."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sacrebleu
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from phrasescore.errors import CorpusError, SettingsError
+from tests.support.translations import noisy_translations, references
+from tuning.objective import ALL_COLUMNS, plain_score_of_sums
+from tuning.text_scores import ReferenceTexts, TextScoring, score_of_sums
+
+
+def write(path: Path, lines: list[str]) -> Path:
+    path.write_text("".join(line + "\n" for line in lines), "utf-8")
+    return path
+
+
+def scores(texts: ReferenceTexts, path: Path) -> dict[str, float]:
+    sums = texts.score(path).statistics.sum(0)
+    return {metric: float(score_of_sums(metric, sums)) for metric in texts.scoring.metrics}
+
+
+@pytest.mark.parametrize("lowercase", [False, True])
+@pytest.mark.parametrize("tokenize", ["none", "13a", "intl", "char"])
+@pytest.mark.parametrize("how_many", [1, 2])
+def test_scores_are_those_of_sacrebleu(
+    tmp_path: Path, tokenize: str, lowercase: bool, how_many: int
+) -> None:
+    """BLEU, chrF and TER equal sacrebleu's, empty lines, several references and case included."""
+    rng = np.random.default_rng(1)
+    wanted = [[*references(), "Le Chat, l'été.", "", "vide ?"]]
+    wanted += [[*noisy_translations(rng, 0.3), "le chat l'été .", "", "Vide ?"]]
+    found = [*noisy_translations(rng, 0.2), "le chat , L'été.", "rien", ""]
+    paths = [write(tmp_path / f"ref{i}", lines) for i, lines in enumerate(wanted[:how_many])]
+    scoring = TextScoring(tokenize=tokenize, lowercase=lowercase)
+    ours = scores(ReferenceTexts(paths, scoring), write(tmp_path / "hyp", found))
+    metrics = {
+        "bleu": sacrebleu.BLEU(lowercase, force=True, tokenize=tokenize, smooth_method="none"),
+        "chrf": sacrebleu.CHRF(lowercase=lowercase),
+        "ter": sacrebleu.TER(case_sensitive=not lowercase),
+    }
+    for name, metric in metrics.items():
+        theirs = metric.corpus_score(found, wanted[:how_many])
+        assert 100 * ours[name] == pytest.approx(theirs.score, abs=1e-9), name
+        assert scoring.signatures(how_many)[name] == str(metric.get_signature())
+
+
+@given(st.lists(st.integers(0, 40), min_size=ALL_COLUMNS, max_size=ALL_COLUMNS))
+@settings(max_examples=50)
+def test_a_score_here_is_the_objective_there(counts: list[int]) -> None:
+    """Whatever the sums, each metric is what tuning would maximise (TER: one less)."""
+    sums = np.array(counts, np.int64)
+    # there are no more matches than words
+    sums[1:9:2] += sums[0:8:2]
+    sums[9:27:3] += sums[11:27:3]
+    sums[10:27:3] += sums[11:27:3]
+    for place, metric in enumerate(("bleu", "chrf", "ter")):
+        shares = [0.0, 0.0, 0.0]
+        shares[place] = 1.0
+        score = plain_score_of_sums(sums.astype(np.float64), shares)
+        expected = 1 - score if metric == "ter" else score
+        assert float(score_of_sums(metric, sums)) == pytest.approx(expected, abs=1e-12)
+
+
+def test_words_end_at_spaces_only(tmp_path: Path) -> None:
+    """A no-break space is part of its word, as in Moses: sacrebleu alone would split there."""
+    wanted = write(tmp_path / "ref", ["il dit « oui » et s' en va"])
+    found = write(tmp_path / "hyp", ["il dit «\u00a0oui\u00a0» et s' en va"])
+    texts = ReferenceTexts([wanted])
+    counted = texts.score(found).statistics[0]
+    assert counted[1] == 7
+    assert counted[0] == 6
+
+
+def test_compressed_texts_are_read_as_such(tmp_path: Path) -> None:
+    """A gzip file is read as its content."""
+    plain = write(tmp_path / "ref", references())
+    zipped = tmp_path / "hyp.gz"
+    zipped.write_bytes(gzip.compress(plain.read_bytes()))
+    assert scores(ReferenceTexts([plain]), zipped) == {"bleu": 1.0, "chrf": 1.0, "ter": 0.0}
+
+
+def test_a_last_line_needs_no_line_feed(tmp_path: Path) -> None:
+    """Whether the last line ends makes no difference."""
+    plain = write(tmp_path / "ref", references())
+    cut = tmp_path / "hyp"
+    cut.write_bytes(plain.read_bytes().removesuffix(b"\n"))
+    assert scores(ReferenceTexts([plain]), cut)["bleu"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"a b\n", r"hyp: 1 lines, where .*ref has 2"),
+        (b"a b\nc d\ne f\n", r"hyp: 3 lines, where .*ref has 2"),
+        (b"a b\nc \xff d\n", r"hyp:2: not UTF-8 at byte 3 of the line"),
+        (b"", r"hyp: 0 lines, where .*ref has 2"),
+    ],
+)
+def test_what_is_wrong_with_a_translation(tmp_path: Path, content: bytes, message: str) -> None:
+    """Texts out of step or in another encoding are refused with file, line and remedy."""
+    wanted = write(tmp_path / "ref", ["a b", "c d"])
+    (tmp_path / "hyp").write_bytes(content)
+    with pytest.raises(CorpusError, match=message):
+        ReferenceTexts([wanted]).score(tmp_path / "hyp")
+
+
+def test_what_is_wrong_with_references(tmp_path: Path) -> None:
+    """Uneven or empty references are refused."""
+    one, two = write(tmp_path / "one", ["a", "b"]), write(tmp_path / "two", ["a"])
+    with pytest.raises(CorpusError, match=r"two: 1 lines, where .*one has 2"):
+        ReferenceTexts([one, two])
+    with pytest.raises(CorpusError, match="there is not one reference"):
+        ReferenceTexts([write(tmp_path / "none", [])])
+    with pytest.raises(CorpusError, match="there is not one reference"):
+        ReferenceTexts([])
+    with pytest.raises(SettingsError, match="no tokenisation is called moses"):
+        TextScoring(tokenize="moses")
+
+
+@pytest.mark.parametrize(
+    ("lines", "note"),
+    [
+        (["", "c d"], "1 of 2 translations are empty"),
+        (["a b", "c &apos;d"], "has escapes such as &apos;"),
+        (["a b\r", "c d\r"], "lines end in CR LF"),
+    ],
+)
+def test_what_looks_wrong_is_noted(tmp_path: Path, lines: list[str], note: str) -> None:
+    """Empty, escaped or foreign lines are scored as they are, and said."""
+    texts = ReferenceTexts([write(tmp_path / "ref", ["a b", "c d"])])
+    notes = texts.score(write(tmp_path / "hyp", lines)).notes
+    assert len(notes) == 1
+    assert note in notes[0]
+
+
+def test_empty_reference_lines_are_survived(tmp_path: Path) -> None:
+    """A sentence with an empty reference counts as one, and draws no note if nothing is there."""
+    wanted = write(tmp_path / "ref", ["a b c d e", "", "f g"])
+    texts = ReferenceTexts([wanted])
+    assert texts.score(wanted).notes == ()
+    assert scores(texts, wanted) == {"bleu": 1.0, "chrf": 1.0, "ter": 0.0}
