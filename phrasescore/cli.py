@@ -29,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "postprocess": ("moses_integration.commands.text:postprocess", "Undo preprocess."),
     "build": ("moses_integration.commands.build:build", "Build a Moses system from parallel text."),
     "doctor": ("moses_integration.commands.doctor:doctor", "Find what is wrong with a system."),
+    "tune": ("tuning.commands.tune:tune", "Find weights: decode, merge, optimise, repeat."),
     "optimize": ("tuning.commands.optimize:optimize", "Optimise weights over given n-best lists."),
     "evaluate": ("tuning.commands.evaluate:evaluate", "Score translations: BLEU, chrF, TER."),
     "compare": (

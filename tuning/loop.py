@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -73,6 +73,7 @@ class TuningTask:
         nbest_size: How many candidates of each sentence a round asks for.
         seed: Of all that is random.
         stop: When to end.
+        provenance: Where all that comes from, for the result.
     """
 
     ini: MosesIni
@@ -82,6 +83,7 @@ class TuningTask:
     nbest_size: int
     seed: int
     stop: StopRules
+    provenance: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -115,11 +117,13 @@ class TuningResult:
         best: The round that decoded best.
         rounds: All of them.
         why: Why it ended.
+        weights: Of the best round, by feature.
     """
 
     best: DecodedRound
     rounds: tuple[DecodedRound, ...]
     why: str
+    weights: Mapping[str, tuple[float, ...]]
 
 
 class Tuning:
@@ -272,9 +276,10 @@ class Tuning:
             "round": best.number,
             "rounds": len(rounds),
             "why": why,
+            "provenance": dict(self._task.provenance),
         }
         write_json(self._work.path / "weights.json", content)
-        return TuningResult(best, tuple(rounds), why)
+        return TuningResult(best, tuple(rounds), why, complete)
 
 
 def _best(rounds: Sequence[DecodedRound]) -> DecodedRound:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ from phrasescore.files import write_atomically
 from phrasescore.provenance import write_json
 
 _RUN, _LOCK = "run.json", ".lock"
+_LONGEST_SHOWN = 50
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,21 @@ class RoundFolder:
     def optimized(self) -> Path:
         """The weights for the next round."""
         return self.path / "optimized.json"
+
+    def adopt(self, other: RoundFolder) -> None:
+        """Take over what another run decoded with the same weights, unless that is done here."""
+        if self.nbest.exists():
+            return
+        for mine, theirs in (
+            (self.weights, other.weights),
+            (self.ini, other.ini),
+            (self.log, other.log),
+            (self.nbest, other.nbest),
+        ):
+            # the bytes are compressed already where the name says so
+            part = mine.with_name(f".{mine.name}.part")
+            shutil.copyfile(theirs, part)
+            part.replace(mine)
 
 
 @dataclass(frozen=True)
@@ -127,9 +144,10 @@ class WorkFolder:
         known = read_json(path)
         for key in sorted({*known, *identity}):
             if known.get(key) != identity.get(key):
+                values = _shown(known.get(key)), _shown(identity.get(key))
+                there = f" ({values[0]}, now {values[1]})" if all(values) else ""
                 raise ResumeError(
-                    f"the folder belongs to a run with another {key}: "
-                    f"{_shown(known.get(key))}, now {_shown(identity.get(key))}",
+                    f"the folder belongs to a run with another {key}{there}",
                     path=self.path,
                     remedy="name a new folder, or go on with what the run began with",
                 )
@@ -173,5 +191,6 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def _shown(value: Any) -> str:
+    """Return a value for a message; nothing for digests and whatever else is long."""
     text = json.dumps(value)
-    return text if len(text) <= 70 else text[:67] + "..."
+    return text if len(text) <= _LONGEST_SHOWN else ""

@@ -1,0 +1,173 @@
+"""Decoders for tuning: real Moses or the embedded one, on a system cut down to the dev set.
+
+The tables are filtered once, into the work folder, all columns kept; settings of the search may
+differ from those of the system that is tuned. Both decoders write the same lists.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from moses_integration.external_moses import (
+    DecoderError,
+    ExternalMoses,
+    check_input,
+    copy_text,
+    find_moses,
+)
+from moses_integration.ini_sections import with_section
+from moses_integration.moses_ini import MosesIni
+from moses_integration.table_feature import with_absolute_paths
+from moses_integration.table_filtering import FilteredTable, filter_system
+from phrasescore.errors import CorpusError, InputError
+from phrasescore.files import open_output, read_lines
+from phrasescore.progress import Progress
+from tuning.loop import NBestDecoder
+
+if TYPE_CHECKING:
+    from moses_integration.decoder.loaded_input import LoadedInput
+    from moses_integration.decoder.translate import Decoder
+
+DecoderName = Literal["embedded", "moses"]
+_BLANKS = b" \t\r"
+
+
+@dataclass(frozen=True)
+class DecoderSettings:
+    """Which decoder, and how it searches.
+
+    Args:
+        name: The embedded one or real Moses.
+        moses: The binary of real Moses or its folder; ``None`` to look for it.
+        threads: How many sentences at a time.
+        sections: Settings of the search that replace those of the system, by section.
+    """
+
+    name: DecoderName = "embedded"
+    moses: str | None = None
+    threads: int = 1
+    sections: Mapping[str, str] | None = None
+
+
+def read_source(path: str | Path) -> list[bytes]:
+    """Read the text to translate, without blanks at the ends of lines.
+
+    Raises:
+        CorpusError: It is empty.
+    """
+    lines = [line.strip(_BLANKS) for line in read_lines(path)]
+    if not any(lines):
+        raise CorpusError("there is no text to translate", path=path)
+    return lines
+
+
+def prepare(
+    settings: DecoderSettings, ini: MosesIni, source: str | Path, folder: Path
+) -> tuple[NBestDecoder, list[FilteredTable]]:
+    """Make a decoder for one system and one text.
+
+    Args:
+        settings: Which, and how.
+        ini: The system; its paths resolve against the current directory.
+        source: The text, tokenised.
+        folder: Gets the text and the filtered system, unless they are there already.
+
+    Returns:
+        The decoder, and what was filtered; nothing if that was done before.
+
+    Raises:
+        PhrasescoreError: Moses is not there, or the system or the text cannot be used.
+    """
+    lines = read_source(source)
+    binary = find_moses(settings.moses) if settings.name == "moses" else None
+    check_input(lines, source)
+    for section, value in (settings.sections or {}).items():
+        ini = with_section(ini, section, value)
+    filtered, tables = filter_system(with_absolute_paths(ini), lines, folder / "filtered")
+    if binary is None:
+        return EmbeddedDecoder(filtered, tuple(lines), settings.threads), tables
+    text = folder / "source.txt"
+    if not text.exists():
+        copy_text(lines, text)
+    return ExternalMoses(binary, Path(filtered.path), text, settings.threads), tables
+
+
+@dataclass(frozen=True)
+class EmbeddedDecoder:
+    """The embedded decoder with one system and one text, loaded when it is first needed.
+
+    Args:
+        ini: The system.
+        lines: The text.
+        threads: How many sentences at a time.
+    """
+
+    ini: MosesIni
+    lines: tuple[bytes, ...]
+    threads: int = 1
+
+    @cached_property
+    def _loaded(self) -> tuple[Decoder, LoadedInput]:
+        from moses_integration.decoder.input_text import parse_sentence
+        from moses_integration.decoder.translate import Decoder
+
+        sentences = []
+        for number, line in enumerate(self.lines, 1):
+            with _at_line(number):
+                sentences.append(parse_sentence(line))
+        decoder = Decoder(self.ini)
+        return decoder, decoder.load(sentences)
+
+    def write_nbest(
+        self, weights: Mapping[str, Sequence[float]], size: int, output: Path, log: Path
+    ) -> int:
+        """Translate, and write the n-best list, which gets its name only when it is whole.
+
+        Raises:
+            DecoderError: Not one sentence has a translation.
+        """
+        from moses_integration.decoder.k_best import NBestSettings
+        from moses_integration.decoder.output import OutputSettings, nbest_entries
+        from moses_integration.nbest import format_entry
+
+        begin = time.perf_counter()
+        decoder, loaded = self._loaded
+        complete = {**decoder.layout.read_weights(self.ini), **weights}
+        translations = decoder.translate(
+            loaded, weights=complete, nbest=NBestSettings(size), threads=self.threads
+        )
+        plain = OutputSettings()
+        lines, without = 0, 0
+        with (
+            open_output(output) as stream,
+            Progress("decoding", len(self.lines), "sentences") as progress,
+        ):
+            for translation in translations:
+                without += not len(translation)
+                for entry in nbest_entries(translation, plain):
+                    stream.write(format_entry(entry))
+                    lines += 1
+                progress.advance(1)
+            if lines == 0:
+                raise DecoderError(
+                    "no sentence has a translation", remedy="check the limits of the search"
+                )
+        log.write_text(
+            f"{len(self.lines)} sentences, {without} without a translation, {lines} candidates, "
+            f"{time.perf_counter() - begin:.1f} s\n"
+        )
+        return lines
+
+
+@contextlib.contextmanager
+def _at_line(number: int) -> Iterator[None]:
+    try:
+        yield
+    except InputError as error:
+        raise error.at("the source text", number) from None
