@@ -50,7 +50,12 @@ def model_options(function: Callable[..., None]) -> Callable[..., None]:
     for option in reversed(
         [
             click.option(
-                "-i", "--input", "input_path", default="-", metavar="FILE", help="What to translate."
+                "-i",
+                "--input",
+                "input_path",
+                default="-",
+                metavar="FILE",
+                help="What to translate.",
             ),
             click.option(
                 "--weight",
@@ -59,9 +64,7 @@ def model_options(function: Callable[..., None]) -> Callable[..., None]:
                 metavar="'NAME= W W'",
                 help="Replace the weights of a feature; may be repeated.",
             ),
-            click.option(
-                "--cache-folder", metavar="FOLDER", help="Where parsed tables are kept."
-            ),
+            click.option("--cache-folder", metavar="FOLDER", help="Where parsed tables are kept."),
             click.option("--no-cache", is_flag=True, help="Keep no parsed tables on disk."),
             click.option(
                 "--max-sentence-length",
@@ -81,9 +84,7 @@ def _output_options(function: Callable[..., None]) -> Callable[..., None]:
         [
             click.option("-o", "--output", default="-", metavar="FILE", help="Translations."),
             click.option("--nbest", metavar="FILE", help="Also write an n-best list."),
-            click.option(
-                "--nbest-size", type=click.IntRange(1), default=100, show_default=True
-            ),
+            click.option("--nbest-size", type=click.IntRange(1), default=100, show_default=True),
             click.option(
                 "--distinct/--no-distinct",
                 default=True,
@@ -109,9 +110,7 @@ def _output_options(function: Callable[..., None]) -> Callable[..., None]:
             click.option(
                 "--minimum-bayes-risk", "--mbr", is_flag=True, help="Choose by expected BLEU."
             ),
-            click.option(
-                "--mbr-size", type=click.IntRange(1), default=200, show_default=True
-            ),
+            click.option("--mbr-size", type=click.IntRange(1), default=200, show_default=True),
             click.option("--mbr-scale", type=float, default=1.0, show_default=True),
         ]
     ):
@@ -124,9 +123,7 @@ def _output_options(function: Callable[..., None]) -> Callable[..., None]:
 @model_options
 @_output_options
 @search_options
-@click.option(
-    "--threads", type=click.IntRange(1), help="Sentences searched at once.  [1]"
-)
+@click.option("--threads", type=click.IntRange(1), help="Sentences searched at once.  [1]")
 def decode(**options: Any) -> None:
     """Translate sentences, one a line, with the models and weights of MOSES_INI.
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from moses_integration.decoder.input_text import read_sentences
 from moses_integration.decoder.k_best import NBestSettings
@@ -76,6 +77,15 @@ class DecodingTask:
     risk: RiskSettings | None
     threads: int
     longest: int
+
+    @property
+    def wanted(self) -> NBestSettings | None:
+        """The list that the search has to make: for the n-best file, for the risk, or none."""
+        if self.risk is None:
+            return self.nbest
+        if self.nbest is None:
+            return NBestSettings(self.risk.size)
+        return replace(self.nbest, size=max(self.nbest.size, self.risk.size))
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> DecodingTask:
@@ -171,14 +181,70 @@ def decode_file(task: DecodingTask) -> None:
         SettingsError: A file cannot be written.
     """
     sentences = read_sentences(task.input, longest=task.longest)
-    if task.output == STANDARD_STREAM or task.nbest_path == STANDARD_STREAM:
-        # nothing appears before tables and models are known to be good
-        batches = _translations(task, sentences)
-    else:
-        batches = _translations(task, sentences)
     with contextlib.ExitStack() as stack:
         writers = _Writers(task, stack)
         progress = stack.enter_context(Progress("decoding", len(sentences), "sentences"))
-        for translation in batches:
+        for translation in _translations(task, sentences):
             writers.write(translation)
             progress.advance(1)
+
+
+def _translations(
+    task: DecodingTask, sentences: Sequence[tuple[bytes, ...]]
+) -> Iterator[Translation]:
+    for first, batch in _batches(sentences):
+        loaded = task.decoder.load(batch)
+        for translation in task.decoder.translate(loaded, nbest=task.wanted, threads=task.threads):
+            yield replace(translation, first=first)
+
+
+def _batches(
+    sentences: Sequence[tuple[bytes, ...]],
+) -> Iterator[tuple[int, Sequence[tuple[bytes, ...]]]]:
+    """Split an input where ``_BATCH_WORDS`` are reached; yield each part and where it begins."""
+    first = words = 0
+    for number, sentence in enumerate(sentences):
+        if words >= _BATCH_WORDS:
+            yield first, sentences[first:number]
+            first, words = number, 0
+        words += len(sentence)
+    if first < len(sentences):
+        yield first, sentences[first:]
+
+
+class _Writers:
+    """The files that decoding writes."""
+
+    def __init__(self, task: DecodingTask, stack: contextlib.ExitStack) -> None:
+        self._task = task
+        self._output, self._nbest, self._unknowns, self._statistics = (
+            None if path is None else stack.enter_context(open_output(path))
+            for path in (task.output, task.nbest_path, task.unknowns, task.statistics)
+        )
+        if self._statistics is not None:
+            self._statistics.write(STATISTICS_HEADER)
+
+    def write(self, translation: Translation) -> None:
+        """Write what is wanted of one sentence."""
+        task = self._task
+        if self._output is not None:
+            self._output.write(
+                best_line(translation, task.output_settings, self._best(translation))
+            )
+            if task.output == STANDARD_STREAM:
+                self._output.flush()
+        if self._nbest is not None and task.nbest is not None:
+            entries = nbest_entries(translation, task.output_settings)
+            for entry in itertools.islice(entries, task.nbest.size):
+                self._nbest.write(format_entry(entry))
+        if self._unknowns is not None:
+            self._unknowns.write(unknown_line(translation))
+        if self._statistics is not None:
+            self._statistics.write(statistics_line(translation))
+
+    def _best(self, translation: Translation) -> int:
+        risk = self._task.risk
+        if risk is None or len(translation) < 2:
+            return 0
+        candidates = target_lines(translation)[: risk.size]
+        return least_risk(candidates, translation.totals[: risk.size], risk.scale)

@@ -128,13 +128,11 @@ def nbest_entries(translation: Translation, settings: OutputSettings) -> Iterato
     for number, values in enumerate(translation.features[:, layout.tuneable].tolist()):
         words = surface(translation, number, trace=settings.report_segmentation)
         yield NBestEntry(
-            translation.sentence,
+            translation.number,
             words,
             {name: tuple(values[part]) for name, part in slices.items()},
             float(translation.totals[number]),
-            segmentation(translation, number)
-            if settings.include_segmentation_in_n_best
-            else None,
+            segmentation(translation, number) if settings.include_segmentation_in_n_best else None,
             alignment(translation, number) if settings.print_alignment_info_in_n_best else None,
         )
 
@@ -152,7 +150,7 @@ def statistics_line(translation: Translation) -> bytes:
     """Return the statistics of a sentence, columns as in ``STATISTICS_HEADER``."""
     found = translation.statistics
     score = b"%.6g" % translation.totals[0] if len(translation) else b""
-    counts = (translation.sentence, found.words, found.options, found.hypotheses, found.complete)
+    counts = (translation.number, found.words, found.options, found.hypotheses, found.complete)
     return b"%d\t%d\t%d\t%d\t%d\t%.6f\t%s\n" % (*counts, found.seconds, score)
 
 

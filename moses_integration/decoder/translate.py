@@ -62,12 +62,13 @@ class Translation:
     none.
 
     Args:
-        sentence: Its number, from 0.
+        sentence: Its number in the loaded input, from 0.
         loaded: The input it is from.
         derivations: The N derivations; one, unless a list was asked for.
         features: Their unweighted feature values, in the order of the layout, shape (N, F).
         totals: Their model scores, shape (N,).
         statistics: What the search cost.
+        first: The number of its input's first sentence, where that is a part of a file.
     """
 
     sentence: int
@@ -76,6 +77,12 @@ class Translation:
     features: NDArray[np.float64]
     totals: NDArray[np.float64]
     statistics: SentenceStatistics = SentenceStatistics()
+    first: int = 0
+
+    @property
+    def number(self) -> int:
+        """The number of the sentence in its file, from 0."""
+        return self.first + self.sentence
 
     def __len__(self) -> int:
         return len(self.totals)
