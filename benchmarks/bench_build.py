@@ -4,7 +4,7 @@ Ours is the whole command `phrasescore build`, reading and cleaning included; Mo
 train-model.perl, steps 4 to 9, and then lmplz. Fresh processes, in turn, medians; ours with a warm
 compile cache, and once more with an empty one. The result is JSON on standard output.
 
-    python benchmarks/bench_build.py SOURCE TARGET ALIGNMENT --moses-bin FOLDER
+    python -m benchmarks.bench_build SOURCE TARGET ALIGNMENT --moses-bin FOLDER
 """
 
 from __future__ import annotations
@@ -14,50 +14,17 @@ import gzip
 import json
 import os
 import shutil
-import statistics
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
-PROJECT = Path(__file__).resolve().parent.parent
+from benchmarks.costs import Cost, in_turn, median, run
+
 _COMPARED = (
     ("phrase-table.gz", "phrase-table.gz"),
     ("reordering-table.gz", "reordering-table.wbe-msd-bidirectional-fe.gz"),
 )
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What a command took: wall-clock and CPU seconds, and the peak memory in MiB.
-
-    The memory is that of the largest process of the command.
-    """
-
-    wall: float
-    cpu: float
-    memory: float
-
-
-def run(command: list[str], *, folder: Path, cache: Path | None = None) -> Cost:
-    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
-    if cache is not None:
-        environment["NUMBA_CACHE_DIR"] = str(cache)
-    log = folder / "log"
-    start = time.perf_counter()
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            command, cwd=folder, stdout=output, stderr=output, env=environment
-        )
-        _, status, usage = os.wait4(process.pid, 0)
-    wall = time.perf_counter() - start
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise SystemExit(f"{command} failed:\n{log.read_text('utf-8', 'replace')[-2000:]}")
-    return Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 
 @dataclass(frozen=True)
@@ -95,19 +62,6 @@ class Bench:
     def same_tables(self) -> bool:
         pairs = ((self.folder / "system" / a, self.folder / "model" / b) for a, b in _COMPARED)
         return all(gzip.open(a).read() == gzip.open(b).read() for a, b in pairs)
-
-
-def median(costs: list[Cost]) -> dict[str, float]:
-    rows = [asdict(cost) for cost in costs]
-    return {name: round(statistics.median(row[name] for row in rows), 2) for name in rows[0]}
-
-
-def in_turn(runs: int, *commands: Callable[[], Cost]) -> list[dict[str, float]]:
-    costs: list[list[Cost]] = [[] for _ in commands]
-    for _ in range(runs):
-        for place, command in zip(costs, commands, strict=True):
-            place.append(command())
-    return [median(place) for place in costs]
 
 
 def main() -> None:

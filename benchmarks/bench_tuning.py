@@ -1,0 +1,212 @@
+"""Score and seconds of optimising weights over given lists: ours, and Moses's own tools in turn.
+
+Ours is the whole command `phrasescore optimize`, reading the lists and counting matches included;
+Moses's is `mert` or `kbmira` alone, whose statistics `extractor` has counted before (its time is
+given beside). One thread each, fresh processes, seed by seed in turn. BLEU is recomputed by
+sacrebleu from what the weights choose. The result is JSON on standard output.
+
+    python -m benchmarks.bench_tuning GOLDEN --moses-bin FOLDER
+
+GOLDEN holds `tuning/` (run1.best100.gz to run3.best100.gz, refs.fr, init.opt) and
+`system/moses.ini`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import sacrebleu
+
+from benchmarks.costs import Cost, run
+
+ROUNDS = (1, 2, 3)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What weights reach, and what finding them took."""
+
+    bleu: float
+    cost: Cost
+
+
+class Lists:
+    """All candidates of all rounds: an independent reader and chooser."""
+
+    def __init__(self, folder: Path) -> None:
+        self.words: list[list[str]] = []
+        values: list[list[list[float]]] = []
+        for number in ROUNDS:
+            text = gzip.decompress((folder / f"run{number}.best100.gz").read_bytes())
+            for line in text.decode("utf-8").removesuffix("\n").split("\n"):
+                sentence, words, features = line.split(" ||| ")[:3]
+                while len(values) <= int(sentence):
+                    self.words.append([])
+                    values.append([])
+                self.words[int(sentence)].append(words.strip(" "))
+                tokens = [token for token in features.split(" ") if token]
+                self.names = [token[:-1] for token in tokens if token.endswith("=")]
+                values[int(sentence)].append([float(t) for t in tokens if not t.endswith("=")])
+        self.features = [np.array(rows) for rows in values]
+        references = (folder / "refs.fr").read_text("utf-8")
+        self.references = references.removesuffix("\n").split("\n")
+
+    def bleu(self, weights: list[float]) -> float:
+        """Recompute BLEU, 0 to 1, of what weights choose; the first of equals counts."""
+        best = [
+            words[int(np.argmax(rows @ np.array(weights)))]
+            for words, rows in zip(self.words, self.features, strict=True)
+        ]
+        metric = sacrebleu.BLEU(tokenize="none", force=True, smooth_method="none")
+        return float(metric.corpus_score(best, [self.references]).score) / 100
+
+
+@dataclass(frozen=True)
+class Bench:
+    """The optimisers on the lists of a folder, in a scratch folder."""
+
+    golden: Path
+    scratch: Path
+    moses_bin: Path
+    lists: Lists
+
+    def ours(self, optimizer: str, seed: int, cache: Path | None = None) -> Result:
+        """Run `phrasescore optimize`."""
+        tuning = self.golden / "tuning"
+        command = [sys.executable, "-m", "phrasescore", "optimize"]
+        for number in ROUNDS:
+            command += ["--nbest", str(tuning / f"run{number}.best100.gz")]
+        command += ["--reference", str(tuning / "refs.fr"), "-o", "weights.json"]
+        command += ["--start", str(self.golden / "system" / "moses.ini")]
+        command += ["--optimizer", optimizer, "--seed", str(seed), "--threads", "1"]
+        cost = run(command, folder=self.scratch, cache=cache)
+        found = json.loads((self.scratch / "weights.json").read_text("utf-8"))["weights"]
+        weights = [value for name in self.lists.names for value in found[name]]
+        return Result(self.lists.bleu(weights), cost)
+
+    def extract(self) -> Cost:
+        """Count matches with Moses's extractor, for all rounds."""
+        costs = []
+        for number in ROUNDS:
+            tuning = self.golden / "tuning"
+            files = ["--scfile", f"run{number}.scores.dat", "--ffile", f"run{number}.features.dat"]
+            command = [str(self.moses_bin / "extractor"), "--sctype", "BLEU", *files]
+            command += ["--scconfig", "case:true", "-r", str(tuning / "refs.fr")]
+            command += ["-n", str(tuning / f"run{number}.best100.gz")]
+            costs.append(run(command, folder=self.scratch))
+        return Cost(
+            sum(cost.wall for cost in costs),
+            sum(cost.cpu for cost in costs),
+            max(cost.memory for cost in costs),
+        )
+
+    def _files(self, kind: str) -> list[str]:
+        return [f"run{number}.{kind}.dat" for number in ROUNDS]
+
+    def mert(self, seed: int) -> Result:
+        """Run Moses's mert with 20 restarts."""
+        command = [str(self.moses_bin / "mert"), "-d", str(self.lists.features[0].shape[1])]
+        command += ["--sctype", "BLEU", "--scconfig", "case:true", "-n", "20", "-r", str(seed)]
+        command += ["--ffile", ",".join(self._files("features"))]
+        command += ["--scfile", ",".join(self._files("scores")), "--threads", "1"]
+        command += ["--ifile", str(self.golden / "tuning" / "init.opt")]
+        cost = run(command, folder=self.scratch)
+        weights = (self.scratch / "weights.txt").read_text().split()
+        return Result(self.lists.bleu([float(weight) for weight in weights]), cost)
+
+    def kbmira(self, seed: int) -> Result:
+        """Run Moses's kbmira."""
+        command = [str(self.moses_bin / "kbmira"), "--sctype", "BLEU", "-r", str(seed)]
+        for features, scores in zip(self._files("features"), self._files("scores"), strict=True):
+            command += ["--ffile", features, "--scfile", scores]
+        command += ["--dense-init", str(self.golden / "tuning" / "init.opt"), "-o", "mira.weights"]
+        cost = run(command, folder=self.scratch)
+        lines = (self.scratch / "mira.weights").read_text().split("\n")
+        found = dict(line.split(" ") for line in lines if line)
+        weights = [float(found.get(f"F{i}", 0)) for i in range(self.lists.features[0].shape[1])]
+        return Result(self.lists.bleu(weights), cost)
+
+
+def summary(results: list[Result]) -> dict[str, object]:
+    """Return the scores of all seeds and the median of what they took."""
+    bleu = [round(result.bleu, 6) for result in results]
+    return {
+        "bleu": bleu,
+        "least bleu": min(bleu),
+        "median bleu": statistics.median(bleu),
+        "wall": round(statistics.median(result.cost.wall for result in results), 2),
+        "cpu": round(statistics.median(result.cost.cpu for result in results), 2),
+        "memory": round(max(result.cost.memory for result in results), 0),
+    }
+
+
+def in_turn(seeds: int, *commands: Callable[[int], Result]) -> list[list[Result]]:
+    """Run each command with the first seed, then each with the second, and so on."""
+    found: list[list[Result]] = [[] for _ in commands]
+    for seed in range(1, seeds + 1):
+        for place, command in zip(found, commands, strict=True):
+            place.append(command(seed))
+    return found
+
+
+def compared(bench: Bench, seeds: int, optimizer: str, moses: Callable[[int], Result]) -> object:
+    """Measure one of ours and its counterpart of Moses in turn."""
+    ours, theirs = in_turn(seeds, partial(bench.ours, optimizer), moses)
+    ratios = {
+        what: round(
+            statistics.median(
+                getattr(a.cost, what) / getattr(b.cost, what)
+                for a, b in zip(ours, theirs, strict=True)
+            ),
+            3,
+        )
+        for what in ("wall", "cpu")
+    }
+    return {"ours": summary(ours), "moses": summary(theirs), "ours by moses": ratios}
+
+
+def main() -> None:
+    """Measure, and print JSON."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("golden", type=Path)
+    parser.add_argument("--moses-bin", type=Path, default=os.environ.get("MOSES_BIN"))
+    parser.add_argument("--seeds", type=int, default=5)
+    options = parser.parse_args()
+    golden = options.golden.resolve()
+    with tempfile.TemporaryDirectory(prefix="bench-tuning-") as scratch:
+        folder = Path(scratch)
+        moses = options.moses_bin.resolve() if options.moses_bin else Path()
+        bench = Bench(golden, folder, moses, Lists(golden / "tuning"))
+        cold = bench.ours("mert", 1, folder / "cache")
+        for optimizer in ("mert", "mira", "pro"):
+            bench.ours(optimizer, 1)  # so that the compile cache of the installation is warm
+        result: dict[str, object] = {"mert, empty compile cache": summary([cold])}
+        if options.moses_bin is None:
+            for optimizer in ("mert", "mira"):
+                (found,) = in_turn(options.seeds, partial(bench.ours, optimizer))
+                result[optimizer] = {"ours": summary(found)}
+        else:
+            extracting = bench.extract()
+            result["mert"] = compared(bench, options.seeds, "mert", bench.mert)
+            result["mira"] = compared(bench, options.seeds, "mira", bench.kbmira)
+            result["moses extractor"] = {
+                "wall": round(extracting.wall, 2), "cpu": round(extracting.cpu, 2)
+            }  # fmt: skip
+        (pro,) = in_turn(options.seeds, partial(bench.ours, "pro"))
+        result["pro"] = {"ours": summary(pro)}
+        print(json.dumps(result, indent=2))
+
+
+if __name__ == "__main__":
+    main()

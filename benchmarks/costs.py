@@ -1,0 +1,64 @@
+"""What a command costs: fresh processes, one after the other, and medians."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a command took: wall-clock and CPU seconds, and the peak memory in MiB.
+
+    The memory is that of the largest process of the command.
+    """
+
+    wall: float
+    cpu: float
+    memory: float
+
+
+def run(command: list[str], *, folder: Path, cache: Path | None = None) -> Cost:
+    """Run a command in a folder; its output goes to the file ``log`` there.
+
+    Args:
+        command: The program and its arguments.
+        folder: Where it runs.
+        cache: Where numba keeps compiled code, if not in its usual place.
+    """
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    if cache is not None:
+        environment["NUMBA_CACHE_DIR"] = str(cache)
+    log = folder / "log"
+    start = time.perf_counter()
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command, cwd=folder, stdout=output, stderr=output, env=environment
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+    wall = time.perf_counter() - start
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{command} failed:\n{log.read_text('utf-8', 'replace')[-2000:]}")
+    return Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+
+
+def median(costs: list[Cost]) -> dict[str, float]:
+    rows = [asdict(cost) for cost in costs]
+    return {name: round(statistics.median(row[name] for row in rows), 2) for name in rows[0]}
+
+
+def in_turn(runs: int, *commands: Callable[[], Cost]) -> list[dict[str, float]]:
+    """Run each command, then each again, ``runs`` times; return the medians of each."""
+    costs: list[list[Cost]] = [[] for _ in commands]
+    for _ in range(runs):
+        for place, command in zip(costs, commands, strict=True):
+            place.append(command())
+    return [median(place) for place in costs]

@@ -1,0 +1,131 @@
+"""A plain PyTorch scorer: what one writes first, and what the authors' own scorer does.
+
+As GroundHog's score.py in batch mode: pairs in the order of the file, 64 at a time, both sides
+padded to the longest of the batch, every pair for itself, one natural log-likelihood a line. It is
+no straw man: everything runs in float32 under torch.inference_mode, each source is encoded in one
+batched loop, what the summary c gives to the decoder is computed once a pair (GroundHog repeats it
+at each word), the gates of a step share one product, and input projections, readout and softmax are
+each one product over all words of the batch.
+
+It reads the model folders of this project and the reference it is written from is section 2 of the
+paper in the form the authors ran (formulation ``code``), not this project's network.
+
+    python -m benchmarks.plain_scorer MODEL TABLE SCORES [--threads N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import itertools
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import safetensors.torch
+import torch
+from torch import Tensor
+
+BATCH = 64  # the authors' bs
+END, UNKNOWN = 0, 1
+Weights = dict[str, Tensor]
+
+
+def read_vocabulary(path: Path) -> dict[bytes, int]:
+    words = path.read_bytes().removesuffix(b"\n").split(b"\n")
+    return {word: number for number, word in enumerate(words) if number > UNKNOWN}
+
+
+def read_pairs(path: Path) -> Iterator[tuple[list[bytes], list[bytes]]]:
+    with gzip.open(path) if path.name.endswith(".gz") else path.open("rb") as stream:
+        for line in stream:
+            source, target = line.split(b" ||| ", 2)[:2]
+            yield source.split(b" "), target.split(b" ")
+
+
+def padded(phrases: list[list[int]]) -> tuple[Tensor, Tensor]:
+    """Return ids ``(L, B)`` that end in </s>, and which of them count, ``(L, B)``."""
+    longest = max(map(len, phrases)) + 1
+    ids = torch.tensor([phrase + [END] * (longest - len(phrase)) for phrase in phrases])
+    lengths = torch.tensor([len(phrase) for phrase in phrases])
+    return ids.t(), torch.arange(longest)[:, None] <= lengths
+
+
+def unit_step(w: Weights, side: str, inputs: Tensor, h: Tensor) -> Tensor:
+    """One step of the gated unit: ``inputs (B, 3H)``, ``h (B, H)``."""
+    H = h.shape[1]
+    gates = torch.sigmoid(inputs[:, H:] + h @ w[f"{side}.gate_weight"])
+    update, reset = gates[:, :H], gates[:, H:]
+    candidate = torch.tanh(inputs[:, :H] + (reset * h) @ w[f"{side}.candidate_weight"])
+    return update * h + (1 - update) * candidate
+
+
+def unit_inputs(w: Weights, side: str, embedded: Tensor) -> Tensor:
+    inputs = embedded @ w[f"{side}.input_weight"]
+    H = w[f"{side}.input_bias"].shape[0]
+    inputs[..., :H] += w[f"{side}.input_bias"]
+    return inputs
+
+
+def summaries(w: Weights, source: Tensor, counted: Tensor) -> Tensor:
+    embedded = w["source_embedding"][source] + w["source_embedding_bias"]
+    inputs = unit_inputs(w, "encoder", embedded)
+    h = inputs.new_zeros(source.shape[1], w["encoder.candidate_weight"].shape[0])
+    for step, here in zip(inputs, counted, strict=True):
+        h = torch.where(here[:, None], unit_step(w, "encoder", step, h), h)
+    return h
+
+
+def log_likelihoods(
+    w: Weights, source: tuple[Tensor, Tensor], target: tuple[Tensor, Tensor]
+) -> Tensor:
+    """Return ln p of each target with its </s>, ``(B,)``."""
+    c = summaries(w, *source)
+    wanted, counted = target
+    embedded = w["target_embedding"][wanted[:-1]] + w["target_embedding_bias"]  # (T, B, E)
+    inputs = unit_inputs(w, "decoder", embedded) + c @ w["decoder.context_weight"]
+    states = [torch.tanh(c @ w["start_weight"] + w["start_bias"])]
+    for step in inputs:
+        states.append(unit_step(w, "decoder", step, states[-1]))
+    readout = torch.stack(states) @ w["readout_state"] + w["readout_bias"]
+    readout += c @ w["readout_context"]
+    readout[1:] += embedded @ w["readout_word"]
+    units = readout.unflatten(2, (-1, 2)).amax(3)  # (T + 1, B, M)
+    logits = units @ w["output_inner"] @ w["output_words"].t() + w["output_bias"]
+    log_p = logits.log_softmax(2).gather(2, wanted[:, :, None]).squeeze(2)
+    return (log_p * counted).sum(0)
+
+
+def score_table(model: Path, table: Path, scores: Path) -> dict[str, float]:
+    config = json.loads((model / "config.json").read_bytes())
+    if config["formulation"] != "code":
+        raise SystemExit("the plain scorer knows the formulation the authors ran, code, only")
+    w = safetensors.torch.load_file(model / "model.safetensors")
+    source_ids = read_vocabulary(model / "source.vocabulary.txt")
+    target_ids = read_vocabulary(model / "target.vocabulary.txt")
+    pairs, start, before = read_pairs(table), time.perf_counter(), time.process_time()
+    done = 0
+    with gzip.open(scores, "wb", compresslevel=1) as output, torch.inference_mode():
+        while batch := list(itertools.islice(pairs, BATCH)):
+            source = padded([[source_ids.get(word, UNKNOWN) for word in x] for x, _ in batch])
+            target = padded([[target_ids.get(word, UNKNOWN) for word in y] for _, y in batch])
+            ln_p = log_likelihoods(w, source, target)
+            output.write(b"".join(b"%.5e\n" % value for value in ln_p.tolist()))
+            done += len(batch)
+    wall, cpu = time.perf_counter() - start, time.process_time() - before
+    return {"pairs": done, "wall": wall, "cpu": cpu}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    for name in ("model", "table", "scores"):
+        parser.add_argument(name, type=Path)
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    print(json.dumps(score_table(options.model, options.table, options.scores)))
+
+
+if __name__ == "__main__":
+    main()
