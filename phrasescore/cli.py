@@ -30,6 +30,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "build": ("moses_integration.commands.build:build", "Build a Moses system from parallel text."),
     "doctor": ("moses_integration.commands.doctor:doctor", "Find what is wrong with a system."),
     "decode": ("moses_integration.commands.decode:decode", "Translate with a moses.ini."),
+    "force-score": (
+        "moses_integration.commands.force_score:force_score",
+        "Recompute the features of an n-best list.",
+    ),
     "nbest": ("moses_integration.commands.nbest:nbest", "Add model scores to an n-best list."),
     "tune": ("tuning.commands.tune:tune", "Find weights: decode, merge, optimise, repeat."),
     "optimize": ("tuning.commands.optimize:optimize", "Optimise weights over given n-best lists."),

@@ -1,0 +1,81 @@
+"""``phrasescore force-score``: recompute every feature of given derivations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from moses_integration.commands.decode import model_options
+
+if TYPE_CHECKING:
+    from moses_integration.decoder.force_scoring import Comparison
+
+
+@click.command("force-score", short_help="Recompute the features of an n-best list.")
+@click.argument("ini", metavar="MOSES_INI")
+@model_options
+@click.option(
+    "--nbest", required=True, metavar="FILE", help="The list, with a segmentation of each line."
+)
+@click.option("-o", "--output", metavar="FILE", help="The list with recomputed features.")
+@click.option(
+    "--check",
+    "tolerance",
+    type=click.FloatRange(0.0),
+    metavar="TOLERANCE",
+    help="Compare with the list's own numbers; exit with 1 where one differs by more.",
+)
+@click.option("--drop-unknown", is_flag=True, help="The list was made with unknown words dropped.")
+@click.pass_context
+def force_score(context: click.Context, **options: Any) -> None:
+    """Recompute every feature of the derivations in an n-best list, from Moses or from here.
+
+    The list must say which phrases each line is made of (-include-segmentation-in-n-best, or -t).
+    Values may differ in the last of six digits: Moses adds in single precision.
+    """
+    from moses_integration.decoder.decoding import make_decoder
+    from moses_integration.decoder.force_scoring import Comparison, ForcedScorer
+    from moses_integration.decoder.force_scoring import force_score as score_list
+    from moses_integration.decoder.input_text import read_sentences
+    from moses_integration.moses_ini import MosesIni
+    from phrasescore.errors import SettingsError
+    from phrasescore.progress import Progress
+
+    if options["output"] is None and options["tolerance"] is None:
+        raise SettingsError("nothing to do", remedy="give -o FILE, --check TOLERANCE, or both")
+    decoder = make_decoder(MosesIni.read(options["ini"]), options)
+    sentences = read_sentences(options["input_path"], longest=options["max_sentence_length"])
+    loaded = decoder.load(sentences)
+    comparison = None
+    if options["tolerance"] is not None:
+        comparison = Comparison(options["tolerance"])
+    scorer = ForcedScorer(loaded, decoder.system.weights)
+    with Progress("scoring", unit="lines") as progress:
+        lines = score_list(
+            scorer, options["nbest"], options["output"], comparison, progress.advance
+        )
+    if comparison is None:
+        click.echo(f"{lines:,} lines", err=True)
+        return
+    _report(comparison)
+    context.exit(1 if comparison.beyond else 0)
+
+
+def _report(comparison: Comparison) -> None:
+    """Print the largest differences, and the lines beyond the tolerance."""
+    click.echo(f"{'largest difference':<28}", err=True)
+    for name, largest in comparison.largest.items():
+        click.echo(f"  {name:<26}{largest:.6f}", err=True)
+    for one in comparison.worst:
+        component = "" if one.feature == "total" else f" value {one.component + 1}"
+        click.echo(
+            f"line {one.line:,}, sentence {one.sentence}: {one.feature}{component} is "
+            f"{one.printed:.6g} in the list, {one.recomputed:.6g} recomputed",
+            err=True,
+        )
+    click.echo(
+        f"{comparison.lines:,} lines, {comparison.beyond:,} of them off by more than "
+        f"{comparison.tolerance:g}",
+        err=True,
+    )

@@ -1,0 +1,249 @@
+"""Recompute every feature of given derivations, and compare with what a list says.
+
+The search is not asked: the phrases of each candidate are looked up in the tables, and every
+feature is computed from them by definition.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moses_integration.decoder.derivations import Derivations, feature_values
+from moses_integration.decoder.loaded_input import LoadedInput
+from moses_integration.decoder.source_phrases import child
+from moses_integration.nbest import NBestEntry, format_entry, read_nbest_lists
+from moses_integration.nbest_segmentation import PhraseSpan, phrase_spans
+from phrasescore.errors import NBestError
+from phrasescore.files import open_output
+
+TOTAL = "total"
+_OTHER_SYSTEM = "name the moses.ini and the input that the list was made with"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A printed value that is not the recomputed one.
+
+    Args:
+        line: Of the list, from 1.
+        sentence: The sentence it translates, from 0.
+        feature: What differs: the name of a feature function, or ``total``.
+        component: Which of its values, from 0.
+        printed: What the list says.
+        recomputed: What the tables and models say.
+    """
+
+    line: int
+    sentence: int
+    feature: str
+    component: int
+    printed: float
+    recomputed: float
+
+    @property
+    def size(self) -> float:
+        """How far they are apart; infinite where one is not a number."""
+        size = abs(self.printed - self.recomputed)
+        return size if size == size else float("inf")
+
+
+@dataclass
+class Comparison:
+    """How a list compares with what was recomputed.
+
+    Args:
+        tolerance: Differences up to this are not counted.
+        worst_shown: How many differences are kept.
+    """
+
+    tolerance: float
+    worst_shown: int = 10
+    lines: int = 0
+    beyond: int = 0
+    largest: dict[str, float] = field(default_factory=dict)
+    worst: list[Difference] = field(default_factory=list)
+
+    def add(self, line: int, listed: NBestEntry, recomputed: NBestEntry) -> None:
+        """Compare one line.
+
+        Raises:
+            NBestError: The list has other features than the system.
+        """
+        _check_names(listed.features, recomputed.features)
+        self.lines += 1
+        found = []
+        listed_values = {**listed.features, TOTAL: (listed.total,)}
+        for name, values in {**recomputed.features, TOTAL: (recomputed.total,)}.items():
+            for component, value in enumerate(values):
+                printed = listed_values[name][component]
+                found.append(Difference(line, listed.sentence, name, component, printed, value))
+        for difference in found:
+            name = difference.feature
+            self.largest[name] = max(self.largest.get(name, 0.0), difference.size)
+        beyond = [difference for difference in found if difference.size > self.tolerance]
+        if beyond:
+            self.beyond += 1
+            self.worst = sorted([*self.worst, *beyond], key=lambda one: -one.size)
+            del self.worst[self.worst_shown :]
+
+
+def _check_names(
+    listed: Mapping[str, Sequence[float]], recomputed: Mapping[str, Sequence[float]]
+) -> None:
+    for name in [*listed, *recomputed]:
+        sizes = [len(values.get(name, ())) for values in (listed, recomputed)]
+        if sizes[0] != sizes[1]:
+            raise NBestError(
+                f"{name} has {sizes[0]} values in the list and {sizes[1]} in the system",
+                remedy=_OTHER_SYSTEM,
+            )
+
+
+class ForcedScorer:
+    """Scores given derivations of one input.
+
+    Args:
+        loaded: The input, with what the tables have for it.
+        weights: In the order of the feature vector, shape (F,); they decide the totals and, where
+            several tables have the same pair, which of them is meant: the one that scores best.
+    """
+
+    def __init__(self, loaded: LoadedInput, weights: NDArray[np.float64]) -> None:
+        self._loaded, self._weights = loaded, weights
+        tables = loaded.tables
+        self._static = tables.static @ weights[tables.static_components]
+        self._entries: dict[int, dict[bytes, int]] = {}
+
+    def score(self, entries: Sequence[NBestEntry]) -> list[NBestEntry]:
+        """Return candidates of one sentence with recomputed features and totals.
+
+        Raises:
+            NBestError: A candidate has no segmentation, or one that does not fit the sentence, or
+                a phrase pair that no table has.
+        """
+        spans = [self._spans(entry) for entry in entries]
+        sizes = [len(one) for one in spans]
+        phrases = [phrase for one in spans for phrase in one]
+        derivations = Derivations(
+            np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)]),
+            np.array([number for number, _ in phrases], np.int32),
+            np.array([span.first for _, span in phrases], np.int32),
+            np.array([span.end - 1 for _, span in phrases], np.int32),
+        )
+        layout = self._loaded.system.features.layout
+        features = feature_values(derivations, self._loaded.tables, layout.size)
+        totals = (features @ self._weights).tolist()
+        shown = features[:, layout.tuneable].tolist()
+        return [
+            replace(
+                entry,
+                features={n: tuple(values[part]) for n, part in layout.nbest.slices.items()},
+                total=total,
+            )
+            for entry, values, total in zip(entries, shown, totals, strict=True)
+        ]
+
+    def _spans(self, entry: NBestEntry) -> list[tuple[int, PhraseSpan]]:
+        sentences = self._loaded.source.sentences
+        if entry.sentence >= len(sentences):
+            raise NBestError(
+                f"sentence {entry.sentence}, but the input has {len(sentences)} lines, "
+                "counted from 0",
+                remedy=_OTHER_SYSTEM,
+            )
+        source = sentences[entry.sentence]
+        spans, words = phrase_spans(entry, len(source))
+        return [
+            (self._entry(source[span.first : span.end], words[span.begin : span.stop]), span)
+            for span in spans
+        ]
+
+    def _entry(self, source: NDArray[np.int32], target: Sequence[bytes]) -> int:
+        """Return the table entry of a phrase pair."""
+        phrase = 0
+        for word in source.tolist():
+            phrase = child(self._loaded.source.trie, phrase, word) if phrase >= 0 else -1
+        text = b" ".join(target)
+        found = self._targets(phrase).get(text) if phrase >= 0 else None
+        if found is None:
+            names = self._loaded.source.words
+            pair = b" ".join(names.word(int(word)) for word in source) + b" ||| " + text
+            raise NBestError(
+                f"no phrase table has {pair.decode('utf-8', 'replace')!r}", remedy=_OTHER_SYSTEM
+            )
+        return found
+
+    def _targets(self, phrase: int) -> dict[bytes, int]:
+        """Return the entries of a source phrase by their target words."""
+        if phrase not in self._entries:
+            begin, end = self._loaded.entries.first[phrase : phrase + 2].tolist()
+            # the best last, so that it is the one that stays
+            order = sorted(range(begin, end), key=self._static.__getitem__)
+            self._entries[phrase] = {
+                b" ".join(self._loaded.target_words(number)): number for number in order
+            }
+        return self._entries[phrase]
+
+
+def force_score(
+    scorer: ForcedScorer,
+    path: str,
+    output: str | None,
+    comparison: Comparison | None,
+    advance: Callable[[int], None],
+) -> int:
+    """Recompute a list.
+
+    Args:
+        scorer: For the input of the list.
+        path: The list.
+        output: Where the recomputed list goes, whole or not at all; ``None`` for nowhere.
+        comparison: Gets what differs.
+        advance: Called with the lines of every sentence that is done.
+
+    Returns:
+        The lines.
+
+    Raises:
+        NBestError: The list is damaged or not of this system; the error names the line.
+    """
+    lines = 0
+    with contextlib.ExitStack() as stack:
+        writer = stack.enter_context(open_output(output)) if output is not None else None
+        for entries in _lists(path):
+            for number, (entry, new) in enumerate(_scored(scorer, path, lines, entries), lines + 1):
+                if writer is not None:
+                    writer.write(format_entry(new))
+                if comparison is not None:
+                    try:
+                        comparison.add(number, entry, new)
+                    except NBestError as error:
+                        raise error.at(path, number) from None
+            lines += len(entries)
+            advance(len(entries))
+    return lines
+
+
+def _lists(path: str) -> Iterator[list[NBestEntry]]:
+    for _, entries in read_nbest_lists(path):
+        yield entries
+
+
+def _scored(
+    scorer: ForcedScorer, path: str, before: int, entries: Sequence[NBestEntry]
+) -> list[tuple[NBestEntry, NBestEntry]]:
+    try:
+        return list(zip(entries, scorer.score(entries), strict=True))
+    except NBestError:
+        # once more, one by one, to name the line
+        for number, entry in enumerate(entries, before + 1):
+            try:
+                scorer.score([entry])
+            except NBestError as error:
+                raise error.at(path, number) from None
+        raise
