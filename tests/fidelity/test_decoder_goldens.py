@@ -1,0 +1,159 @@
+"""The embedded decoder against what real Moses gave: the same scores, and nothing better missed."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import sacrebleu
+
+from moses_integration.nbest import NBestEntry, read_nbest_lists
+from tests.conftest import Phrasescore
+
+# Moses adds in single precision and prints six digits
+TOLERANCE = 2e-3
+
+
+class Setting(NamedTuple):
+    """How Moses was called for one of the lists."""
+
+    ini: str
+    options: tuple[str, ...]
+    worse_allowed: int = 0
+
+
+SETTINGS = {
+    "default": Setting("moses.ini", ()),
+    "wide": Setting("moses.ini", ("--stack", "2000", "--beam-threshold", "0")),
+    "monotone": Setting("moses.ini", ("--distortion-limit", "0")),
+    "unlimited": Setting("moses.ini", ("--distortion-limit", "-1")),
+    "cube": Setting(
+        "moses.ini", ("--search-algorithm", "1", "--cube-pruning-pop-limit", "1000"), 2
+    ),
+    "dropunk": Setting("moses.ini", ("--drop-unknown",)),
+    "fivecolumns": Setting("moses.5col.ini", ()),
+}
+
+
+@pytest.fixture
+def system(golden: Path, tmp_path: Path) -> Path:
+    """The small system where its ini looks for it: below the current folder."""
+    folder = tmp_path / "system"
+    folder.mkdir()
+    for file in (golden / "system").iterdir():
+        (folder / file.name).symlink_to(file)
+    with (
+        gzip.open(golden / "system" / "lm.arpa.gz") as packed,
+        (folder / "lm.arpa").open("wb") as lm,
+    ):
+        shutil.copyfileobj(packed, lm)
+    return folder
+
+
+def decode(
+    phrasescore: Phrasescore, golden: Path, system: Path, setting: Setting
+) -> dict[int, list[NBestEntry]]:
+    """Decode the input with one setting; return the n-best lists by sentence."""
+    done = phrasescore(
+        "decode", system / setting.ini, "-i", golden / "decode" / "input.en", "-o", "best",
+        "--nbest", "list", "--nbest-size", "50", "--include-segmentation-in-n-best",
+        "--print-alignment-info-in-n-best", *setting.options,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr.decode()
+    return dict(read_nbest_lists(system.parent / "list"))
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_search_finds_what_moses_finds(
+    phrasescore: Phrasescore, golden: Path, system: Path, name: str
+) -> None:
+    """Our best translation scores at least what Moses's does, with every setting of the search."""
+    ours = decode(phrasescore, golden, system, SETTINGS[name])
+    theirs = dict(read_nbest_lists(golden / "decode" / f"{name}.nbest.gz"))
+    assert ours.keys() == theirs.keys()
+    worse = [s for s in theirs if ours[s][0].total < theirs[s][0].total - 1e-3]
+    assert len(worse) <= SETTINGS[name].worse_allowed
+
+
+def test_lists_agree_where_nothing_is_pruned_early(
+    phrasescore: Phrasescore, golden: Path, system: Path
+) -> None:
+    """With wide stacks the ten best derivations of nearly all sentences have Moses's totals."""
+    ours = decode(phrasescore, golden, system, SETTINGS["wide"])
+    theirs = dict(read_nbest_lists(golden / "decode" / "wide.nbest.gz"))
+    agree = 0
+    for sentence, entries in theirs.items():
+        pairs = zip(entries[:10], ours[sentence][:10], strict=True)
+        agree += all(abs(one.total - other.total) <= TOLERANCE for one, other in pairs)
+    assert agree >= 0.95 * len(theirs)
+
+
+def test_translations_are_moses_s_to_the_byte(
+    phrasescore: Phrasescore, golden: Path, system: Path
+) -> None:
+    """With default settings every translation is the one Moses printed."""
+    decode(phrasescore, golden, system, SETTINGS["default"])
+    expected = (golden / "decode" / "default.1best").read_bytes()
+    assert (system.parent / "best").read_bytes() == expected
+
+
+def test_list_lines_are_moses_s_to_the_byte(
+    phrasescore: Phrasescore, golden: Path, system: Path
+) -> None:
+    """Most lines are Moses's; the others differ by the last digit of a sum or the order of ties."""
+    decode(phrasescore, golden, system, SETTINGS["default"])
+    with gzip.open(golden / "decode" / "default.nbest.gz") as stream:
+        expected = stream.read().split(b"\n")
+    ours = (system.parent / "list").read_bytes().split(b"\n")
+    assert len(ours) == len(expected)
+    same = set(ours) & set(expected)
+    assert len(same) > 0.85 * len(expected)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_every_feature_of_every_line_is_recomputed(
+    phrasescore: Phrasescore, golden: Path, system: Path, name: str
+) -> None:
+    """force-score gives each feature and the total of all of Moses's derivations."""
+    setting = SETTINGS[name]
+    drop = [option for option in setting.options if option == "--drop-unknown"]
+    nbest = golden / "decode" / f"{name}.nbest.gz"
+    done = phrasescore(
+        "force-score", system / setting.ini, "-i", golden / "decode" / "input.en",
+        "--nbest", nbest, "-o", "recomputed", "--check", TOLERANCE, *drop,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr.decode()
+    listed = dict(read_nbest_lists(nbest))
+    ours = dict(read_nbest_lists(system.parent / "recomputed"))
+    assert listed.keys() == ours.keys()
+    for sentence, entries in listed.items():
+        for entry, other in zip(entries, ours[sentence], strict=True):
+            assert other.words == entry.words
+            assert other.segmentation == entry.segmentation
+            assert other.total == pytest.approx(entry.total, abs=TOLERANCE)
+            for feature, values in entry.features.items():
+                assert other.features[feature] == pytest.approx(values, abs=TOLERANCE)
+
+
+@pytest.mark.parametrize(("text", "bleu"), [("val", 57.1), ("test2016", 58.5)])
+def test_real_size(
+    phrasescore: Phrasescore, multi30k: Path, tmp_path: Path, text: str, bleu: float
+) -> None:
+    """The tuned system on Multi30k translates as well as it does with real Moses."""
+    for file in multi30k.iterdir():
+        (tmp_path / file.name).symlink_to(file)
+    with (
+        gzip.open(multi30k / "lm.5gram.arpa.gz") as packed,
+        (tmp_path / "lm.5gram.arpa").open("wb") as lm,
+    ):
+        shutil.copyfileobj(packed, lm)
+    done = phrasescore("decode", "moses.tuned.ini", "-i", f"{text}.en.gz", "-o", "best")
+    assert done.returncode == 0, done.stderr.decode()
+    translations = [line.rstrip(" ") for line in (tmp_path / "best").read_text("utf-8").split("\n")]
+    references = gzip.decompress((multi30k / f"{text}.fr.gz").read_bytes()).decode().split("\n")
+    metric = sacrebleu.BLEU(tokenize="none", force=True)
+    score = metric.corpus_score(translations[:-1], [references[:-1]]).score
+    assert score == pytest.approx(bleu, abs=0.15)
