@@ -7,8 +7,8 @@ to a poor one. So the search has three parts:
    region (``tuning.expected_score``).
 2. *Climbing*: exact line searches along single weights (``tuning.climbing``).
 3. *Restarts*: the best point so far is shaken by a tenth or a fifth of the weights' size and
-   climbed from, twice for each restart and four such climbs at a time. Every twentieth restart
-   begins from random weights instead, which are annealed too.
+   climbed from, four such climbs at a time. Every twentieth begins from random weights instead,
+   which are annealed too.
 
 The result does not depend on the number of threads.
 """
@@ -32,8 +32,7 @@ _SHAKES = (0.1, 0.2)
 # a shaken weight changes by a part of itself and by a part of the size of all
 _OF_ITSELF = 0.7
 _TOGETHER = 4
-_CLIMBS_OF_RESTART = 2
-_FAR_EVERY = 40  # climbs
+_FAR_EVERY = 20  # restarts
 _FAR_SHARPNESSES = (6.0, 25.0)
 
 
@@ -64,11 +63,10 @@ class Mert:
             search.climb_from([problem.start], _FROM_START, workers)
             annealed = anneal(problem.pool, problem.start, region, problem.objective.shares)
             search.climb_from([annealed], _FROM_BEST, workers)
-            climbs = _CLIMBS_OF_RESTART * self.restarts
-            for done in range(0, climbs, _TOGETHER):
+            for done in range(0, self.restarts, _TOGETHER):
                 points = [
                     search.far_point() if number % _FAR_EVERY == _FAR_EVERY - 1 else search.shaken()
-                    for number in range(done, min(done + _TOGETHER, climbs))
+                    for number in range(done, min(done + _TOGETHER, self.restarts))
                 ]
                 search.climb_from(points, _FROM_BEST, workers)
         weights = written(search.best, scalable=problem.is_scalable)

@@ -81,10 +81,10 @@ def test_mira_beats_the_best_run_of_kbmira(
     assert statistics.median(figures) >= KBMIRA_OF_MOSES
 
 
-def test_pairwise_ranking_tells_the_truth(
-    phrasescore: Phrasescore, golden: Path, tmp_path: Path
-) -> None:
-    """PRO looks at pairs of candidates, not at BLEU; the BLEU it reports is the one it has."""
+def test_pairwise_ranking_gains(phrasescore: Phrasescore, golden: Path, tmp_path: Path) -> None:
+    """PRO learns from pairs, and goes as far towards what it learnt as corpus BLEU rises."""
+    # Moses's own pairs (its pro, seeds 1 to 3), exactly regressed, lead to 0.5729 to 0.5740 only,
+    # less than the 0.5791 of the start
     claimed, recomputed = optimized(phrasescore, golden, tmp_path, "--optimizer", "pro")
     assert claimed == pytest.approx(recomputed, abs=1e-6)
-    assert recomputed > 0.55
+    assert recomputed > 0.5815
