@@ -1,0 +1,229 @@
+"""Stack decoding without arrays: what `search` does, to be read, and for tests to compare with.
+
+A hypothesis is an object, a stack a dictionary, and every score is worked out where it is needed.
+It is thousands of times slower than the compiled search, and prunes as that does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moses_integration.decoder.lm_scoring import model_tables
+from moses_integration.decoder.loaded_input import LoadedInput
+from moses_integration.decoder.options import Options, spans_of
+from moses_integration.decoder.orientations import orientation
+from moses_integration.decoder.settings import SearchSettings
+from moses_integration.language_model import LN_10
+from moses_integration.ngram_automaton import score as score_word
+
+State = tuple[int, ...]
+Weights = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A translation of some words of the source.
+
+    Args:
+        covered: One bit for each source word that is translated.
+        start: First source word of the last phrase, -1 where there is none.
+        end: Its last source word.
+        entry: Its table entry, -1 where there is none.
+        states: Of every language model.
+        score: Model score so far.
+        total: With the estimate for the rest.
+        previous: What it was expanded from.
+    """
+
+    covered: int
+    start: int
+    end: int
+    entry: int
+    states: State
+    score: float
+    total: float
+    previous: Hypothesis | None
+
+    def phrases(self) -> list[tuple[int, int, int]]:
+        """Return the entry, first and last source word of each phrase, in order."""
+        if self.previous is None:
+            return []
+        return [*self.previous.phrases(), (self.entry, self.start, self.end)]
+
+
+class _Stack:
+    """Hypotheses that cover equally many words, one for each future.
+
+    Args:
+        size: How many are expanded; 0 for all.
+        beam: The lowest total that is let in, relative to the best so far.
+    """
+
+    def __init__(self, size: int, beam: float) -> None:
+        self.members: dict[object, Hypothesis] = {}
+        self._size, self._beam = size, beam
+        self._best = self._worst = -math.inf
+
+    def add(self, signature: object, hypothesis: Hypothesis) -> None:
+        """Let a hypothesis in, unless it is outside the beam or one with its future is better."""
+        if hypothesis.total < self._worst or hypothesis.total == -math.inf:
+            return
+        rival = self.members.get(signature)
+        if rival is not None and rival.total >= hypothesis.total:
+            return
+        self.members[signature] = hypothesis
+        if hypothesis.total > self._best:
+            self._best = hypothesis.total
+            self._worst = max(self._worst, self._best + self._beam)
+        # not after every addition: that would take most of the time
+        if rival is None and 0 < self._size < (len(self.members) + 2) // 2:
+            self.prune()
+
+    def prune(self) -> None:
+        """Cut the stack down to its best, and these to the beam."""
+        if self._size == 0 or len(self.members) <= self._size:
+            return
+        best = sorted(self.members.items(), key=lambda item: -item[1].total)[: self._size]
+        lowest = self._best + self._beam
+        self.members = {key: one for key, one in best if one.total > lowest}
+        if len(self.members) == self._size:
+            self._worst = best[-1][1].total
+
+
+class PlainSearch:
+    """Searches sentences of one input.
+
+    Args:
+        loaded: The input.
+        weights: In the order of the feature vector, shape (F,).
+        settings: The bounds of the search; only those of stack decoding count.
+    """
+
+    def __init__(self, loaded: LoadedInput, weights: Weights, settings: SearchSettings) -> None:
+        self._loaded, self._weights, self._settings = loaded, weights, settings
+        self._options: Options = loaded.model(weights).options
+        self._static = loaded.tables.static @ weights[loaded.tables.static_components]
+
+    def search(self, sentence: int) -> Hypothesis | None:
+        """Return the best translation of a sentence that has words; ``None`` if there is none."""
+        words = self._loaded.source.sentences[sentence]
+        spans = spans_of(words, self._loaded.source.trie, self._options, self._loaded.longest)
+        self._length, self._spans = len(words), spans
+        begin = int(self._loaded.tables.models.begin_state[0])
+        states = []
+        for nodes in np.diff(self._loaded.tables.models.node_offsets).tolist():
+            states.append(begin % nodes)
+            begin //= nodes
+        first = Hypothesis(0, -1, -1, -1, tuple(states), 0.0, self._estimate(0), None)
+        size, beam = self._settings.stack, self._settings.beam_ln
+        stacks = [_Stack(size, beam) for _ in range(len(words) + 1)]
+        stacks[0].add(self._signature(first), first)
+        for stack in stacks[:-1]:
+            stack.prune()
+            for hypothesis in sorted(stack.members.values(), key=lambda one: -one.total):
+                for following in self._expansions(hypothesis):
+                    number = following.covered.bit_count()
+                    stacks[number].add(self._signature(following), following)
+        return max(stacks[-1].members.values(), key=lambda one: one.total, default=None)
+
+    def _expansions(self, hypothesis: Hypothesis) -> Iterator[Hypothesis]:
+        for start, end in self._next_spans(hypothesis):
+            span = start * self._spans.longest + end - start
+            for option in range(self._spans.begin[span], self._spans.stop[span]):
+                entry = int(self._options.entry[option])
+                yield self._applied(hypothesis, entry, start, end)
+
+    def _next_spans(self, hypothesis: Hypothesis) -> Iterator[tuple[int, int]]:
+        """Yield the spans that may be translated next, by Moses's two conditions on distance."""
+        limit = self._settings.distortion_limit
+        gap = _first_gap(hypothesis.covered)
+        for start in range(gap, self._length):
+            if 0 <= limit < abs(hypothesis.end + 1 - start):
+                continue
+            for end in range(start, min(start + self._spans.longest, self._length)):
+                if hypothesis.covered >> end & 1:
+                    break
+                # from behind this phrase the way back to the gap must not be too long either
+                if 0 <= limit < end + 1 - gap and start != gap:
+                    break
+                yield start, end
+
+    def _applied(self, before: Hypothesis, entry: int, start: int, end: int) -> Hypothesis:
+        covered = before.covered | ((1 << (end + 1 - start)) - 1) << start
+        last = covered.bit_count() == self._length
+        words, states = self._language_models(before.states, entry, last=last)
+        distance = abs(before.end + 1 - start)
+        score = before.score + float(self._static[entry]) + words
+        score -= float(self._weights[self._loaded.tables.distortions].sum()) * distance
+        score += self._reordering(before, entry, start, end)
+        total = score + self._estimate(covered)
+        return Hypothesis(covered, start, end, entry, states, score, total, before)
+
+    def _language_models(self, states: State, entry: int, *, last: bool) -> tuple[float, State]:
+        """Return what the words of a phrase add, and the states behind them."""
+        tables, total, after = self._loaded.tables, 0.0, []
+        begin, stop = tables.phrases.first[entry : entry + 2].tolist()
+        for model, state in enumerate(states):
+            automaton = model_tables(tables.models, model)
+            log10, unknown = 0.0, 0
+            for word in tables.phrases.words["word"][model, begin:stop].tolist():
+                word_log10, state = score_word(automaton, state, word)
+                log10 += word_log10
+                unknown += word == 0
+            if last and stop > begin:
+                end_log10, state = score_word(automaton, state, tables.models.end_word[model])
+                log10 += end_log10
+            after.append(int(state))
+            total += float(self._weights[tables.lm_components[model]]) * LN_10 * log10
+            if tables.unknown_components[model] >= 0:
+                total += float(self._weights[tables.unknown_components[model]]) * unknown
+        return total, tuple(after)
+
+    def _reordering(self, before: Hypothesis, entry: int, start: int, end: int) -> float:
+        tables, total = self._loaded.tables, 0.0
+        turn = orientation(before.start, before.end, start, end)
+        for side, whose in ((tables.backward, entry), (tables.forward, before.entry)):
+            for columns, components in side:
+                if whose >= 0 and columns[turn] >= 0:
+                    value = float(tables.reordering[whose, columns[turn]])
+                    total += float(self._weights[components[turn]]) * value
+        return total
+
+    def _estimate(self, covered: int) -> float:
+        """Sum the estimates of the stretches that are not covered."""
+        total, begin = 0.0, None
+        for position in range(self._length + 1):
+            free = position < self._length and not covered >> position & 1
+            if free and begin is None:
+                begin = position
+            elif not free and begin is not None:
+                total += float(self._spans.estimates[begin, position - 1])
+                begin = None
+        return total if not math.isnan(total) else -math.inf
+
+    def _signature(self, hypothesis: Hypothesis) -> object:
+        """Return what decides the future: hypotheses that agree in it recombine."""
+        features = self._loaded.system.features
+        signature: tuple[object, ...] = (hypothesis.covered, hypothesis.states)
+        if features.distortions or features.reorderings:
+            signature += (hypothesis.end,)
+        if features.reorderings:
+            forward = -1
+            if hypothesis.entry >= 0:
+                forward = int(self._loaded.forward_class[hypothesis.entry])
+            signature += (hypothesis.start, forward)
+        return signature
+
+
+def _first_gap(covered: int) -> int:
+    """Return the first word that is not covered.
+
+    >>> _first_gap(0b1011)
+    2
+    """
+    return (~covered & (covered + 1)).bit_length() - 1

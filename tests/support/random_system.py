@@ -1,0 +1,91 @@
+"""A small random Moses system: tables, reordering and language model from a seed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from moses_integration.system_building.kneser_ney import write_arpa
+
+_INI = """\
+[input-factors]
+0
+[mapping]
+0 T 0
+[distortion-limit]
+{limit}
+[feature]
+UnknownWordPenalty
+WordPenalty
+PhrasePenalty
+PhraseDictionaryMemory name=TranslationModel0 num-features=2 path={folder}/table table-limit={top}
+LexicalReordering name=LexicalReordering0 num-features=6 type=wbe-msd-bidirectional-fe-allff input-factor=0 output-factor=0 path={folder}/reordering
+Distortion
+KENLM name=LM0 factor=0 path={folder}/lm.arpa order=3
+[weight]
+UnknownWordPenalty0= 1
+WordPenalty0= {word}
+PhrasePenalty0= {phrase}
+TranslationModel0= 0.3 0.2
+LexicalReordering0= 0.2 0.1 0.15 0.2 0.1 0.05
+Distortion0= {distortion}
+LM0= {lm}
+"""  # noqa: E501
+
+
+def write_random_system(
+    folder: Path, seed: int, *, words: int = 5, limit: int = -1, top: int = 3
+) -> Path:
+    """Write a system over source words ``s0 s1 ...``; return its ini.
+
+    Args:
+        folder: An empty folder.
+        seed: Of everything random.
+        words: Source words.
+        limit: The distortion limit.
+        top: The table limit.
+    """
+    rng = np.random.default_rng(seed)
+    targets = [f"t{number}" for number in range(2 * words)]
+    sources = {(f"s{one}",) for one in range(words - 1)}  # the last word is unknown
+    for _ in range(4 * words):
+        size = int(rng.integers(2, 4))
+        sources.add(tuple(f"s{word}" for word in rng.integers(0, words - 1, size)))
+    pairs = {
+        (" ".join(source), " ".join(rng.choice(targets, int(rng.integers(1, 4)))))
+        for source in sources
+        for _ in range(4)
+    }
+    table, reordering = [], []
+    for source, target in sorted(pairs):
+        scores = " ".join(f"{score:.4f}" for score in rng.uniform(0.01, 1, 2))
+        orientations = " ".join(f"{score:.4f}" for score in rng.uniform(0.05, 0.9, 6))
+        table.append(f"{source} ||| {target} ||| {scores} ||| 0-0 ||| 1 1 1 ||| |||\n")
+        reordering.append(f"{source} ||| {target} ||| {orientations}\n")
+    (folder / "table").write_text("".join(table))
+    (folder / "reordering").write_text("".join(reordering))
+    text = [" ".join(rng.choice(targets, int(rng.integers(2, 9)))) + "\n" for _ in range(60)]
+    (folder / "text").write_text("".join(text))
+    write_arpa(folder / "text", 3, folder / "lm.arpa")
+    names = ("word", "phrase", "distortion", "lm")
+    weights = dict(
+        zip(names, rng.uniform([-0.5, -0.3, 0.05, 0.2], [0.3, 0.3, 0.4, 0.9]), strict=True)
+    )
+    ini = folder / "moses.ini"
+    ini.write_text(_INI.format(folder=folder, limit=limit, top=top, **weights))
+    return ini
+
+
+def random_sentences(
+    seed: int, count: int, shortest: int, longest: int, words: int = 5
+) -> list[tuple[bytes, ...]]:
+    """Return sentences of the system's source words, the unknown one among them."""
+    rng = np.random.default_rng([seed, 1])
+    return [
+        tuple(
+            b"s%d" % word
+            for word in rng.integers(0, words, int(rng.integers(shortest, longest + 1)))
+        )
+        for _ in range(count)
+    ]
