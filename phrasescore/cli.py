@@ -42,6 +42,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "tuning.commands.compare:compare",
         "Tell whether systems differ by more than chance.",
     ),
+    "experiment": (
+        "tuning.commands.experiment:experiment",
+        "Compare systems over tuning seeds, in one table.",
+    ),
 }
 
 

@@ -35,14 +35,14 @@ def planned(settings: ExperimentSettings, output: str | Path) -> Plan:
     if settings.decoder.kind == "moses":
         moses = find_moses(settings.decoder.program or None).absolute()
     plan = Plan(settings, Path(output).absolute(), moses)
-    for step in plan.steps():
-        for path in step.inputs:
-            if not path.is_relative_to(plan.results) and not path.exists():
-                raise InputError(
-                    f"no such file or folder, which the step {step.name} reads",
-                    path=path,
-                    remedy=f"correct the path in {settings.file}",
-                )
+    needed = [path for step in plan.steps() for path in step.inputs]
+    for path in (*needed, *map(plan.reference, TEXTS)):
+        if not path.is_relative_to(plan.results) and not path.exists():
+            raise InputError(
+                "no such file or folder, which the experiment reads",
+                path=path,
+                remedy=f"correct the path in {settings.file}",
+            )
     return plan
 
 

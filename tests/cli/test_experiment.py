@@ -1,0 +1,132 @@
+"""``phrasescore experiment`` as a user meets it, on a small system with the embedded decoder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Phrasescore
+from tests.support.builders import write_phrase_table
+
+EXPERIMENT = """
+name = "Golden system"
+seeds = [1]
+[data]
+folder = "{golden}"
+system = "system/moses.ini"
+phrase_table = "{folder}/small-table"
+dev_source = "{folder}/dev.en"
+dev_reference = "{folder}/dev.fr"
+test_source = "{folder}/test.en"
+test_reference = "{folder}/test.fr"
+[decoder.sections]
+search-algorithm = 1
+cube-pruning-pop-limit = 20
+[tuning]
+rounds = 1
+nbest_size = 10
+options = ["--restarts", "2"]
+[models.untrained]
+train = ["--hidden", "8", "--embedding", "4", "--rank", "4", "--max-epochs", "0", "--threads", "1"]
+[[systems]]
+name = "Baseline"
+[[systems]]
+name = "RNN + WP"
+models = ["untrained"]
+unknown_column = true
+[[systems]]
+name = "CSLM"
+not_run = "it is not there yet"
+"""
+
+
+@pytest.fixture
+def experiment(golden: Path, tmp_path: Path) -> Path:
+    """An experiment file; dev and test are ten sentences each."""
+    for side in ("en", "fr"):
+        lines = (golden / "decode" / f"input.{side}").read_bytes().split(b"\n")
+        (tmp_path / f"dev.{side}").write_bytes(b"\n".join(lines[:10]) + b"\n")
+        (tmp_path / f"test.{side}").write_bytes(b"\n".join(lines[10:20]) + b"\n")
+    write_phrase_table(tmp_path / "small-table", 300)
+    path = tmp_path / "experiment.toml"
+    path.write_text(EXPERIMENT.format(golden=golden, folder=tmp_path), "utf-8")
+    return path
+
+
+def test_from_a_file_to_the_table_and_again(
+    phrasescore: Phrasescore, experiment: Path, tmp_path: Path
+) -> None:
+    """Every row is there; a second run does nothing; a third does what is missing."""
+    done = phrasescore("experiment", experiment.name, "-o", "results")
+    assert done.returncode == 0, done.stderr.decode()
+    said = done.stdout.decode()
+    assert "| Baseline | " in said
+    assert "| CSLM | not run | not run |" in said
+    record = json.loads((tmp_path / "results" / "table.json").read_text("utf-8"))
+    baseline, extended, later = record["systems"]
+    assert baseline["seeds"] == extended["seeds"] == [1]
+    # the golden system was built from other sentences of the same kind
+    assert 0.05 < baseline["test"]["mean"] < 0.9
+    assert 0 < extended["test"]["gain"]["p_value"] <= 1
+    assert later["not_run"] == "it is not there yet"
+    assert "[weight]" in (tmp_path / "results/systems/rnn-wp/seed1/moses.ini").read_text("utf-8")
+    assert (tmp_path / "results" / "table.tex").read_text("utf-8").count(r"\\") == 4
+    before = (tmp_path / "results" / "table.md").read_bytes()
+    again = phrasescore("experiment", experiment.name, "-o", "results")
+    assert b"0 of 10 steps were run" in again.stderr
+    assert (tmp_path / "results" / "table.md").read_bytes() == before
+    (tmp_path / "results/systems/rnn-wp/seed1.test.txt").unlink()
+    third = phrasescore("experiment", experiment.name, "-o", "results")
+    assert b"1 of 10 steps were run" in third.stderr
+    assert (tmp_path / "results" / "table.md").read_bytes() == before
+
+
+def test_only_some_systems(phrasescore: Phrasescore, experiment: Path, golden: Path) -> None:
+    """--only leaves rows out, --dry-run prints commands and makes nothing."""
+    done = phrasescore(
+        "experiment", experiment.name, "-o", "results", "--dry-run", "--only", "Baseline"
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    commands = done.stdout.decode().strip().split("\n")
+    assert len(commands) == 4
+    assert commands[0].startswith(f"phrasescore filter {golden}/system/moses.ini")
+    assert not (experiment.parent / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "sentence"),
+    [
+        (["--only", "RNN"], 2, "--only names the system RNN, which the file does not have"),
+        (["--data", "nowhere"], 3, "there is no such folder, which [data] names"),
+        (["--data", "."], 3, "moses.ini: no such file"),
+    ],
+)
+def test_wrong_calls(
+    phrasescore: Phrasescore, experiment: Path, arguments: list[str], status: int, sentence: str
+) -> None:
+    """Each is one sentence, before anything runs."""
+    done = phrasescore("experiment", experiment.name, "-o", "results", *arguments)
+    assert done.returncode == status
+    assert sentence in done.stderr.decode()
+    assert not (experiment.parent / "results").exists()
+
+
+def test_a_text_that_is_not_there(phrasescore: Phrasescore, experiment: Path) -> None:
+    """What a step reads is looked for before the first one runs."""
+    (experiment.parent / "test.fr").unlink()
+    done = phrasescore("experiment", experiment.name, "-o", "results")
+    assert done.returncode == 3
+    assert b"test.fr: no such file" in done.stderr
+
+
+def test_a_step_that_fails(phrasescore: Phrasescore, experiment: Path) -> None:
+    """The error names the step and its log, with what it said last."""
+    text = experiment.read_text("utf-8").replace('"--restarts", "2"', '"--restart", "2"')
+    experiment.write_text(text, "utf-8")
+    done = phrasescore("experiment", experiment.name, "-o", "results", "--only", "Baseline")
+    assert done.returncode == 1
+    said = done.stderr.decode()
+    assert "baseline.seed1.tune.log: the step baseline.seed1.tune ended with status 2" in said
+    assert "No such option" in said
