@@ -1,0 +1,92 @@
+"""Small pools of candidates, and what is true of them by trying everything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moses_integration.bleu_statistics import COLUMNS
+from tuning.candidate_pool import Batch, CandidatePool, PoolArrays
+from tuning.objective import ALL_COLUMNS, Objective
+from tuning.optimizer import Problem, Weights
+
+BLEU = Objective()
+
+
+def of_quality(tenths: int) -> list[int]:
+    """Statistics of ten words, so that corpus BLEU is the mean of tenths over ten."""
+    return [tenths, 10] * 4 + [10]
+
+
+def pool_of(
+    sentences: Sequence[Sequence[tuple[Sequence[float], Sequence[int]]]],
+) -> PoolArrays:
+    """A pool from (features, statistics) of each candidate of each sentence."""
+    flat = [candidate for sentence in sentences for candidate in sentence]
+    starts = np.cumsum([0, *map(len, sentences)])
+    return PoolArrays(
+        np.array([features for features, _ in flat], np.float32).T.copy(),
+        np.array([statistics for _, statistics in flat], np.int16),
+        starts.astype(np.int64),
+    )
+
+
+def random_pool(
+    rng: np.random.Generator,
+    sentences: int = 6,
+    candidates: int = 8,
+    features: int = 3,
+    *,
+    whole: bool = True,
+    columns: int = COLUMNS,
+) -> PoolArrays:
+    """A pool without duplicates: features small whole numbers or normal, any quality."""
+    pool = CandidatePool(sentences, features, columns)
+    count = sentences * candidates
+    values = (
+        rng.integers(-4, 5, (count, features)) if whole else rng.normal(0, 1, (count, features))
+    )
+    statistics = np.array([of_quality(int(q)) for q in rng.integers(1, 11, count)])
+    if columns == ALL_COLUMNS:
+        wanted, found = rng.integers(10, 20, (2, count, 6))
+        match = np.minimum(np.minimum(wanted, found), rng.integers(0, 20, (count, 6)))
+        chrf = np.stack([found, wanted, match], -1).reshape(count, -1)
+        ter = np.stack([rng.integers(0, 12, count), np.full(count, 10)], 1)
+        statistics = np.hstack([statistics, chrf, ter])
+    numbers = np.repeat(np.arange(sentences, dtype=np.int32), candidates)
+    pool.add(Batch(numbers, values.astype(np.float32), statistics.astype(np.int32)))
+    return pool.arrays
+
+
+def problem_of(pool: PoolArrays, start: Sequence[float], objective: Objective = BLEU) -> Problem:
+    """A problem in which every weight may be anything."""
+    return Problem.unbounded(pool, objective, np.array(start, np.float64))
+
+
+def crossings(pool: PoolArrays, weights: Weights, direction: Weights) -> NDArray[np.float64]:
+    """Every step at which any two candidates of a sentence score the same, in rising order."""
+    found: list[float] = []
+    scores, slopes = weights @ pool.features, direction @ pool.features
+    for begin, end in zip(pool.starts[:-1], pool.starts[1:], strict=True):
+        for i in range(begin, end):
+            for j in range(i + 1, end):
+                if slopes[i] != slopes[j]:
+                    found.append(float((scores[j] - scores[i]) / (slopes[i] - slopes[j])))
+    return np.unique(np.round(found, 9))
+
+
+def best_by_trying(
+    problem: Problem, direction: Weights, low: float = -np.inf, high: float = np.inf
+) -> float:
+    """The best score along a line: one try between any two crossings, and beyond them all."""
+    edges = crossings(problem.pool, problem.start, direction)
+    inside = edges[(edges > low) & (edges < high)]
+    ends = [
+        max(low, (edges[0] if len(edges) else 0) - 1),
+        min(high, (edges[-1] if len(edges) else 0) + 1),
+    ]
+    every = np.array([ends[0], *inside, ends[1]])
+    tries = [*ends, *((every[:-1] + every[1:]) / 2)]
+    return max(problem.score(problem.start + x * direction) for x in tries)

@@ -1,0 +1,97 @@
+"""Pools: merging rounds, duplicates, and what is refused."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from phrasescore.errors import NBestError
+from tuning.candidate_pool import Batch, CandidatePool
+
+ROUND = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(-2, 2)), max_size=30)
+
+
+def batch(rows: list[tuple[int, int, int]]) -> Batch:
+    """Candidates (sentence, two features); the statistics tell where each came from."""
+    rows = sorted(rows, key=lambda row: row[0])
+    sentences = np.array([row[0] for row in rows], np.int32)
+    features = np.array([row[1:] for row in rows], np.float32).reshape(-1, 2)
+    statistics = np.arange(9 * len(rows), dtype=np.int32).reshape(-1, 9)
+    return Batch(sentences, features, statistics)
+
+
+@given(st.lists(ROUND, max_size=4))
+def test_rounds_are_merged_as_a_dictionary_would(rounds: list[list[tuple[int, int, int]]]) -> None:
+    """Of each sentence every feature vector stays once, the first, in the order found."""
+    pool = CandidatePool(4, 2, 9)
+    plain: list[dict[tuple[float, ...], list[int]]] = [{} for _ in range(4)]
+    for rows in rounds:
+        added = batch(rows)
+        before = len(pool)
+        new = pool.add(added)
+        zipped = zip(added.sentences, added.features.tolist(), added.statistics, strict=True)
+        for sentence, features, statistics in zipped:
+            plain[sentence].setdefault(tuple(features), statistics.tolist())
+        assert new == len(pool) - before
+    arrays = pool.arrays
+    for sentence, candidates in enumerate(plain):
+        part = slice(arrays.starts[sentence], arrays.starts[sentence + 1])
+        assert arrays.features[:, part].T.tolist() == [list(key) for key in candidates]
+        assert arrays.statistics[part].tolist() == list(candidates.values())
+    assert pool.empty_sentences.tolist() == [i for i, found in enumerate(plain) if not found]
+
+
+def test_minus_zero_is_zero() -> None:
+    """A feature of -0 is no other candidate than one of 0."""
+    pool = CandidatePool(1, 1, 9)
+    rows = np.zeros((2, 9), np.int32)
+    pool.add(Batch(np.zeros(2, np.int32), np.array([[0.0], [-0.0]], np.float32), rows))
+    assert len(pool) == 1
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_features_must_be_finite(value: float) -> None:
+    """A feature that is no number is refused, with its sentence; the pool stays as it is."""
+    pool = CandidatePool(3, 2, 9)
+    features = np.array([[1, 2], [3, value]], np.float32)
+    with pytest.raises(NBestError, match=r"sentence 2\) has a feature value that is not finite"):
+        pool.add(Batch(np.array([0, 2], np.int32), features, np.zeros((2, 9), np.int32)))
+    assert len(pool) == 0
+
+
+def test_a_sentence_of_a_whole_book_is_refused() -> None:
+    """More words than a statistic can hold are refused, not wrapped around."""
+    pool = CandidatePool(1, 1, 9)
+    statistics = np.full((1, 9), 40_000, np.int32)
+    with pytest.raises(NBestError, match="too long to be a sentence"):
+        pool.add(Batch(np.zeros(1, np.int32), np.zeros((1, 1), np.float32), statistics))
+
+
+def test_memory_is_that_of_the_arrays() -> None:
+    """A pool of 14 features holds 74 bytes a candidate, and about twice that while it grows."""
+    rng = np.random.default_rng(1)
+    sentences, each = 100, 100
+    pool = CandidatePool(sentences, 14, 9)
+    numbers = np.repeat(np.arange(sentences, dtype=np.int32), each)
+    statistics = np.ones((sentences * each, 9), np.int32)
+
+    def add() -> None:
+        features = rng.normal(size=(sentences * each, 14)).astype(np.float32)
+        pool.add(Batch(numbers, features, statistics))
+
+    for _ in range(9):
+        add()
+    held = sum(array.nbytes for array in pool.arrays)
+    assert held == pytest.approx(9 * sentences * each * 74, rel=0.01)
+    tracemalloc.start()
+    try:
+        add()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    # the new pool beside the old one, and the round itself
+    assert peak < 1.6 * held
