@@ -1,7 +1,7 @@
 """Minimum-Bayes-risk choice from n-best lists (Kumar and Byrne 2004), as Moses's -mbr.
 
-The risk of a candidate is its expected loss 1 - BLEU, over the list with scaled and normalised model
-scores as probabilities. BLEU is that of a sentence, orders 2 to 4 smoothed by one.
+The risk of a candidate is its expected loss 1 - BLEU, over the list with scaled and normalised
+model scores as probabilities. BLEU is that of a sentence, orders 2 to 4 smoothed by one.
 """
 
 from __future__ import annotations

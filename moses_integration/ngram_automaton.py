@@ -12,10 +12,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from moses_integration.compiled import LEAF
+from moses_integration.compiled import Records, leaf
 
 EMPTY_STATE = 0  # no history
 UNKNOWN_WORD = 0  # the id of <unk>
@@ -45,11 +44,11 @@ class AutomatonTables(NamedTuple):
     unigram_next: NDArray[np.int32]
     backoff: NDArray[np.float32]
     suffix: NDArray[np.int32]
-    slots: NDArray[np.void]
+    slots: Records
 
 
-@njit(**LEAF)
-def find_entry(slots: NDArray[np.void], key: np.uint64) -> int:
+@leaf
+def find_entry(slots: Records, key: np.uint64) -> int:
     """Return the slot where ``key`` stands, or the free one where it would go."""
     digest = key * _MIX
     digest = (digest ^ (digest >> _SHIFT)) * _MIX
@@ -62,13 +61,13 @@ def find_entry(slots: NDArray[np.void], key: np.uint64) -> int:
     return slot
 
 
-@njit(**LEAF)
+@leaf
 def entry_key(state: int, word: int) -> np.uint64:
     """Return the key of a word after a state."""
     return (np.uint64(state) << _SHIFT) | np.uint64(word)
 
 
-@njit(**LEAF)
+@leaf
 def score(tables: AutomatonTables, state: int, word: int) -> tuple[float, int]:
     """Return log10 p(word | state) and the state after the word.
 
@@ -85,7 +84,7 @@ def score(tables: AutomatonTables, state: int, word: int) -> tuple[float, int]:
     return log10 + tables.unigram_log10[word], np.int64(tables.unigram_next[word])
 
 
-@njit(**LEAF)
+@leaf
 def score_words(
     tables: AutomatonTables, state: int, words: NDArray[np.int32], log10: NDArray[np.float64]
 ) -> int:

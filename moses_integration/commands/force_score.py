@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 )
 @click.option("--drop-unknown", is_flag=True, help="The list was made with unknown words dropped.")
 @click.pass_context
-def force_score(context: click.Context, **options: Any) -> None:
+def force_score(context: click.Context, /, **options: Any) -> None:
     """Recompute every feature of the derivations in an n-best list, from Moses or from here.
 
     The list must say which phrases each line is made of (-include-segmentation-in-n-best, or -t).

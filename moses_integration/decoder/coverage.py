@@ -9,10 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from moses_integration.compiled import LEAF
+from moses_integration.compiled import Records, leaf
 from moses_integration.decoder.future_cost import gaps_estimate
 
 _NONE = -1
@@ -76,10 +75,10 @@ class Coverages(NamedTuple):
         used: Two numbers: coverages and steps in use.
     """
 
-    records: NDArray[np.void]
+    records: Records
     bits: NDArray[np.uint64]
     heads: NDArray[np.int32]
-    steps: NDArray[np.void]
+    steps: Records
     scratch: NDArray[np.uint64]
     used: NDArray[np.int64]
 
@@ -113,7 +112,7 @@ def with_room(table: Coverages, extra: int) -> Coverages:
     return table
 
 
-@njit(**LEAF)
+@leaf
 def clear_coverages(table: Coverages, sentence: SentenceSpans) -> None:
     """Forget all coverages but the empty one."""
     table.heads[:] = _NONE
@@ -122,12 +121,12 @@ def clear_coverages(table: Coverages, sentence: SentenceSpans) -> None:
     _number_of(table, sentence)
 
 
-@njit(**LEAF)
+@leaf
 def _is_covered(bits: NDArray[np.uint64], position: int) -> bool:
     return (bits[position >> 6] >> np.uint64(position & 63)) & np.uint64(1) != 0
 
 
-@njit(**LEAF)
+@leaf
 def _number_of(table: Coverages, sentence: SentenceSpans) -> int:
     """Return the number of the coverage in ``scratch``, a new one if it was not met before."""
     bits = table.scratch
@@ -163,7 +162,7 @@ def _number_of(table: Coverages, sentence: SentenceSpans) -> int:
     return number
 
 
-@njit(**LEAF)
+@leaf
 def find_steps(table: Coverages, number: int, sentence: SentenceSpans, distortion: int) -> bool:
     """Work out the steps out of a coverage, if that has not been done.
 
@@ -197,7 +196,7 @@ def find_steps(table: Coverages, number: int, sentence: SentenceSpans, distortio
     return True
 
 
-@njit(**LEAF)
+@leaf
 def _add_step(table: Coverages, start: int, end: int, sentence: SentenceSpans) -> int:
     """Add the step to the coverage in ``scratch``; return how many options it has."""
     span = start * sentence.longest + end - start

@@ -8,10 +8,9 @@ the pop limit.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from moses_integration.compiled import INLINED, LEAF
+from moses_integration.compiled import Record, inlined, leaf
 from moses_integration.decoder.coverage import find_steps
 from moses_integration.decoder.cubes import BUCKETS, Cubes, pop, push
 from moses_integration.decoder.hypotheses import NONE, Stacks, sort_members
@@ -30,12 +29,12 @@ NEEDS_EDGES = 3
 _FORWARD, _BEGIN = 0, 1  # then the stack is filled
 
 
-@njit(**INLINED)
-def _ranking_score(model: Model, record: np.void, start: int) -> float:
+@inlined
+def _ranking_score(model: Model, record: Record, start: int) -> float:
     return record.score - model.distortion_weight * abs(record.end + 1 - start)
 
 
-@njit(**LEAF)
+@leaf
 def _rank(model: Model, stacks: Stacks, ranked: NDArray[np.int32], start: int) -> None:
     """Sort hypotheses by score and distortion cost of a phrase that starts at ``start``."""
     for at in range(1, ranked.size):
@@ -51,7 +50,7 @@ def _rank(model: Model, stacks: Stacks, ranked: NDArray[np.int32], start: int) -
         ranked[place] = number
 
 
-@njit(**LEAF)
+@leaf
 def _add_edges(search: Search, cubes: Cubes, first: int, size: int) -> bool:
     """Add the edges out of the coverage of ``stacks.numbers[first]``; return whether they fit.
 
@@ -86,7 +85,7 @@ def _add_edges(search: Search, cubes: Cubes, first: int, size: int) -> bool:
     return True
 
 
-@njit(**INLINED)
+@inlined
 def _score_cell(search: Search, cubes: Cubes, edge_number: int, row: int, column: int) -> None:
     """Score a cell of an edge and put it on the heap, unless it does not exist or was scored."""
     edge = cubes.edges[edge_number]
@@ -122,8 +121,8 @@ def _score_cell(search: Search, cubes: Cubes, edge_number: int, row: int, column
         cubes.used[2] += 1
 
 
-@njit(**INLINED)
-def _take(search: Search, cubes: Cubes, cell: np.void) -> bool:
+@inlined
+def _take(search: Search, cubes: Cubes, cell: Record) -> bool:
     """Put the hypothesis of a cell into its stack; return whether it is a new entry there."""
     stacks = search.stacks
     edge = cubes.edges[cell.edge]
@@ -137,7 +136,7 @@ def _take(search: Search, cubes: Cubes, cell: np.void) -> bool:
     return put(stacks, step.covered, search.limits, search.model.options.forward_class)
 
 
-@njit(**LEAF)
+@leaf
 def _fill_stack(search: Search, cubes: Cubes) -> int:
     """Fill a stack with the best cells of its edges, each edge's first cell being scored.
 
@@ -165,7 +164,7 @@ def _fill_stack(search: Search, cubes: Cubes) -> int:
     return DONE
 
 
-@njit(**LEAF)
+@leaf
 def _begin_cells(search: Search, cubes: Cubes, stack: int) -> bool:
     """Score the best cell of every edge to a stack; return whether there was room."""
     edges = 0
@@ -184,7 +183,7 @@ def _begin_cells(search: Search, cubes: Cubes, stack: int) -> bool:
     return True
 
 
-@njit(**LEAF)
+@leaf
 def _add_all_edges(search: Search, cubes: Cubes) -> int:
     """Add the edges out of a stack's hypotheses, from ``position[2]`` on."""
     stacks, position = search.stacks, search.position
@@ -207,7 +206,7 @@ def _add_all_edges(search: Search, cubes: Cubes) -> int:
     return DONE
 
 
-@njit(**LEAF)
+@leaf
 def search_cubes(search: Search, cubes: Cubes) -> int:
     """Search for the best translations of a sentence.
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from moses_integration.compiled import LEAF
+from moses_integration.compiled import Records, leaf
 from moses_integration.decoder.hypotheses import NONE
 
 BUCKETS = 1 << 13
@@ -49,10 +48,10 @@ class Cubes(NamedTuple):
         used: Four numbers: edges, ranked hypotheses, cells, and the size of the heap.
     """
 
-    edges: NDArray[np.void]
+    edges: Records
     heads: NDArray[np.int32]
     ranked: NDArray[np.int32]
-    cells: NDArray[np.void]
+    cells: Records
     buckets: NDArray[np.int32]
     heap: NDArray[np.int32]
     used: NDArray[np.int64]
@@ -81,14 +80,14 @@ def with_room(cubes: Cubes) -> Cubes:
     )
 
 
-@njit(**LEAF)
+@leaf
 def clear_cubes(cubes: Cubes) -> None:
     """Forget all edges."""
     cubes.heads[:] = NONE
     cubes.used[:] = 0
 
 
-@njit(**LEAF)
+@leaf
 def _precedes(cubes: Cubes, one: int, other: int) -> bool:
     """Whether a cell is better than another, or as good and older."""
     if cubes.cells[one].total != cubes.cells[other].total:
@@ -96,7 +95,7 @@ def _precedes(cubes: Cubes, one: int, other: int) -> bool:
     return one < other
 
 
-@njit(**LEAF)
+@leaf
 def push(cubes: Cubes, cell: int) -> None:
     """Put a cell on the heap."""
     at = cubes.used[3]
@@ -107,7 +106,7 @@ def push(cubes: Cubes, cell: int) -> None:
     cubes.heap[at] = cell
 
 
-@njit(**LEAF)
+@leaf
 def pop(cubes: Cubes) -> int:
     """Take the best cell from the heap, which is not empty."""
     top = cubes.heap[0]

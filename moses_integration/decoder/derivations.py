@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from moses_integration.compiled import LEAF
+from moses_integration.compiled import Records, leaf
 from moses_integration.decoder.features import FeatureSet
 from moses_integration.decoder.lm_scoring import LanguageModels, PhraseWords, model_tables
 from moses_integration.decoder.orientations import orientation
@@ -43,7 +42,7 @@ class Derivations:
 
     @classmethod
     def of(
-        cls, paths: Sequence[NDArray[np.int32]], records: NDArray[np.void], entry: NDArray[np.int32]
+        cls, paths: Sequence[NDArray[np.int32]], records: Records, entry: NDArray[np.int32]
     ) -> Derivations:
         """Take derivations from hypotheses.
 
@@ -107,7 +106,7 @@ def orientation_tables(features: FeatureSet) -> tuple[NDArray[np.int64], NDArray
     )
 
 
-@njit(**LEAF)
+@leaf
 def _add_reordering(
     values: NDArray[np.float64],
     tables: NDArray[np.int64],
@@ -121,7 +120,7 @@ def _add_reordering(
             values[tables[model, 1, turn]] += scores[entry, column]
 
 
-@njit(**LEAF)
+@leaf
 def _add_language_models(
     values: NDArray[np.float64], tables: FeatureTables, entries: NDArray[np.int32]
 ) -> None:
@@ -149,7 +148,7 @@ def _add_language_models(
         values[tables.lm_components[model]] += LN_10 * total
 
 
-@njit(**LEAF)
+@leaf
 def _add_features(
     tables: FeatureTables,
     offsets: NDArray[np.int64],

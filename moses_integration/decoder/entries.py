@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,7 +98,7 @@ def collect_entries(
 
 
 def permuted(
-    offsets: NDArray[np.int64], order: NDArray[np.int64]
+    offsets: NDArray[np.int64], order: NDArray[np.integer[Any]]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Reorder runs of an array: return their new offsets, and where each element comes from."""
     sizes = np.diff(offsets)[order]
@@ -168,7 +169,7 @@ def _static_features(
     for component in features.unknown_penalties:
         column(component)[total - sizes[-1] :] = UNKNOWN_PENALTY
     components = sorted(columns)
-    values = [columns[component] for component in components] or [np.zeros((total, 0))]
+    values = [columns[component] for component in components] or [np.zeros((total, 0), np.float32)]
     return np.column_stack(values).astype(np.float32), np.array(components, np.int64)
 
 

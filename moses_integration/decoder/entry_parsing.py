@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from moses_integration.compiled import LEAF
+from moses_integration.compiled import leaf
 from moses_integration.decoder.source_phrases import PhraseTrie, child
 from moses_integration.word_table import WordArrays, find_word, intern_word
 
@@ -45,26 +44,26 @@ class ParsedLines(NamedTuple):
     problem: NDArray[np.int64]
 
 
-@njit(**LEAF)
+@leaf
 def _is_blank(byte: int) -> bool:
     return byte in (_SPACE, _TAB, _RETURN)
 
 
-@njit(**LEAF)
+@leaf
 def _token_end(data: NDArray[np.uint8], at: int, end: int) -> int:
     while at < end and not _is_blank(data[at]):
         at += 1
     return at
 
 
-@njit(**LEAF)
+@leaf
 def _token_start(data: NDArray[np.uint8], at: int, end: int) -> int:
     while at < end and _is_blank(data[at]):
         at += 1
     return at
 
 
-@njit(**LEAF)
+@leaf
 def match_sources(
     data: NDArray[np.uint8],
     spans: NDArray[np.int64],
@@ -95,7 +94,7 @@ def match_sources(
         phrases[line] = phrase if phrase > 0 else -1
 
 
-@njit(**LEAF)
+@leaf
 def _number(data: NDArray[np.uint8], at: int, end: int) -> float:
     """Read a number that has been checked: digits, a point, an exponent."""
     mantissa, scale, digits, negative = 0, 0, 0, data[at] == _MINUS
@@ -134,7 +133,7 @@ def _number(data: NDArray[np.uint8], at: int, end: int) -> float:
     return -value if negative else value
 
 
-@njit(**LEAF)
+@leaf
 def _parse_scores(data: NDArray[np.uint8], at: int, end: int, scores: NDArray[np.float32]) -> None:
     for i in range(scores.size):
         at = _token_start(data, at, end)
@@ -145,7 +144,7 @@ def _parse_scores(data: NDArray[np.uint8], at: int, end: int, scores: NDArray[np
         at = stop
 
 
-@njit(**LEAF)
+@leaf
 def _column(data: NDArray[np.uint8], at: int, number: int) -> tuple[int, int]:
     """Find a column; ``at`` is the end of column 2. Empty where the line has no such column."""
     column = 2
@@ -169,7 +168,7 @@ def _column(data: NDArray[np.uint8], at: int, number: int) -> tuple[int, int]:
     return at, at
 
 
-@njit(**LEAF)
+@leaf
 def _parse_target(
     data: NDArray[np.uint8],
     at: int,
@@ -194,7 +193,7 @@ def _parse_target(
         at = stop
 
 
-@njit(**LEAF)
+@leaf
 def _position(data: NDArray[np.uint8], at: int, end: int) -> tuple[int, int]:
     """Read digits; return the number, -1 where there is none, and where it ends."""
     begin, value = at, 0
@@ -204,7 +203,7 @@ def _position(data: NDArray[np.uint8], at: int, end: int) -> tuple[int, int]:
     return (value if at > begin else -1), at
 
 
-@njit(**LEAF)
+@leaf
 def _parse_links(
     data: NDArray[np.uint8],
     at: int,
@@ -237,7 +236,7 @@ def _parse_links(
         count += 1
 
 
-@njit(**LEAF)
+@leaf
 def parse_lines(
     data: NDArray[np.uint8],
     spans: NDArray[np.int64],

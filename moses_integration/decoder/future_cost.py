@@ -7,13 +7,12 @@ span (Koehn et al. 2003). No distortion and no reordering model is part of it.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from moses_integration.compiled import LEAF
+from moses_integration.compiled import leaf
 
 
-@njit(**LEAF)
+@leaf
 def close_over_splits(estimates: NDArray[np.float64]) -> None:
     """Close the best future scores of single options over all splits of a span.
 
@@ -30,7 +29,7 @@ def close_over_splits(estimates: NDArray[np.float64]) -> None:
                 estimates[start, end] = max(estimates[start, end], joined)
 
 
-@njit(**LEAF)
+@leaf
 def gaps_estimate(covered: NDArray[np.uint64], closed: NDArray[np.float64]) -> float:
     """Sum the estimates of the gaps of a coverage.
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from moses_integration.compiled import LEAF
+from moses_integration.compiled import Records, leaf
 
 NONE = -1
 _FIRST_RECORDS = 1 << 14
@@ -78,7 +77,7 @@ class Stacks(NamedTuple):
         used: One number, how many records are in use.
     """
 
-    records: NDArray[np.void]
+    records: Records
     heads: NDArray[np.int32]
     members: NDArray[np.int32]
     size: NDArray[np.int64]
@@ -125,7 +124,7 @@ def with_room(stacks: Stacks, extra: int) -> Stacks:
     )
 
 
-@njit(**LEAF)
+@leaf
 def clear_stacks(stacks: Stacks, length: int, lm_state: int, estimate: float) -> None:
     """Empty the stacks of a sentence, but for the hypothesis that has translated nothing.
 
@@ -151,16 +150,16 @@ def clear_stacks(stacks: Stacks, length: int, lm_state: int, estimate: float) ->
     stacks.used[0] = 1
 
 
-@njit(**LEAF)
-def _is_behind(records: NDArray[np.void], one: int, other: int) -> bool:
+@leaf
+def _is_behind(records: Records, one: int, other: int) -> bool:
     """Whether hypothesis ``one`` is worse than ``other``, or as good and younger."""
     if records[one].total != records[other].total:
         return records[one].total < records[other].total
     return one > other
 
 
-@njit(**LEAF)
-def sort_by_total(records: NDArray[np.void], numbers: NDArray[np.int32]) -> None:
+@leaf
+def sort_by_total(records: Records, numbers: NDArray[np.int32]) -> None:
     """Sort hypotheses in place, the best first, the older first where they tie (heapsort)."""
     size = numbers.size
     for begin in range(size // 2 - 1, -1, -1):
@@ -170,8 +169,8 @@ def sort_by_total(records: NDArray[np.void], numbers: NDArray[np.int32]) -> None
         _sink(records, numbers, 0, last)
 
 
-@njit(**LEAF)
-def _sink(records: NDArray[np.void], numbers: NDArray[np.int32], at: int, size: int) -> None:
+@leaf
+def _sink(records: Records, numbers: NDArray[np.int32], at: int, size: int) -> None:
     """Restore a heap with the worst hypothesis on top, below position ``at``."""
     item = numbers[at]
     while 2 * at + 1 < size:
@@ -185,7 +184,7 @@ def _sink(records: NDArray[np.void], numbers: NDArray[np.int32], at: int, size: 
     numbers[at] = item
 
 
-@njit(**LEAF)
+@leaf
 def sort_members(stacks: Stacks, stack: int) -> int:
     """Write the hypotheses of a stack to ``stacks.numbers``, the best first; return how many."""
     member = stacks.members[stack]

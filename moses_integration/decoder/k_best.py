@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from moses_integration.compiled import LEAF
+from moses_integration.compiled import Records, leaf
 from moses_integration.decoder.hypotheses import INITIAL, NONE, sort_by_total
 
 _UNLIMITED_FACTOR = 1000  # what Moses takes for n-best-factor 0
@@ -69,7 +68,7 @@ class _Lists(NamedTuple):
         used: Paths, heap, nodes, arcs, kept paths and pops so far.
     """
 
-    paths: NDArray[np.void]
+    paths: Records
     heap: NDArray[np.int32]
     nodes: NDArray[np.int32]
     arcs: NDArray[np.int32]
@@ -83,14 +82,14 @@ class _Lists(NamedTuple):
 _PATHS, _HEAP, _NODES, _ARCS, _KEPT, _POPS = range(6)
 
 
-@njit(**LEAF)
+@leaf
 def _is_better(lists: _Lists, one: int, other: int) -> bool:
     if lists.paths[one].total != lists.paths[other].total:
         return lists.paths[one].total > lists.paths[other].total
     return one < other
 
 
-@njit(**LEAF)
+@leaf
 def _push(lists: _Lists, total: float, parent: int, place: int, rank: int) -> None:
     number = lists.used[_PATHS]
     lists.used[_PATHS] += 1
@@ -104,7 +103,7 @@ def _push(lists: _Lists, total: float, parent: int, place: int, rank: int) -> No
     lists.heap[at] = number
 
 
-@njit(**LEAF)
+@leaf
 def _pop(lists: _Lists) -> int:
     top = lists.heap[0]
     lists.used[_HEAP] -= 1
@@ -123,8 +122,8 @@ def _pop(lists: _Lists) -> int:
     return np.int64(top)
 
 
-@njit(**LEAF)
-def _sort_arcs(lists: _Lists, records: NDArray[np.void], number: int) -> int:
+@leaf
+def _sort_arcs(lists: _Lists, records: Records, number: int) -> int:
     """Sort the arcs of a hypothesis, if that has not been done; return how many it has."""
     if lists.first_arc[number] == NONE:
         begin = end = lists.used[_ARCS]
@@ -139,8 +138,8 @@ def _sort_arcs(lists: _Lists, records: NDArray[np.void], number: int) -> int:
     return np.int64(lists.arc_count[number])
 
 
-@njit(**LEAF)
-def _push_arc(lists: _Lists, records: NDArray[np.void], parent: int, place: int, rank: int) -> None:
+@leaf
+def _push_arc(lists: _Lists, records: Records, parent: int, place: int, rank: int) -> None:
     """Think of the path that takes an arc in one place of another path, if there is that arc."""
     number = lists.nodes[lists.paths[parent].nodes + place]
     if rank < _sort_arcs(lists, records, number):
@@ -149,10 +148,8 @@ def _push_arc(lists: _Lists, records: NDArray[np.void], parent: int, place: int,
         _push(lists, lists.paths[parent].total + gain, parent, place, rank)
 
 
-@njit(**LEAF)
-def _write_nodes(
-    lists: _Lists, records: NDArray[np.void], complete: NDArray[np.int32], number: int
-) -> None:
+@leaf
+def _write_nodes(lists: _Lists, records: Records, complete: NDArray[np.int32], number: int) -> None:
     """Write down the hypotheses of a path."""
     path = lists.paths[number]
     end = path.nodes = lists.used[_NODES]
@@ -171,10 +168,10 @@ def _write_nodes(
     lists.used[_NODES] = end
 
 
-@njit(**LEAF)
+@leaf
 def _hash_words(
     lists: _Lists,
-    records: NDArray[np.void],
+    records: Records,
     number: int,
     first_word: NDArray[np.int64],
     words: NDArray[np.int32],
@@ -189,7 +186,7 @@ def _hash_words(
     return digest
 
 
-@njit(**LEAF)
+@leaf
 def _is_new(lists: _Lists, digest: np.uint64) -> bool:
     """Whether no kept path has this hash; note that one has now."""
     mask = lists.hashes.size - 1
@@ -203,10 +200,10 @@ def _is_new(lists: _Lists, digest: np.uint64) -> bool:
     return True
 
 
-@njit(**LEAF)
+@leaf
 def _enumerate(
     lists: _Lists,
-    records: NDArray[np.void],
+    records: Records,
     complete: NDArray[np.int32],
     first_word: NDArray[np.int64],
     words: NDArray[np.int32],
@@ -242,7 +239,7 @@ def _enumerate(
 
 
 def best_paths(
-    records: NDArray[np.void],
+    records: Records,
     complete: NDArray[np.int32],
     words: tuple[NDArray[np.int64], NDArray[np.int32]],
     settings: NBestSettings,
@@ -273,8 +270,11 @@ def best_paths(
         np.zeros(1 << (2 * settings.size).bit_length(), np.uint64),
         np.zeros(6, np.int64),
     )
-    wanted = (settings.distinct, settings.size, pops, length)
-    while not _enumerate(lists, records, complete, *words, *wanted):
+    first_word, all_words = words
+    distinct, size = settings.distinct, settings.size
+    while not _enumerate(
+        lists, records, complete, first_word, all_words, distinct, size, pops, length
+    ):
         lists = lists._replace(
             paths=np.concatenate([lists.paths, np.empty_like(lists.paths)]),
             heap=np.concatenate([lists.heap, np.empty_like(lists.heap)]),
@@ -284,7 +284,7 @@ def best_paths(
     return [_path(records, lists.nodes, int(begin)) for begin in kept["nodes"]], kept["total"]
 
 
-def _path(records: NDArray[np.void], nodes: NDArray[np.int32], begin: int) -> NDArray[np.int32]:
+def _path(records: Records, nodes: NDArray[np.int32], begin: int) -> NDArray[np.int32]:
     """Return the hypotheses of a path, the first applied one first."""
     end = begin + 1
     while records[nodes[end - 1]]["previous"] != INITIAL:
@@ -292,7 +292,7 @@ def _path(records: NDArray[np.void], nodes: NDArray[np.int32], begin: int) -> ND
     return nodes[begin:end][::-1]
 
 
-def path_to(records: NDArray[np.void], number: int) -> NDArray[np.int32]:
+def path_to(records: Records, number: int) -> NDArray[np.int32]:
     """Return the hypotheses from the first applied phrase to ``number``."""
     path = []
     while number != INITIAL:

@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from moses_integration.compiled import INLINED, LEAF
+from moses_integration.compiled import Records, inlined, leaf
 from moses_integration.language_model import LN_10, ArrayLanguageModel
 from moses_integration.ngram_automaton import (
     EMPTY_STATE,
@@ -92,7 +91,7 @@ def _no_tables() -> AutomatonTables:
     return AutomatonTables(floats, numbers, floats, numbers, np.zeros(1, SLOT))
 
 
-@njit(**INLINED)
+@inlined
 def model_tables(models: LanguageModels, model: int) -> AutomatonTables:
     """Return the tables of one of the models; for ``LEAF`` functions only (it lends arrays)."""
     words, nodes, slots = models.word_offsets, models.node_offsets, models.slot_offsets
@@ -125,10 +124,10 @@ class PhraseWords(NamedTuple):
     """
 
     first: NDArray[np.int64]
-    words: NDArray[np.void]
+    words: Records
 
 
-@njit(**LEAF)
+@leaf
 def score_alone(
     models: LanguageModels,
     phrases: PhraseWords,
@@ -167,9 +166,9 @@ def score_alone(
             estimate_log10[entry, model] = rest
 
 
-@njit(**INLINED)
+@inlined
 def _score_word(
-    tables: AutomatonTables, recent: NDArray[np.void], state: int, word: int
+    tables: AutomatonTables, recent: Records, state: int, word: int
 ) -> tuple[float, int]:
     """Score a word after a state, as `score` does, but look first where recent answers stand."""
     if state == EMPTY_STATE:
@@ -182,11 +181,11 @@ def _score_word(
     return np.float64(answer.log10), np.int64(answer.next)
 
 
-@njit(**INLINED)
+@inlined
 def _score_boundary(
     models: LanguageModels,
-    recent: NDArray[np.void],
-    words: NDArray[np.void],
+    recent: Records,
+    words: Records,
     model: int,
     state: int,
 ) -> tuple[float, int]:
@@ -208,12 +207,12 @@ def _score_boundary(
     return log10, state
 
 
-@njit(**INLINED)
+@inlined
 def score_after(
     models: LanguageModels,
     phrases: PhraseWords,
     weights: NDArray[np.float64],
-    recent: NDArray[np.void],
+    recent: Records,
     phrase: int,
     state: int,
     last: bool,
@@ -252,6 +251,6 @@ def score_after(
     return total, following
 
 
-def recent_answers(models: int) -> NDArray[np.void]:
+def recent_answers(models: int) -> Records:
     """Make scratch memory for answers of the models; one for each thread."""
     return np.zeros((models, 1 << _RECENT_BITS), SLOT)

@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from moses_integration.compiled import LEAF
+from moses_integration.compiled import leaf
 from moses_integration.decoder.coverage import SentenceSpans
 from moses_integration.decoder.entries import Entries
 from moses_integration.decoder.future_cost import close_over_splits
@@ -43,7 +42,7 @@ class Options(NamedTuple):
     forward_class: NDArray[np.int32]
 
 
-@njit(**LEAF)
+@leaf
 def _adjust(
     heap: NDArray[np.int64], size: int, hole: int, item: int, future: NDArray[np.float32]
 ) -> None:
@@ -67,7 +66,7 @@ def _adjust(
     heap[hole] = item
 
 
-@njit(**LEAF)
+@leaf
 def _select(
     chosen: NDArray[np.int64], begin: int, stop: int, limit: int, future: NDArray[np.float32]
 ) -> int:
@@ -89,7 +88,7 @@ def _select(
     return kept
 
 
-@njit(**LEAF)
+@leaf
 def _select_all(
     first: NDArray[np.int64],
     table: NDArray[np.int8],
@@ -139,7 +138,7 @@ def choose_entries(
     return first.astype(np.int32), chosen.astype(np.int32)
 
 
-@njit(**LEAF)
+@leaf
 def _look_up(
     words: NDArray[np.int32], trie: PhraseTrie, options: Options, sentence: SentenceSpans
 ) -> None:

@@ -6,9 +6,7 @@ and each model maps them to its own.
 
 from __future__ import annotations
 
-from numba import njit
-
-from moses_integration.compiled import LEAF
+from moses_integration.compiled import leaf
 
 MONOTONE, SWAP, LEFT, RIGHT = 0, 1, 2, 3
 CLASSES = 4
@@ -22,7 +20,7 @@ COLUMNS = {
 }
 
 
-@njit(**LEAF)
+@leaf
 def orientation(previous_start: int, previous_end: int, start: int, end: int) -> int:
     """Return the class of the phrase ``start`` to ``end`` after another one.
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
 from moses_integration.decoder.translate import Translation
 from moses_integration.nbest import NBestEntry
 
@@ -156,4 +154,4 @@ def statistics_line(translation: Translation) -> bytes:
 
 def target_lines(translation: Translation) -> list[bytes]:
     """Return the words of every derivation with spaces between them."""
-    return [b" ".join(translation.words(number)) for number in np.arange(len(translation))]
+    return [b" ".join(translation.words(number)) for number in range(len(translation))]

@@ -12,6 +12,7 @@ import os
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,8 @@ from numpy.typing import NDArray
 from phrasescore.errors import SettingsError
 from phrasescore.files import open_output
 
-Arrays = Mapping[str, NDArray[np.generic]]
+# of several types, as the files hold them
+Arrays = Mapping[str, NDArray[Any]]
 
 _FORMAT = 1  # raise it when the meaning of the arrays changes
 _MOST_BYTES = 4 << 30  # the oldest files go when there are more
@@ -59,12 +61,13 @@ class ParsedTables:
         with contextlib.suppress(OSError, SettingsError):  # a full or read-only disk
             self._folder.mkdir(parents=True, exist_ok=True)
             with open_output(path) as stream:
-                np.savez(stream, **arrays)
+                save: Callable[..., None] = np.savez
+                save(stream, **arrays)
             _remove_oldest(self._folder)
         return arrays
 
 
-def _read(path: Path) -> dict[str, NDArray[np.generic]] | None:
+def _read(path: Path) -> dict[str, NDArray[Any]] | None:
     """Return the arrays of a stored file; nothing where it is not there, or damaged."""
     try:
         with np.load(path, allow_pickle=False) as stored:

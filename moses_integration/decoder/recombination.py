@@ -6,15 +6,14 @@ The rules are those of Moses's HypothesisStackNormal and HypothesisStackCubePrun
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from moses_integration.compiled import INLINED, LEAF
+from moses_integration.compiled import Record, inlined, leaf
 from moses_integration.decoder.hypotheses import NONE, Limits, Stacks
 
 
-@njit(**LEAF)
-def _bucket(record: np.void, limits: Limits, forward_class: NDArray[np.int32], buckets: int) -> int:
+@leaf
+def _bucket(record: Record, limits: Limits, forward_class: NDArray[np.int32], buckets: int) -> int:
     key = np.uint64(record.lm_state) * np.uint64(0x9E3779B97F4A7C15)
     key += np.uint64(record.coverage) * np.uint64(0xC2B2AE3D27D4EB4F)
     if limits.joins_by_end:
@@ -27,9 +26,9 @@ def _bucket(record: np.void, limits: Limits, forward_class: NDArray[np.int32], b
     return np.int64((key >> np.uint64(32)) & np.uint64(buckets - 1))
 
 
-@njit(**LEAF)
+@leaf
 def _recombines(
-    one: np.void, other: np.void, limits: Limits, forward_class: NDArray[np.int32]
+    one: Record, other: Record, limits: Limits, forward_class: NDArray[np.int32]
 ) -> bool:
     """Whether two hypotheses have equal futures: Moses's equality of all feature states."""
     if one.coverage != other.coverage or one.lm_state != other.lm_state:
@@ -45,7 +44,7 @@ def _recombines(
     )
 
 
-@njit(**INLINED)
+@inlined
 def put(stacks: Stacks, stack: int, limits: Limits, forward_class: NDArray[np.int32]) -> bool:
     """Put the record behind the last one in use into a stack, or recombine it.
 
@@ -78,14 +77,14 @@ def put(stacks: Stacks, stack: int, limits: Limits, forward_class: NDArray[np.in
     return True
 
 
-@njit(**LEAF)
+@leaf
 def _note_best(stacks: Stacks, stack: int, total: float, limits: Limits) -> None:
     if total > stacks.best[stack]:
         stacks.best[stack] = total
         stacks.worst[stack] = max(stacks.worst[stack], total + limits.beam_ln)
 
 
-@njit(**LEAF)
+@leaf
 def _recombine(stacks: Stacks, stack: int, rival: int, limits: Limits) -> None:
     """Let the better of two hypotheses take the place in the stack, the other become its arc.
 
@@ -108,7 +107,7 @@ def _recombine(stacks: Stacks, stack: int, rival: int, limits: Limits) -> None:
         stacks.used[0] = new + 1
 
 
-@njit(**LEAF)
+@leaf
 def _kth_largest(values: NDArray[np.float64], size: int, k: int) -> float:
     """Return the k-th largest of the first ``size`` values, k from 1; they are reordered."""
     low, high = 0, size - 1
@@ -133,7 +132,7 @@ def _kth_largest(values: NDArray[np.float64], size: int, k: int) -> float:
     return values[k - 1]
 
 
-@njit(**LEAF)
+@leaf
 def prune(stacks: Stacks, stack: int, limits: Limits, forward_class: NDArray[np.int32]) -> None:
     """Cut a stack that is too large down to its best hypotheses, and these to the beam."""
     size = stacks.size[stack]
@@ -165,7 +164,7 @@ def prune(stacks: Stacks, stack: int, limits: Limits, forward_class: NDArray[np.
         stacks.worst[stack] = threshold
 
 
-@njit(**LEAF)
+@leaf
 def _link(
     stacks: Stacks,
     stack: int,

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from moses_integration.compiled import LEAF
+from moses_integration.compiled import leaf
 from moses_integration.decoder.orientations import CLASSES
 from moses_integration.decoder.reordering_feature import ReorderingFeature
 from moses_integration.decoder.table_loading import TableEntries
@@ -31,7 +30,7 @@ class PhrasePairs(NamedTuple):
     words: NDArray[np.int32]
 
 
-@njit(**LEAF)
+@leaf
 def _digest(phrase: int, words: NDArray[np.int32]) -> np.uint64:
     digest = np.uint64(phrase) * np.uint64(0x9E3779B97F4A7C15)
     for word in words:
@@ -40,7 +39,7 @@ def _digest(phrase: int, words: NDArray[np.int32]) -> np.uint64:
     return digest
 
 
-@njit(**LEAF)
+@leaf
 def _find_rows(
     table: PhrasePairs,
     wanted: PhrasePairs,

@@ -9,10 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from moses_integration.compiled import INLINED, LEAF
+from moses_integration.compiled import Record, Records, inlined, leaf
 from moses_integration.decoder.coverage import Coverages, SentenceSpans, find_steps
 from moses_integration.decoder.hypotheses import Limits, Stacks, sort_members
 from moses_integration.decoder.lm_scoring import LanguageModels, PhraseWords, score_after
@@ -59,14 +58,14 @@ class Search(NamedTuple):
     model: Model
     sentence: SentenceSpans
     limits: Limits
-    recent: NDArray[np.void]
+    recent: Records
     stacks: Stacks
     coverages: Coverages
     position: NDArray[np.int64]
 
 
-@njit(**INLINED)
-def step_score(model: Model, record: np.void, start: int, end: int) -> tuple[float, int]:
+@inlined
+def step_score(model: Model, record: Record, start: int, end: int) -> tuple[float, int]:
     """Return what all options of a span add alike after a hypothesis, and their orientation."""
     turn = orientation(record.start, record.end, start, end)
     score = record.score - model.distortion_weight * abs(record.end + 1 - start)
@@ -75,8 +74,8 @@ def step_score(model: Model, record: np.void, start: int, end: int) -> tuple[flo
     return score, turn
 
 
-@njit(**INLINED)
-def _expand(search: Search, number: int, step: np.void) -> None:
+@inlined
+def _expand(search: Search, number: int, step: Record) -> None:
     """Expand a hypothesis with all options of one span. There must be room for as many records."""
     model, stacks = search.model, search.stacks
     record = stacks.records[number]
@@ -108,7 +107,7 @@ def _expand(search: Search, number: int, step: np.void) -> None:
         put(stacks, covered, search.limits, options.forward_class)
 
 
-@njit(**LEAF)
+@leaf
 def search_stacks(search: Search) -> int:
     """Search for the best translations of a sentence.
 

@@ -81,7 +81,8 @@ class SearchSettings:
                 continue
             try:
                 value = _parse(section, values[0], type(getattr(settings, field.name)))
-                settings = replace(settings, **{field.name: value})
+                changes: dict[str, Any] = {field.name: value}
+                settings = replace(settings, **changes)
             except SettingsError as error:
                 raise IniError(f"[{section}]: {error.problem}", path=ini.path) from None
         return replace(settings, **(overrides or {}))

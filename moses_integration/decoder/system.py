@@ -127,16 +127,12 @@ def _to_arrays(model: ArrayLanguageModel) -> Arrays:
 
 def _from_arrays(arrays: Arrays) -> ArrayLanguageModel:
     words = WordTable()
-    words.arrays = WordArrays(
-        *(arrays[f"words_{name}"] for name in WordArrays._fields)  # type: ignore[arg-type]
-    )
-    order, begin_state, end_word = (int(number) for number in arrays["numbers"])  # type: ignore[call-overload]
+    words.arrays = WordArrays(*(arrays[f"words_{name}"] for name in WordArrays._fields))
+    order, begin_state, end_word = (int(number) for number in arrays["numbers"])
     return ArrayLanguageModel(
         order,
         words,
-        AutomatonTables(
-            *(arrays[f"tables_{name}"] for name in AutomatonTables._fields)  # type: ignore[arg-type]
-        ),
+        AutomatonTables(*(arrays[f"tables_{name}"] for name in AutomatonTables._fields)),
         begin_state,
         end_word,
     )

@@ -80,9 +80,9 @@ class TableEntries:
         """Undo `to_arrays`."""
         vocabulary = WordTable()
         vocabulary.arrays = WordArrays(
-            *(arrays[f"vocabulary_{name}"] for name in WordArrays._fields)  # type: ignore[arg-type]
+            *(arrays[f"vocabulary_{name}"] for name in WordArrays._fields)
         )
-        return cls(*(arrays[name] for name in _ARRAYS), vocabulary)  # type: ignore[arg-type]
+        return cls(**{name: arrays[name] for name in _ARRAYS}, vocabulary=vocabulary)
 
 
 _ARRAYS = ("phrases", "scores", "word_offsets", "words", "link_offsets", "links")

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from moses_integration.compiled import Records
 from moses_integration.decoder.derivations import Derivations, feature_values
 from moses_integration.decoder.entries import permuted
 from moses_integration.decoder.hypotheses import HYPOTHESIS, Limits
@@ -239,7 +240,7 @@ class _Run:
         return Translation(number, self._loaded, derivations, features, totals, statistics)
 
     def _paths(
-        self, records: NDArray[np.void], complete: NDArray[np.int32], length: int
+        self, records: Records, complete: NDArray[np.int32], length: int
     ) -> tuple[list[NDArray[np.int32]], NDArray[np.float64]]:
         if not len(complete):
             return [], np.zeros(0)
