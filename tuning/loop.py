@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from moses_integration.moses_ini import MosesIni
-from phrasescore.errors import NBestError
+from phrasescore.errors import InputError
 from phrasescore.files import write_atomically
 from phrasescore.provenance import write_json
 from tuning.candidate_pool import CandidatePool
@@ -213,7 +213,7 @@ class Tuning:
                 expected=plan.expected,
                 sparse_weights=plan.sparse_weights,
             )
-        except NBestError as error:
+        except InputError as error:
             error.remedy = (
                 f"{error.remedy or 'look at the list'}; to decode this round again, delete "
                 f"{folder.nbest} and run the same command"

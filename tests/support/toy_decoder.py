@@ -1,0 +1,87 @@
+"""A decoder small enough to read: it knows all translations of each sentence, and sorts them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moses_integration.nbest import NBestEntry, write_nbest
+from phrasescore.files import write_atomically
+
+INI = b"""\
+# a toy
+[feature]
+UnknownWordPenalty
+WordPenalty
+PhraseDictionaryMemory name=TM num-features=2 path=nowhere
+[weight]
+UnknownWordPenalty0= 1
+WordPenalty0= 0.5
+TM= 0.5 0.5
+"""
+_WORDS = 7
+
+
+@dataclass
+class ToyDecoder:
+    """Translations with their features, and how often it was asked.
+
+    Args:
+        words: For each of S sentences, C translations.
+        features: (S, C, 3): WordPenalty0 and the two of TM.
+        log_text: What it says.
+    """
+
+    words: Sequence[Sequence[bytes]]
+    features: NDArray[np.float64]
+    log_text: str = "decoded\n"
+    calls: list[dict[str, tuple[float, ...]]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, references: Sequence[bytes], rng: np.random.Generator) -> ToyDecoder:
+        """Make 60 translations of each reference with 0 to 4 words wrong; TM's second knows."""
+        words, features = [], np.zeros((len(references), 60, 3))
+        for sentence, reference in enumerate(references):
+            right = reference.split(b" ")
+            lines = []
+            for number in range(60):
+                wrong = rng.random(len(right)) < 0.1 * (number % 6)
+                line = [b"x" if bad else word for bad, word in zip(wrong, right, strict=True)]
+                lines.append(b" ".join(line))
+                noise = rng.normal(size=3) * (0.0, 2.0, 0.8)
+                features[sentence, number] = noise + (-len(right), 0.0, -0.4 * float(wrong.sum()))
+            words.append(lines)
+        return cls(words, np.round(features, 4))
+
+    def write_nbest(
+        self, weights: Mapping[str, Sequence[float]], size: int, output: Path, log: Path
+    ) -> int:
+        """Write the best of each sentence."""
+        self.calls.append({name: tuple(values) for name, values in weights.items()})
+        vector = np.array([*weights["WordPenalty0"], *weights["TM"]])
+        totals = self.features @ vector
+        entries = []
+        for sentence, lines in enumerate(self.words):
+            for number in np.argsort(-totals[sentence], kind="stable")[:size]:
+                length, *table = self.features[sentence, number].tolist()
+                entries.append(
+                    NBestEntry(
+                        sentence,
+                        lines[number],
+                        {"WordPenalty0": (length,), "TM": tuple(table)},
+                        float(totals[sentence, number]),
+                    )
+                )
+        write_atomically(log, self.log_text.encode())
+        return write_nbest(output, entries)
+
+
+def references(sentences: int, rng: np.random.Generator) -> list[bytes]:
+    """Return lines of seven words out of thirty."""
+    return [
+        b" ".join(b"w%d" % word for word in rng.integers(0, 30, _WORDS)) for _ in range(sentences)
+    ]

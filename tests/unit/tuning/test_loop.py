@@ -1,0 +1,188 @@
+"""The outer loop: what a round does, when it ends, and that a run may be killed at any point."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from moses_integration.moses_ini import MosesIni
+from phrasescore.errors import InputError
+from tests.support import toy_decoder
+from tests.support.toy_decoder import ToyDecoder
+from tuning.candidate_statistics import CandidateStatistics
+from tuning.loop import StopRules, Tuning, TuningResult, TuningTask
+from tuning.mert import Mert
+from tuning.objective import Objective
+from tuning.weight_plan import WeightPlan
+from tuning.work_folder import WorkFolder
+
+SENTENCES = 20
+
+
+class Bench:
+    """A dev set, a decoder and a task, made anew from the same seed."""
+
+    def __init__(self, tmp_path: Path, **stop: int) -> None:
+        rng = np.random.default_rng(5)
+        lines = toy_decoder.references(SENTENCES, rng)
+        reference = tmp_path / "dev.trg"
+        reference.write_bytes(b"".join(line + b"\n" for line in lines))
+        self.decoder = ToyDecoder.of(lines, rng)
+        ini = MosesIni.parse(toy_decoder.INI, "toy.ini")
+        self.said: list[str] = []
+        self.task = TuningTask(
+            ini=ini,
+            plan=WeightPlan.from_ini(ini),
+            statistics=CandidateStatistics([reference], Objective()),
+            optimizer=Mert(restarts=2),
+            nbest_size=8,
+            seed=1,
+            stop=StopRules(**stop),  # type: ignore[arg-type]
+        )
+
+    def run(self, folder: Path) -> TuningResult:
+        """Tune in a folder."""
+        with WorkFolder(folder).opened({"seed": 1}) as work:
+            return Tuning(self.task, self.decoder, work, self.said.append).run()
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return every file of a run but what says how long something took."""
+    found = {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+    return {
+        name: b"" if name.endswith(("optimized.json", "curve.jsonl")) else data
+        for name, data in found.items()
+    }
+
+
+def test_weights_get_better_and_the_best_round_is_the_result(tmp_path: Path) -> None:
+    """The result has the weights of the round that decoded best, in the ini and in the JSON."""
+    bench = Bench(tmp_path)
+    result = bench.run(tmp_path / "run")
+    scores = [decoded.score for decoded in result.rounds]
+    assert result.best.score == max(scores) > scores[0] + 0.05
+    stated = json.loads((tmp_path / "run" / "weights.json").read_text())
+    assert stated["bleu"] == result.best.bleu
+    assert stated["round"] == result.best.number
+    ini = MosesIni.read(tmp_path / "run" / "moses.ini")
+    assert {name: list(ini.weights[name]) for name in stated["weights"]} == stated["weights"]
+    assert result.weights["TM"] == tuple(bench.decoder.calls[result.best.number - 1]["TM"])
+
+
+def test_only_the_weights_change_in_the_ini(tmp_path: Path) -> None:
+    """Comments, order and features stay; what is not tuned keeps its weight."""
+    Bench(tmp_path).run(tmp_path / "run")
+    tuned = (tmp_path / "run" / "moses.ini").read_bytes().split(b"\n")
+    before = toy_decoder.INI.split(b"\n")
+    different = [old for old, new in zip(before, tuned, strict=True) if old != new]
+    assert different == [b"WordPenalty0= 0.5", b"TM= 0.5 0.5"]
+
+
+def test_the_last_weights_are_decoded_too(tmp_path: Path) -> None:
+    """After R optimisations there are R + 1 decoded rounds, so that every weights have a score."""
+    bench = Bench(tmp_path, rounds=1)
+    result = bench.run(tmp_path / "run")
+    assert result.why == "1 rounds"
+    assert len(result.rounds) == len(bench.decoder.calls) == 2
+
+
+def test_the_same_seed_gives_the_same_files(tmp_path: Path) -> None:
+    """Two runs differ in nothing but time."""
+    Bench(tmp_path).run(tmp_path / "one")
+    Bench(tmp_path).run(tmp_path / "two")
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+
+
+def _steps(folder: Path, rounds: int) -> list[Path]:
+    """Return the files of a run in the order in which they get their names."""
+    files: list[Path] = []
+    for number in range(1, rounds + 1):
+        path = folder / f"round{number:02d}"
+        names = ("moses.ini", "weights.json", "decoder.log", "nbest.gz", "scores.json")
+        files += [path / name for name in (*names, "optimized.json")]
+        files += [folder / "curve.jsonl", folder / "curve.svg"]
+    return [*files, folder / "moses.ini", folder / "weights.json"]
+
+
+def test_a_run_that_was_killed_anywhere_arrives_at_the_same_result(tmp_path: Path) -> None:
+    """From whatever files a kill leaves, the same call ends with the files of a whole run."""
+    rounds = len(Bench(tmp_path, rounds=2).run(tmp_path / "whole").rounds)
+    steps = _steps(tmp_path / "whole", rounds)
+    assert {path for path in steps if path.exists()} >= {
+        path
+        for path in (tmp_path / "whole").rglob("*")
+        if path.is_file() and path.name not in ("run.json", ".lock")
+    }
+    for kept in range(len(steps)):
+        folder = tmp_path / "killed"
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(tmp_path / "whole", folder)
+        for step in steps[kept:]:
+            # the curve is written anew in every round
+            if step.parent.name.startswith("round") or kept < 6:
+                (folder / step.relative_to(tmp_path / "whole")).unlink(missing_ok=True)
+        (folder / ".moses.ini.77.part").write_bytes(b"half")
+        (folder / "round01").mkdir(exist_ok=True)
+        (folder / "round01" / ".nbest.gz.77.part").write_bytes(b"half")
+        Bench(tmp_path, rounds=2).run(folder)
+        assert contents(folder) == contents(tmp_path / "whole"), f"killed after step {kept}"
+
+
+def test_finished_rounds_are_not_decoded_again(tmp_path: Path) -> None:
+    """A finished run is only read; with more rounds allowed it goes on."""
+    first = Bench(tmp_path, rounds=1).run(tmp_path / "run")
+    again = Bench(tmp_path, rounds=1)
+    assert again.run(tmp_path / "run").weights == first.weights
+    assert again.decoder.calls == []
+    longer = Bench(tmp_path, rounds=2)
+    assert len(longer.run(tmp_path / "run").rounds) == 3
+    assert len(longer.decoder.calls) == 1
+
+
+def test_it_ends_when_a_round_finds_nothing_new(tmp_path: Path) -> None:
+    """A list that holds all there is makes the second round the last."""
+    bench = Bench(tmp_path)
+    task = bench.task.__class__(**{**vars(bench.task), "nbest_size": 60})
+    with WorkFolder(tmp_path / "run").opened({}) as work:
+        result = Tuning(task, bench.decoder, work, bench.said.append).run()
+    assert (result.why, len(result.rounds)) == ("no new candidates", 2)
+
+
+def test_it_ends_without_patience(tmp_path: Path) -> None:
+    """After as many rounds without a better score as patience says it ends."""
+    result = Bench(tmp_path, patience=1, weights=False).run(tmp_path / "run")
+    scores = [decoded.score for decoded in result.rounds]
+    assert result.why in ("no better score in 1 rounds", "no new candidates")
+    assert all(later > before for before, later in zip(scores[:-2], scores[1:-1], strict=True))
+
+
+def test_a_damaged_list_is_named_with_what_to_do(tmp_path: Path) -> None:
+    """A list that was cut by other hands is an error that says which file to delete."""
+    Bench(tmp_path, rounds=1).run(tmp_path / "run")
+    nbest = tmp_path / "run" / "round02" / "nbest.gz"
+    whole = nbest.read_bytes()
+    nbest.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InputError, match="round02/nbest.gz") as caught:
+        Bench(tmp_path, rounds=1).run(tmp_path / "run")
+    assert "delete" in str(caught.value)
+    nbest.unlink()
+    assert len(Bench(tmp_path, rounds=1).run(tmp_path / "run").rounds) == 2
+
+
+def test_the_curve_tells_every_round(tmp_path: Path) -> None:
+    """curve.jsonl has one line a round, with scores, weights by name and what optimising gave."""
+    result = Bench(tmp_path, rounds=2).run(tmp_path / "run")
+    lines = (tmp_path / "run" / "curve.jsonl").read_text().splitlines()
+    curve = [json.loads(line) for line in lines]
+    assert [line["number"] for line in curve] == [decoded.number for decoded in result.rounds]
+    assert curve[0]["optimized"]["score"] >= curve[0]["optimized"]["start_score"]
+    assert set(curve[0]["weights"]) == {"WordPenalty0", "TM_0", "TM_1"}
+    assert (tmp_path / "run" / "curve.svg").read_text().startswith("<svg")
