@@ -1,4 +1,4 @@
-"""Tables to measure scoring on: a part of a table, its sources shuffled, and 20 targets a source."""
+"""Tables to measure scoring on: part of a table, its sources shuffled, and many targets each."""
 
 from __future__ import annotations
 
