@@ -1,6 +1,8 @@
 """``make bench``: every benchmark on the real system that PHRASESCORE_SHARED holds, one by one.
 
-Where MOSES_BIN names the folder of Moses's binaries, each is measured against Moses in turn.
+Where MOSES_BIN names the folder of Moses's binaries, Moses is measured in turn; where JOEYNMT names
+a Python that can import joeynmt, JoeyNMT is. PHRASESCORE_MODEL names the model to score with; else
+one of the paper's size is made untrained, which is as fast.
 """
 
 from __future__ import annotations
@@ -8,28 +10,55 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parent.parent
+_UNTRAINED = ("--max-epochs", "0")
+
+
+def _run(module: str, *arguments: object) -> int:
+    command = [sys.executable, "-m", module, *map(str, arguments)]
+    return subprocess.run(command, cwd=PROJECT, check=False).returncode
+
+
+def _model(table: Path, scratch: Path) -> Path:
+    """Return the folder of the model to score with."""
+    if named := os.environ.get("PHRASESCORE_MODEL"):
+        return Path(named).resolve()
+    model = scratch / "model"
+    if _run("phrasescore", "train", table, model, *_UNTRAINED):
+        raise SystemExit(1)
+    return model
 
 
 def main() -> int:
     """Run the benchmarks; return the status of the first that fails."""
-    shared = Path(os.environ.get("PHRASESCORE_SHARED", PROJECT.parent / "shared"))
-    data = shared / "data" / "multi30k-enfr"
+    shared = Path(os.environ.get("PHRASESCORE_SHARED", PROJECT.parent / "shared")).resolve()
+    data, golden = shared / "data" / "multi30k-enfr", shared / "golden"
     if not data.is_dir():
         print(f"no {data}: set PHRASESCORE_SHARED to the folder that holds data/", file=sys.stderr)
         return 2
-    moses = os.environ.get("MOSES_BIN")
-    against = ["--moses-bin", moses] if moses else []
+    named = {name: os.environ.get(name) for name in ("MOSES_BIN", "JOEYNMT")}
+    moses = ["--moses-bin", named["MOSES_BIN"]] if named["MOSES_BIN"] else []
+    joeynmt = ["--joeynmt", named["JOEYNMT"]] if named["JOEYNMT"] else []
     text = [data / name for name in ("train.en.gz", "train.fr.gz", "train.aligned.gz")]
-    for arguments in (["bench_language_model.py", text[1]], ["bench_build.py", *text]):
-        script, *inputs = map(str, arguments)
-        print(f"\n{script}", flush=True)
-        command = [sys.executable, str(PROJECT / "benchmarks" / script), *inputs, *against]
-        status = subprocess.run(command, cwd=PROJECT, check=False).returncode
-        if status:
-            return status
+    table = data / "phrase-table.gz"
+    with tempfile.TemporaryDirectory(prefix="bench-") as scratch:
+        model = _model(table, Path(scratch))
+        plan: list[list[object]] = [
+            ["bench_language_model", text[1], *moses],
+            ["bench_build", *text, *moses],
+            ["bench_training", table],
+            ["bench_training", table, "--agreement", "--hidden", 250, "--batch-size", 128],
+            ["bench_scoring", model, table, *joeynmt],
+        ]
+        if moses:
+            plan.append(["bench_tuning", golden, *moses])
+        for script, *arguments in plan:
+            print(f"\n{script}", flush=True)
+            if status := _run(f"benchmarks.{script}", *arguments):
+                return status
     return 0
 
 

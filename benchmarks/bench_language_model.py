@@ -4,7 +4,7 @@ Each figure is the least of several fresh processes, start-up included; ours are
 warm compile cache, and once with an empty one. The text is a plain file and so is the model, so
 that nobody's gzip is measured.
 
-    python benchmarks/bench_language_model.py CORPUS --moses-bin FOLDER
+    python -m benchmarks.bench_language_model CORPUS --moses-bin FOLDER
 """
 
 from __future__ import annotations

@@ -90,31 +90,26 @@ def has_joeynmt(python: str | None) -> bool:
 
 
 def figures(pairs: int, costs: list[Cost], start: Cost | None = None) -> dict[str, float]:
-    """Return medians; ``start`` is what a table of one line costs, left out of the rates."""
+    """Return medians; ``start``, the cost of a table of one line, is left out of the CPU rate."""
     wall, cpu = (statistics.median(getattr(c, name) for c in costs) for name in ("wall", "cpu"))
-    rates = (
-        (wall - start.wall, cpu - start.cpu)
-        if start and len(costs) and cpu > start.cpu
-        else (wall, cpu)
-    )
+    scoring = max(cpu - start.cpu, 0.01) if start else cpu
     result = {
         "wall": round(wall, 2),
         "cpu": round(cpu, 2),
-        "pairs per second": round(pairs / max(rates[0], 1e-9), 1),
-        "pairs per CPU second": round(pairs / rates[1], 1),
+        "cpu of scoring": round(scoring, 2),
+        "pairs per second": round(pairs / wall, 1),
+        "pairs per CPU second": round(pairs / scoring, 1),
     }
     memory = max(cost.memory for cost in costs)
     return {**result, "peak MiB": round(memory)} if memory else result
 
 
-def shares(
-    work: Work, measured: dict[str, float], start: Cost, floor: Floor, bench: Bench
-) -> dict[str, float]:
-    """Return how much of a run's cost is the floor: of CPU seconds, and of wall-clock."""
+def shares(work: Work, measured: dict[str, float], floor: Floor, bench: Bench) -> dict[str, float]:
+    """Return how much of a run's cost is the floor: of CPU seconds, and of all its wall-clock."""
     least = floor.core_seconds(work.shared, bench.model.model.settings)
     return {
         "floor, CPU seconds": round(least, 2),
-        "share of floor, CPU": round(least / (measured["cpu"] - start.cpu), 3),
+        "share of floor, CPU": round(least / measured["cpu of scoring"], 3),
         "share of floor, wall": round(least / bench.threads / measured["wall"], 3),
     }
 
@@ -157,9 +152,9 @@ def report(bench: Bench, tables: dict[str, Path], peers: Any, peer_pairs: int) -
         work = work_of_table(path, bench.model)
         result[name] = work.to_json(settings)
         for precision in PRECISIONS:
-            start = costs[f"one line {precision}"][0]
+            start = min(costs[f"one line {precision}"], key=lambda cost: cost.cpu)
             measured = figures(work.pairs, costs[f"{name} {precision}"], start)
-            measured |= shares(work, measured, start, floors[precision], bench)
+            measured |= shares(work, measured, floors[precision], bench)
             for peer, theirs in result["peers"].items():
                 rates = (each["pairs per CPU second"] for each in (measured, theirs))
                 measured[f"times {peer}, CPU"] = round(next(rates) / next(rates), 2)
