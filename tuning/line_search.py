@@ -7,7 +7,8 @@ Rules, each with a test:
 
 * *nearest*: of intervals with the same best score the one nearest to step 0 wins, so that a
   search that gains nothing does not move;
-* *middle*: the step goes to the middle of the interval (0 if the interval holds 0);
+* *middle*: the step goes to the middle of the interval, but stays at 0 if 0 lies within it; at a
+  breakpoint two candidates tie, so that one at 0 is no part of the intervals beside it;
 * *open ends*: beyond the first or last breakpoint the step goes on by a tenth of the distance
   from 0 of the farther of the two;
 * *no breakpoint*: the step is 0;
@@ -195,9 +196,13 @@ def _changes(
 
 
 @njit(cache=True, nogil=True)
-def _step_into(left: float, right: float, reach: float) -> float:
+def _step_into(
+    left: float, right: float, reach: float, left_is_bound: bool, right_is_bound: bool
+) -> float:
     """Where to go in an interval, by the rules of the middle and of open ends."""
-    if left <= 0.0 <= right:
+    from_left = left < 0.0 or (left_is_bound and left == 0.0)
+    from_right = right > 0.0 or (right_is_bound and right == 0.0)
+    if from_left and from_right:
         return 0.0
     if left == -np.inf:
         return right - BEYOND * reach
@@ -253,7 +258,7 @@ def line_search(
             distance = _distance(left, right)
             if score > best or (score == best and distance < best_distance):
                 best, best_distance = score, distance
-                best_step = _step_into(left, right, reach)
+                best_step = _step_into(left, right, reach, place == 0, place == count)
         if place < count:
             change = order[place]
             for column in range(len(sums)):
@@ -313,7 +318,8 @@ def plain_line_search(
         left, right = edges[place], edges[place + 1]
         if right - left > narrow:
             score = plain_score_of_sums(sums, shares.tolist())
-            choices.append((-score, _distance(left, right), _step_into(left, right, reach)))
+            step = _step_into(left, right, reach, False, False)
+            choices.append((-score, _distance(left, right), step))
         if place < len(where):
             sums = sums + changes[place][1]
     best = min(choices, key=lambda choice: choice[:2])

@@ -77,16 +77,25 @@ def crossings(pool: PoolArrays, weights: Weights, direction: Weights) -> NDArray
     return np.unique(np.round(found, 9))
 
 
+def score_at(problem: Problem, direction: Weights, x: float) -> float:
+    """The score at a step; of lines that are equal all along the first wins, rounding or not."""
+    pool = problem.pool
+    heights = problem.start @ pool.features + x * (direction @ pool.features)
+    pairs = zip(pool.starts[:-1], pool.starts[1:], strict=True)
+    chosen = [begin + int(np.argmax(heights[begin:end])) for begin, end in pairs if begin < end]
+    return problem.objective.of_sums(pool.statistics[chosen].sum(0, dtype=np.int64))
+
+
 def best_by_trying(
     problem: Problem, direction: Weights, low: float = -np.inf, high: float = np.inf
 ) -> float:
-    """The best score along a line: one try between any two crossings, and beyond them all."""
+    """The best score along a line: one try between any two crossings, and beyond them all.
+
+    At a crossing itself the first of equals would win, which is no interval of the line.
+    """
     edges = crossings(problem.pool, problem.start, direction)
     inside = edges[(edges > low) & (edges < high)]
-    ends = [
-        max(low, (edges[0] if len(edges) else 0) - 1),
-        min(high, (edges[-1] if len(edges) else 0) + 1),
-    ]
-    every = np.array([ends[0], *inside, ends[1]])
-    tries = [*ends, *((every[:-1] + every[1:]) / 2)]
-    return max(problem.score(problem.start + x * direction) for x in tries)
+    first, last = (edges[0], edges[-1]) if len(edges) else (0.0, 0.0)
+    every = np.array([max(low, first - 1), *inside, min(high, last + 1)])
+    tries = (every[:-1] + every[1:]) / 2
+    return max(score_at(problem, direction, x) for x in tries)

@@ -13,6 +13,7 @@ from tests.support.candidate_pools import (
     pool_of,
     problem_of,
     random_pool,
+    score_at,
 )
 from tuning.candidate_pool import PoolArrays
 from tuning.line_search import (
@@ -56,7 +57,7 @@ def test_no_step_beats_the_one_found(seed: int) -> None:
     problem, direction = random_line(seed)
     step, score = searched(problem, direction)
     assert score == pytest.approx(best_by_trying(problem, direction), abs=1e-12)
-    assert problem.score(problem.start + step * direction) == pytest.approx(score, abs=1e-12)
+    assert score_at(problem, direction, step) == pytest.approx(score, abs=1e-12)
 
 
 @given(SEEDS, st.floats(0.01, 4), st.floats(0.01, 4))
@@ -66,7 +67,7 @@ def test_bounds_are_kept(seed: int, below: float, above: float) -> None:
     low, high = -below, above
     step, score = searched(problem, direction, low, high)
     assert low <= step <= high
-    assert problem.score(problem.start + step * direction) == pytest.approx(score, abs=1e-12)
+    assert score_at(problem, direction, step) == pytest.approx(score, abs=1e-12)
     assert score >= best_by_trying(problem, direction, low, high) - 1e-12
 
 
@@ -77,7 +78,7 @@ def test_no_sampled_step_beats_the_one_found(seed: int, x: float) -> None:
     pool = random_pool(rng, whole=False)
     problem = problem_of(pool, rng.normal(size=3).tolist())
     direction = rng.normal(size=3)
-    assert problem.score(problem.start + x * direction) <= searched(problem, direction)[1] + 1e-12
+    assert score_at(problem, direction, x) <= searched(problem, direction)[1] + 1e-12
 
 
 @given(SEEDS, st.sampled_from([9, ALL_COLUMNS]))
@@ -151,9 +152,16 @@ def test_rule_open_ends() -> None:
 
 
 def test_rule_open_ends_at_zero() -> None:
-    """Where the only breakpoint is 0 itself, the step is a tenth."""
-    assert rule(one_feature((0, 0, 2), (1, 0, 9))) == (pytest.approx(0.0), pytest.approx(0.9))
-    assert rule(one_feature((0, 0, 9), (1, 0, 2)))[1] == pytest.approx(0.9)
+    """Where the only breakpoint is 0 itself, the step is a tenth: at 0 the two would tie."""
+    assert rule(one_feature((0, 0, 2), (1, 0, 9))) == (pytest.approx(BEYOND), pytest.approx(0.9))
+    assert rule(one_feature((0, 0, 9), (1, 0, 2))) == (pytest.approx(-BEYOND), pytest.approx(0.9))
+
+
+def test_rule_middle_with_a_tie_at_zero() -> None:
+    """A step of 0 onto a breakpoint would leave the choice to chance: it goes inside."""
+    pool = one_feature((0, 0, 2), (1, 0, 9), (2, -4, 2))  # breakpoints 0 and 4
+    assert rule(pool) == (pytest.approx(2.0), pytest.approx(0.9))
+    assert rule(pool, 0.0, 3.0) == (pytest.approx(1.5), pytest.approx(0.9))
 
 
 def test_rule_no_breakpoint() -> None:
@@ -178,6 +186,8 @@ def test_rule_bounds() -> None:
     assert rule(pool, -1.0, 1.5) == (0.0, pytest.approx(0.2))
     assert rule(pool, -1.0, 3.0) == (pytest.approx(2.5), pytest.approx(0.9))
     assert rule(pool, 0.0, 0.0) == (0.0, pytest.approx(0.2))
+    best_first = one_feature((0, 0, 9), (1, -2, 2))
+    assert rule(best_first, 0.0, 9.0) == (0.0, pytest.approx(0.9))  # no tie at the bound
 
 
 def test_sentences_without_candidates_are_passed_over() -> None:
