@@ -71,7 +71,7 @@ def _report(comparison: Comparison) -> None:
         component = "" if one.feature == "total" else f" value {one.component + 1}"
         click.echo(
             f"line {one.line:,}, sentence {one.sentence}: {one.feature}{component} is "
-            f"{one.printed:.6g} in the list, {one.recomputed:.6g} recomputed",
+            f"{one.printed:.6g} in the list, {one.recomputed:.9g} recomputed",
             err=True,
         )
     click.echo(

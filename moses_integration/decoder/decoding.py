@@ -144,7 +144,8 @@ def make_decoder(ini: MosesIni, options: Mapping[str, Any]) -> Decoder:
     given = {
         field.name: options[field.name]
         for field in fields(SearchSettings)
-        if options.get(field.name) not in (None, False)
+        # not "in (None, False)": 0 is a value, and equals False
+        if options.get(field.name) is not None and options[field.name] is not False
     }
     folder = options["cache_folder"]
     cache = None if options["no_cache"] else Path(folder) if folder else default_folder()

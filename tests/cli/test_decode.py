@@ -1,0 +1,261 @@
+"""``phrasescore decode`` and ``force-score`` as a user meets them."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from pathlib import Path
+
+import pytest
+
+from moses_integration.nbest import read_nbest_lists
+from tests.conftest import Phrasescore
+from tests.support.random_system import write_random_system
+
+TEXT = b"s0 s1 s2 s3\n\ns2 s4 s1 s0 s3\ns3\n"  # s4 is in no table
+
+
+@pytest.fixture
+def ini(tmp_path: Path) -> Path:
+    """A small system of words s0 to s4, and a text to translate."""
+    folder = tmp_path / "system"
+    folder.mkdir()
+    (tmp_path / "text").write_bytes(TEXT)
+    return write_random_system(folder, 3, limit=3)
+
+
+def replaced(ini: Path, pattern: str, replacement: str) -> Path:
+    """Write a copy of the ini with a change in it."""
+    text, count = re.subn(pattern, replacement, ini.read_text(), flags=re.MULTILINE)
+    assert count
+    copy = ini.with_name("changed.ini")
+    copy.write_text(text)
+    return copy
+
+
+def test_streams(phrasescore: Phrasescore, ini: Path, tmp_path: Path) -> None:
+    """Standard input to standard output gives what files give, a line for every line."""
+    piped = phrasescore("decode", ini, stdin=TEXT)
+    assert piped.returncode == 0, piped.stderr.decode()
+    lines = piped.stdout.split(b"\n")
+    assert len(lines) == 5
+    assert lines[1] == b""
+    assert b"s4" in lines[2].split(b" ")
+    phrasescore("decode", ini, "-i", "text", "-o", "out.gz")
+    assert gzip.decompress((tmp_path / "out.gz").read_bytes()) == piped.stdout
+
+
+def test_threads_do_not_matter(phrasescore: Phrasescore, ini: Path) -> None:
+    """Several threads write the same, in the same order."""
+    text = TEXT * 20
+    one = phrasescore("decode", ini, stdin=text)
+    assert phrasescore("decode", ini, "--threads", "3", stdin=text).stdout == one.stdout
+
+
+def test_side_files(phrasescore: Phrasescore, ini: Path, tmp_path: Path) -> None:
+    """Unknown words line by line, a table of statistics, source spans, links and scores."""
+    done = phrasescore(
+        "decode", ini, "-i", "text", "--output-unknowns", "unknown", "--statistics", "cost.tsv",
+        "-t", "--print-alignment-info", "--output-hypo-score",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr.decode()
+    assert (tmp_path / "unknown").read_bytes() == b"\n\ns4 \n\n"
+    rows = [line.split("\t") for line in (tmp_path / "cost.tsv").read_text().split("\n")[:-1]]
+    assert rows[0][:2] == ["sentence", "words"]
+    assert [row[1] for row in rows[1:]] == ["4", "0", "5", "1"]
+    score, _, rest = done.stdout.split(b"\n")[0].partition(b" ")
+    assert float(score) == pytest.approx(float(rows[1][-1]))
+    spans = re.findall(rb"\|([0-9]+)-([0-9]+)\|", rest)
+    covered = sorted(word for first, last in spans for word in range(int(first), int(last) + 1))
+    assert covered == [0, 1, 2, 3]
+    assert b" ||| " in rest
+
+
+def test_lists_and_least_risk(phrasescore: Phrasescore, ini: Path, tmp_path: Path) -> None:
+    """Lists are sorted, distinct on demand; least risk chooses a candidate of the list."""
+    phrasescore("decode", ini, "-i", "text", "-o", "a", "--nbest", "list", "--nbest-size", "9")
+    options = ["--nbest", "all", "--nbest-size", "9", "--no-distinct", "--mbr", "--mbr-size", "9"]
+    done = phrasescore("decode", ini, "-i", "text", "-o", "b", *options)
+    assert done.returncode == 0, done.stderr.decode()
+    distinct = dict(read_nbest_lists(tmp_path / "list"))
+    chosen = (tmp_path / "b").read_bytes().split(b"\n")
+    for sentence, entries in read_nbest_lists(tmp_path / "all"):
+        totals = [entry.total for entry in entries]
+        assert totals == sorted(totals, reverse=True)
+        words = [entry.words for entry in distinct[sentence]]
+        assert len(words) == len(set(words))
+        assert chosen[sentence].rstrip(b" ") in {entry.words for entry in entries}
+
+
+def test_list_on_standard_output(phrasescore: Phrasescore, ini: Path) -> None:
+    """As in Moses, a list on standard output takes the place of the translations."""
+    done = phrasescore("decode", ini, "-i", "text", "--nbest", "-", "--nbest-size", "2")
+    lines = done.stdout.split(b"\n")[:-1]
+    assert lines
+    assert all(line.count(b" ||| ") == 3 for line in lines)
+
+
+def test_options_reach_the_search(phrasescore: Phrasescore, ini: Path, tmp_path: Path) -> None:
+    """A narrow stack keeps fewer hypotheses; monotone search does not jump; weights are taken."""
+
+    def kept(*options: str) -> int:
+        phrasescore("decode", ini, "-i", "text", "-o", "x", "--statistics", "s.tsv", *options)
+        rows = (tmp_path / "s.tsv").read_text().split("\n")[1:-1]
+        return sum(int(row.split("\t")[3]) for row in rows)
+
+    assert kept("--stack", "1") < kept("--stack", "3") < kept()
+    assert kept("--table-limit", "1") < kept()
+    cubes = ["--search-algorithm", "1", "--cube-pruning-pop-limit"]
+    assert kept(*cubes, "2") < kept(*cubes, "500")
+    done = phrasescore("decode", ini, "-i", "text", "-t", "--distortion-limit", "0")
+    begins = [int(first) for first in re.findall(rb"\|([0-9]+)-", done.stdout.split(b"\n")[2])]
+    assert begins == sorted(begins)
+    short = phrasescore("decode", ini, "-i", "text", "--weight", "WordPenalty0= 9").stdout
+    long = phrasescore("decode", ini, "-i", "text", "--weight", "WordPenalty0= -9").stdout
+    assert len(short.split()) < len(long.split())
+
+
+def test_unknown_words_can_be_dropped(phrasescore: Phrasescore, ini: Path) -> None:
+    """With --drop-unknown they are not copied, unless they hold a digit, as in Moses."""
+    done = phrasescore("decode", ini, "--drop-unknown", stdin=b"s0 stranger s9\n")
+    assert b"s9" in done.stdout
+    assert b"stranger" not in done.stdout
+
+
+def test_second_start_reads_the_cache(phrasescore: Phrasescore, ini: Path, tmp_path: Path) -> None:
+    """Parsed tables are kept by digest: the same answer again, and a changed table is read anew."""
+    first = phrasescore("decode", ini, "-i", "text", "--cache-folder", "cache").stdout
+    files = sorted(path.name for path in (tmp_path / "cache").iterdir())
+    assert files
+    assert phrasescore("decode", ini, "-i", "text", "--cache-folder", "cache").stdout == first
+    assert sorted(path.name for path in (tmp_path / "cache").iterdir()) == files
+    table = tmp_path / "system" / "table"
+    lines = table.read_text().split("\n")
+    table.write_text("\n".join(re.sub(r"\|\|\| t[0-9 t]+ \|\|\|", "||| new |||", x) for x in lines))
+    again = phrasescore("decode", ini, "-i", "text", "--cache-folder", "cache").stdout
+    assert b"new" in again
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "said"),
+    [
+        (b"s0\ns1 | s2\n", 3, "standard input:2: the word '|' has an unescaped bar"),
+        (b"s0 " * 500, 3, "standard input:1: 500 words in one line"),
+        (b"s0 [X]\n", 3, "unescaped brackets"),
+        (b'<x translation="a">s0</x>\n', 3, "XML markup"),
+        (b"((('s0',1.0,1),),)\n", 3, "lattice"),
+        (b"s0 \0\n", 3, "binary data"),
+    ],
+)
+def test_text_that_is_refused(
+    phrasescore: Phrasescore, ini: Path, tmp_path: Path, text: bytes, status: int, said: str
+) -> None:
+    """One sentence, a status, and nothing under the final name."""
+    done = phrasescore("decode", ini, "-o", "out", "--nbest", "list", stdin=text)
+    assert done.returncode == status
+    assert said in done.stderr.decode()
+    assert done.stderr.count(b"\n") == 1
+    assert not (tmp_path / "out").exists()
+    assert not (tmp_path / "list").exists()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "replacement", "status", "said"),
+    [
+        (r"num-features=2", "num-features=3", 3, "weights for TranslationModel0"),
+        (r"num-features=2(.*)$", r"num-features=1\1", 3, "weights for TranslationModel0"),
+        (r"lm\.arpa", "none.arpa", 3, "no such file"),
+        (r"^LM0= .*", "LM0= nan", 3, "expected a finite number"),
+        (r"^Distortion$", "Distortion\nGlobalLexicalModel path=x", 3, "no feature class"),
+        (r"^Distortion$", "Distortion speed=3", 3, "knows no option speed"),
+        (r"^\[mapping\]", "[stack-size]\n3\n[mapping]", 3, "unknown section"),
+        (r"path=\S*/table", "path=/dev/null", 3, "/dev/null"),
+    ],
+)
+def test_systems_that_are_refused(
+    phrasescore: Phrasescore,
+    ini: Path,
+    tmp_path: Path,
+    pattern: str,
+    replacement: str,
+    status: int,
+    said: str,
+) -> None:
+    """An ini that is not understood, or that disagrees with its files, is one sentence."""
+    changed = replaced(ini, pattern, replacement)
+    done = phrasescore("decode", changed, "-i", "text", "-o", "out")
+    assert done.returncode == status, done.stderr.decode()
+    assert said in done.stderr.decode()
+    assert not (tmp_path / "out").exists()
+
+
+def test_table_that_disagrees_with_the_ini(phrasescore: Phrasescore, ini: Path) -> None:
+    """The sentence names the line of the table and the line of the ini."""
+    changed = replaced(ini, "num-features=2", "num-features=3")
+    text = changed.read_text().replace("TranslationModel0= 0.3 0.2", "TranslationModel0= 1 1 1")
+    changed.write_text(text)
+    done = phrasescore("decode", changed, "-i", "text", "-o", "out")
+    assert done.returncode == 3
+    assert "table:1: 2 scores, but" in done.stderr.decode()
+    assert "num-features=3" in done.stderr.decode()
+
+
+def test_language_model_cut_short(phrasescore: Phrasescore, ini: Path) -> None:
+    """A truncated ARPA file is refused with the place where it ends."""
+    lm = ini.with_name("lm.arpa")
+    lm.write_bytes(lm.read_bytes()[:400])
+    done = phrasescore("decode", ini, "-i", "text", "-o", "out")
+    assert done.returncode == 3
+    assert "cut off" in done.stderr.decode()
+
+
+def test_force_score_finds_a_changed_number(
+    phrasescore: Phrasescore, ini: Path, tmp_path: Path
+) -> None:
+    """A list of our own passes; with one number changed the status is 1 and the line is named."""
+    options = ["--nbest", "list", "--nbest-size", "5", "--include-segmentation-in-n-best"]
+    phrasescore("decode", ini, "-i", "text", "-o", "best", *options)
+    check = ["force-score", ini, "-i", "text", "--nbest", "list", "--check", "1e-3"]
+    done = phrasescore(*check, "-o", "again")
+    assert done.returncode == 0, done.stderr.decode()
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "list").read_bytes()
+    lines = (tmp_path / "list").read_text().split("\n")
+    lines[2] = re.sub("Distortion0= ", "Distortion0= 1", lines[2], count=1)
+    (tmp_path / "list").write_text("\n".join(lines))
+    done = phrasescore(*check)
+    assert done.returncode == 1
+    assert "line 3, sentence 0: Distortion0 value 1 is" in done.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda line: re.sub(r" \|\|\| [0-9=\- ]+$", "", line), "-include-segmentation-in-n-best"),
+        (lambda line: re.sub("t[0-9]+", "t999", line, count=1), "no phrase table has"),
+        (lambda line: line.replace("WordPenalty0", "Other0"), "Other0 has"),
+        (lambda line: "99" + line[1:], "sentence 99"),
+        (lambda line: line[: len(line) // 3], "expected"),
+    ],
+)
+def test_lists_that_are_refused(
+    phrasescore: Phrasescore, ini: Path, tmp_path: Path, change: object, said: str
+) -> None:
+    """No segmentation, another system or text, a damaged line: a sentence with the line."""
+    options = ["--nbest", "list", "--nbest-size", "5", "--include-segmentation-in-n-best"]
+    phrasescore("decode", ini, "-i", "text", "-o", "best", *options)
+    line = (tmp_path / "list").read_text().split("\n")[0]
+    (tmp_path / "list").write_text(change(line) + "\n")  # type: ignore[operator]
+    done = phrasescore(
+        "force-score", ini, "-i", "text", "--nbest", "list", "-o", "x", "--check", "1"
+    )
+    assert done.returncode == 3, done.stderr.decode()
+    assert "list:1: " in done.stderr.decode()
+    assert said in done.stderr.decode()
+    assert not (tmp_path / "x").exists()
+
+
+def test_nothing_to_do(phrasescore: Phrasescore, ini: Path) -> None:
+    """force-score without -o and without --check says what to give."""
+    done = phrasescore("force-score", ini, "-i", "text", "--nbest", "list")
+    assert done.returncode == 2
+    assert "-o FILE" in done.stderr.decode()
