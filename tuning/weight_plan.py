@@ -59,7 +59,8 @@ class WeightPlan:
         """A plan in which everything that n-best lists show is tuned without bounds."""
         count = layout.nbest.size
         infinity = np.full(count, np.inf)
-        return cls(layout, start, sparse_weights or {}, np.zeros(count, bool), -infinity, infinity)
+        frozen = np.zeros(count, bool)
+        return cls(layout, start, sparse_weights or {}, frozen, -infinity, infinity, hidden)
 
     @classmethod
     def from_ini(cls, ini: MosesIni) -> WeightPlan:
@@ -74,7 +75,7 @@ class WeightPlan:
                 "no feature is tuneable", path=ini.path, remedy="remove tuneable=false from one"
             )
         weights = layout.read_weights(ini)
-        # the same for all translations of a sentence, so that nothing is lost with it
+        # nearly always the same for all translations of a sentence, so that nothing is lost with it
         constant = {line.name for line in ini.features if line.kind == "UnknownWordPenalty"}
         hidden = tuple(
             feature.name

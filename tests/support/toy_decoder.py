@@ -53,7 +53,8 @@ class ToyDecoder:
                 line = [b"x" if bad else word for bad, word in zip(wrong, right, strict=True)]
                 lines.append(b" ".join(line))
                 noise = rng.normal(size=3) * (0.0, 2.0, 0.8)
-                features[sentence, number] = noise + (-len(right), 0.0, -0.4 * float(wrong.sum()))
+                noise += np.array([-len(right), 0.0, -0.4 * wrong.sum()])
+                features[sentence, number] = noise
             words.append(lines)
         return cls(words, np.round(features, 4))
 

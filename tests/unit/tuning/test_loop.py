@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 from pathlib import Path
@@ -161,7 +162,7 @@ def test_it_ends_without_patience(tmp_path: Path) -> None:
     result = Bench(tmp_path, patience=1, weights=False).run(tmp_path / "run")
     scores = [decoded.score for decoded in result.rounds]
     assert result.why in ("no better score in 1 rounds", "no new candidates")
-    assert all(later > before for before, later in zip(scores[:-2], scores[1:-1], strict=True))
+    assert all(later > before for before, later in itertools.pairwise(scores[:-1]))
 
 
 def test_a_damaged_list_is_named_with_what_to_do(tmp_path: Path) -> None:
@@ -170,7 +171,7 @@ def test_a_damaged_list_is_named_with_what_to_do(tmp_path: Path) -> None:
     nbest = tmp_path / "run" / "round02" / "nbest.gz"
     whole = nbest.read_bytes()
     nbest.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(InputError, match="round02/nbest.gz") as caught:
+    with pytest.raises(InputError, match=r"round02/nbest\.gz") as caught:
         Bench(tmp_path, rounds=1).run(tmp_path / "run")
     assert "delete" in str(caught.value)
     nbest.unlink()

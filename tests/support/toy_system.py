@@ -1,0 +1,116 @@
+"""A Moses system that a hand can write, and texts on which its weights matter.
+
+Every word ``sN`` has a right translation ``rN``, which the first score of the table prefers, and a
+wrong one ``wN``, which the second score prefers; phrases of two words exist, as does a language
+model that likes the wrong words a little. The weights of the ini prefer the wrong ones.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from phrasescore.files import write_atomically
+
+_WORDS = 6
+_INI = """\
+# a toy
+[input-factors]
+0
+[mapping]
+0 T 0
+[distortion-limit]
+2
+[search-algorithm]
+0
+[feature]
+UnknownWordPenalty
+WordPenalty
+PhrasePenalty
+PhraseDictionaryMemory name=TranslationModel0 num-features=2 path={folder}/phrase-table
+Distortion
+KENLM name=LM0 factor=0 path={folder}/lm.arpa order=2
+[weight]
+UnknownWordPenalty0= 1
+WordPenalty0= -0.1
+PhrasePenalty0= 0.1
+TranslationModel0= 0.1 0.4
+Distortion0= 0.2
+LM0= 0.2
+"""
+
+
+@dataclass(frozen=True)
+class ToySystem:
+    """The files of the system.
+
+    Args:
+        ini: The moses.ini, with absolute paths.
+        source: The dev set.
+        reference: Its translations.
+    """
+
+    ini: Path
+    source: Path
+    reference: Path
+
+
+def write_toy_system(folder: Path, sentences: int = 12, seed: int = 1) -> ToySystem:
+    """Write a system and a dev set."""
+    folder.mkdir(exist_ok=True)
+    rng = np.random.default_rng(seed)
+    lines = [rng.integers(0, _WORDS, rng.integers(5, 9)).tolist() for _ in range(sentences)]
+    system = ToySystem(folder / "moses.ini", folder / "dev.src", folder / "dev.trg")
+    _write(system.ini, [_INI.format(folder=folder)[:-1]])
+    _write(system.source, [" ".join(f"s{word}" for word in line) for line in lines])
+    # some references take the wrong word, so that no weights are perfect
+    _write(
+        system.reference,
+        [
+            " ".join(f"w{word}" if rng.random() < 0.1 else f"r{word}" for word in line)
+            for line in lines
+        ],
+    )
+    _write(folder / "phrase-table", _table())
+    _write(folder / "lm.arpa", _language_model())
+    return system
+
+
+def _write(path: Path, lines: list[str]) -> None:
+    write_atomically(path, "".join(line + "\n" for line in lines).encode())
+
+
+def _table() -> list[str]:
+    lines = []
+    for word in range(_WORDS):
+        lines.append(f"s{word} ||| r{word} ||| 0.7 0.2 ||| 0-0 ||| 1 1 1 ||| |||")
+        lines.append(f"s{word} ||| w{word} ||| 0.2 0.7 ||| 0-0 ||| 1 1 1 ||| |||")
+        lines.append(f"s{word} ||| r{word} w{word} ||| 0.1 0.1 ||| 0-0 ||| 1 1 1 ||| |||")
+    for one, two in itertools.product(range(0, _WORDS, 2), range(1, _WORDS, 2)):
+        lines.append(f"s{one} s{two} ||| r{one} w{two} ||| 0.3 0.5 ||| 0-0 1-1 ||| 1 1 1 ||| |||")
+        lines.append(f"s{one} s{two} ||| r{one} r{two} ||| 0.6 0.1 ||| 0-0 1-1 ||| 1 1 1 ||| |||")
+    return sorted(lines)
+
+
+def _language_model() -> list[str]:
+    words = [f"r{word}" for word in range(_WORDS)] + [f"w{word}" for word in range(_WORDS)]
+    unigrams = ["-2\t<unk>", "-99\t<s>\t-0.3", "-1\t</s>"]
+    unigrams += [f"{-1.3 if word[0] == 'r' else -1.0}\t{word}\t-0.2" for word in words]
+    bigrams = [f"-0.9\t<s> {word}" for word in words[::3]]
+    bigrams += [f"-0.8\t{one} {two}" for one, two in zip(words, words[2:], strict=False)]
+    return [
+        "\\data\\",
+        f"ngram 1={len(unigrams)}",
+        f"ngram 2={len(bigrams)}",
+        "",
+        "\\1-grams:",
+        *unigrams,
+        "",
+        "\\2-grams:",
+        *bigrams,
+        "",
+        "\\end\\",
+    ]

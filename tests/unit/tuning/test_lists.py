@@ -1,0 +1,139 @@
+"""From n-best lists to candidates with statistics, and what is said about lists that are wrong."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from phrasescore.errors import NBestError
+from tuning.candidate_pool import CandidatePool
+from tuning.candidate_statistics import CandidateStatistics
+from tuning.lists import ScoredList, check_features, read_scored, with_empty_translations
+from tuning.objective import Objective
+
+REFERENCES = [
+    b"the little house is old",
+    b"a dog runs in the park",
+    b"",
+    b"two men are talking now",
+]
+FEATURES = b"LM0= -4 TM= -1 -2"
+
+
+@pytest.fixture
+def statistics(tmp_path: Path) -> CandidateStatistics:
+    """The references, one of which is empty."""
+    path = tmp_path / "refs"
+    path.write_bytes(b"".join(line + b"\n" for line in REFERENCES))
+    return CandidateStatistics([path], Objective())
+
+
+def line_of(sentence: int, words: bytes, features: bytes = FEATURES, total: float = -3) -> bytes:
+    """Return a line of a list."""
+    return b"%d ||| %s  ||| %s ||| %g\n" % (sentence, words, features, total)
+
+
+def read(tmp_path: Path, statistics: CandidateStatistics, *lines: bytes) -> ScoredList:
+    """Write a list and read it."""
+    path = tmp_path / "nbest.gz"
+    path.write_bytes(gzip.compress(b"".join(lines)))
+    return read_scored(path, statistics, expected={"LM0": 1, "TM": 2})
+
+
+PERFECT = [line_of(number, words) for number, words in enumerate(REFERENCES)]
+
+
+def test_what_the_decoder_chose_is_scored(tmp_path: Path, statistics: CandidateStatistics) -> None:
+    """The first candidate of a sentence counts, whatever follows."""
+    scored = read(tmp_path, statistics, *PERFECT, line_of(3, b"bad"))
+    assert scored.decoder_bleu == 1.0
+    assert scored.length_ratio == 1.0
+    assert len(scored.candidates) == 5
+    assert list(scored.sizes.items()) == [("LM0", 1), ("TM", 2)]
+
+
+def test_sentences_without_candidates_count_as_empty(
+    tmp_path: Path, statistics: CandidateStatistics
+) -> None:
+    """They cost length, and a note says how many there are."""
+    scored = read(tmp_path, statistics, *PERFECT[:2])
+    assert scored.length_ratio == pytest.approx(11 / 16)
+    assert any("2 of 4 sentences have no candidate" in note for note in scored.notes)
+
+
+def test_empty_choices_are_told(tmp_path: Path, statistics: CandidateStatistics) -> None:
+    """An empty translation is read, scored, and noted."""
+    scored = read(tmp_path, statistics, *PERFECT[:3], line_of(3, b""))
+    assert any("the decoder's choice for 2 sentences is empty" in note for note in scored.notes)
+    assert scored.statistics[3].tolist()[:2] == [0, 0]
+
+
+def test_what_lists_do_not_show(tmp_path: Path, statistics: CandidateStatistics) -> None:
+    """Totals less the shown features times their weights is the part that tuning cannot move."""
+    scored = read(tmp_path, statistics, line_of(0, b"a house", total=-107.0), *PERFECT[1:])
+    fixed = scored.fixed_part(np.array([0.5, 1.0, 2.0]))
+    assert fixed[0] == pytest.approx(-107.0 - (-2 - 1 - 4))
+    batch = scored.batch(fixed)
+    assert batch.features.shape == (4, 4)
+    assert batch.features[0].tolist() == [-4, -1, -2, -100]
+
+
+@pytest.mark.parametrize(
+    ("lines", "sentence"),
+    [
+        ([line_of(4, b"a")], "candidates of sentence 4 .*only 4 references"),
+        ([line_of(0, b"a")[:-4]], "ends in the middle of a line"),
+        ([line_of(0, b"a"), b"1 ||| cut"], "ends in the middle of a line"),
+        ([], "the list is empty"),
+        ([line_of(0, b"a", b"LM0= -4")], "the list has no feature TM"),
+        ([line_of(0, b"a", b"LM0= -4 TM= 1")], "1 values of TM, but 2 of its weights"),
+        ([line_of(0, b"a", b"TM= 1 1 LM0= -4")], "in another order: TM LM0; expected LM0 TM"),
+        ([line_of(0, b"a", FEATURES + b" New= 1")], "a feature New that is not to be tuned"),
+        ([line_of(0, b"a", b"LM0= nan TM= 1 1")], "LM0"),
+    ],
+)
+def test_wrong_lists(
+    tmp_path: Path, statistics: CandidateStatistics, lines: list[bytes], sentence: str
+) -> None:
+    """Each is refused with its path and what is wrong."""
+    with pytest.raises(NBestError, match=f"nbest.gz.*{sentence}"):
+        read(tmp_path, statistics, *lines)
+
+
+def test_a_list_cut_inside_its_gzip_data(tmp_path: Path, statistics: CandidateStatistics) -> None:
+    """A file that was not copied whole is an error, and not a shorter list."""
+    path = tmp_path / "nbest.gz"
+    path.write_bytes(gzip.compress(b"".join(PERFECT))[:-12])
+    with pytest.raises(Exception, match=r"nbest\.gz: the gzip data end in the middle"):
+        read_scored(path, statistics)
+
+
+@pytest.mark.parametrize("shift", [1, -1])
+def test_references_one_line_off_are_noticed(tmp_path: Path, shift: int) -> None:
+    """A list that fits much better one line later or before is refused, saying so."""
+    rng = np.random.default_rng(3)
+    lines = [b" ".join(b"%d" % word for word in rng.integers(0, 99, 8)) for _ in range(30)]
+    path = tmp_path / "refs"
+    path.write_bytes(b"".join(line + b"\n" for line in lines))
+    statistics = CandidateStatistics([path], Objective())
+    moved = [line_of(n, lines[n + shift]) for n in range(30) if 0 <= n + shift < 30]
+    with pytest.raises(NBestError, match="one line " + ("later" if shift > 0 else "before")):
+        read(tmp_path, statistics, *moved)
+
+
+def test_similar_names_are_suggested() -> None:
+    """A feature that is called a little differently is pointed out."""
+    with pytest.raises(NBestError, match=r"no feature LM0 \(did you mean LM1\?\)"):
+        check_features({"LM1": 1}, {"LM0": 1}, "x")
+
+
+def test_empty_translations_fill_the_pool(statistics: CandidateStatistics) -> None:
+    """Sentences without candidates get an empty one, others stay as they are."""
+    pool = CandidatePool(4, 3, 9)
+    arrays = with_empty_translations(pool, statistics)
+    assert np.diff(arrays.starts).tolist() == [1, 1, 1, 1]
+    assert arrays.statistics[:, 8].tolist() == [5, 6, 0, 5]
+    assert not arrays.statistics[:, :8].any()

@@ -1,0 +1,131 @@
+"""Which weights are tuned, and how they get from files to arrays and back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from moses_integration.moses_ini import MosesIni
+from phrasescore.errors import IniError, InputError, SettingsError
+from tuning.candidate_pool import CandidatePool
+from tuning.objective import Objective
+from tuning.weight_plan import WeightPlan, read_weights_file
+
+INI = b"""\
+[feature]
+UnknownWordPenalty
+WordPenalty
+PhraseDictionaryMemory name=TM num-features=3 path=x%s
+Distortion
+[weight]
+UnknownWordPenalty0= 1
+WordPenalty0= -1
+TM= 0.1 0.2 0.3
+Distortion0= 0.4
+"""
+
+
+def plan_of(options: bytes = b"", more: bytes = b"") -> WeightPlan:
+    """Return the plan of a small system."""
+    return WeightPlan.from_ini(MosesIni.parse(INI % options + more))
+
+
+def test_weights_stand_in_the_order_of_lists() -> None:
+    """Stateful features come first, then the others in the order of the ini."""
+    plan = plan_of()
+    assert plan.names == ("Distortion0", "WordPenalty0", "TM_0", "TM_1", "TM_2")
+    assert plan.tuned(plan.start).tolist() == [0.4, -1, 0.1, 0.2, 0.3]
+    assert plan.expected == {"Distortion0": 1, "WordPenalty0": 1, "TM": 3}
+
+
+def test_components_that_are_not_tuned_keep_their_weights() -> None:
+    """They are missing among the names, and come back in what is written."""
+    plan = plan_of(b" tuneable-components=1,0,1")
+    assert plan.names == ("Distortion0", "WordPenalty0", "TM_0", "TM_2")
+    complete = plan.complete(np.array([1.0, 2.0, 3.0, 4.0]))
+    assert complete == {"Distortion0": (1.0,), "WordPenalty0": (2.0,), "TM": (3.0, 0.2, 4.0)}
+    assert plan.hidden == ("TM",)
+
+
+def test_unknown_words_alone_hide_nothing() -> None:
+    """The penalty of unknown words is left out of lists by default, and that is no loss."""
+    assert plan_of().hidden == ()
+    assert plan_of(b" tuneable=false").hidden == ("TM",)
+
+
+def test_there_must_be_something_to_tune() -> None:
+    """A system in which nothing may be tuned is refused."""
+    ini = b"[feature]\nDistortion tuneable=false\n[weight]\nDistortion0= 1\n"
+    with pytest.raises(SettingsError, match="no feature is tuneable"):
+        WeightPlan.from_ini(MosesIni.parse(ini))
+
+
+def test_weights_must_fit_the_features() -> None:
+    """A missing component is an error of the ini."""
+    with pytest.raises(IniError, match="1 weight for TM"):
+        WeightPlan.from_ini(MosesIni.parse(INI.replace(b"0.1 0.2 0.3", b"0.1") % b""))
+
+
+def test_freezing_and_bounds_name_features_or_components() -> None:
+    """A feature stands for all of its components; a bound may be open."""
+    plan = plan_of().restricted(["TM_1", "Distortion0"], ["TM=0..1", "WordPenalty0=..-0.5"])
+    assert plan.frozen.tolist() == [True, False, False, True, False]
+    assert plan.lower.tolist() == [-np.inf, -np.inf, 0, 0, 0]
+    assert plan.upper.tolist() == [np.inf, -0.5, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("freeze", "bounds", "sentence"),
+    [
+        (["TM_9"], [], r"no weight that may be tuned is called TM_9 \(did you mean TM_\d\?\)"),
+        (["UnknownWordPenalty0"], [], "Choose among"),
+        ([], ["TM"], "is not NAME=LOW..HIGH"),
+        ([], ["TM=a..b"], "is not NAME=LOW..HIGH"),
+        ([], ["TM=2..1"], "leaves no room"),
+        ([], ["TM=nan..1"], "leaves no room"),
+    ],
+)
+def test_wrong_names_and_bounds(freeze: list[str], bounds: list[str], sentence: str) -> None:
+    """Each is refused with what to write."""
+    with pytest.raises(SettingsError, match=sentence):
+        plan_of().restricted(freeze, bounds)
+
+
+def test_the_problem_has_one_more_fixed_feature_for_what_is_hidden() -> None:
+    """It has the weight 1 and stays; the others begin where they are told."""
+    plan = plan_of().restricted(["TM_0"], [])
+    pool = CandidatePool(1, 6, 9).arrays
+    problem = plan.problem(pool, Objective(), np.arange(5.0))
+    assert problem.start.tolist() == [0, 1, 2, 3, 4, 1]
+    assert problem.free.tolist() == [True, True, False, True, True, False]
+    assert problem.names[-1] == "what is not tuned"
+    assert not problem.is_scalable
+
+
+def test_sparse_weights_are_known() -> None:
+    """Weights of single sparse features are read from the ini and stay."""
+    plan = plan_of(more=b"TM_domain= 0.7\n")
+    assert plan.sparse_weights == {"TM_domain": 0.7}
+
+
+def test_a_weights_file_comes_back(tmp_path: Path) -> None:
+    """What complete gives can be written, read, and is the same."""
+    plan = plan_of()
+    complete = plan.complete(np.array([0.5, -0.25, 0.125, 0.1, 1e-9]))
+    path = tmp_path / "weights.json"
+    path.write_text(json.dumps({"weights": complete, "bleu": 0.5}))
+    assert read_weights_file(path) == complete
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", '{"weights": {"TM": 1}}', '{"weights": {"TM": "a"}}']
+)
+def test_other_files_are_no_weights_files(tmp_path: Path, content: str) -> None:
+    """The error says what was expected."""
+    path = tmp_path / "weights.json"
+    path.write_text(content)
+    with pytest.raises(InputError, match=r"not a weights file.*Expected JSON such as"):
+        read_weights_file(path)

@@ -1,0 +1,122 @@
+"""The folder of a tuning run: whose it is, and what it keeps."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from phrasescore.errors import ResumeError, SettingsError
+from tuning.work_folder import WorkFolder, read_json
+
+
+def test_a_new_folder_says_what_the_run_is(tmp_path: Path) -> None:
+    """run.json holds the identity that was given."""
+    with WorkFolder(tmp_path / "a" / "run").opened({"seed": 1, "bounds": ["LM0=0.."]}) as work:
+        assert json.loads((work.path / "run.json").read_text()) == {
+            "seed": 1,
+            "bounds": ["LM0=0.."],
+        }
+
+
+def test_the_same_run_may_come_back(tmp_path: Path) -> None:
+    """With an equal identity the folder opens again, and its rounds are there."""
+    with WorkFolder(tmp_path / "run").opened({"seed": 1}) as work:
+        work.round(1).weights.write_bytes(b"{}")
+    with WorkFolder(tmp_path / "run").opened({"seed": 1}) as work:
+        assert work.round(1).weights.exists()
+
+
+@pytest.mark.parametrize(
+    ("known", "now", "sentence"),
+    [
+        ({"seed": 1}, {"seed": 2}, r"a run with another seed \(1, now 2\)\. Name a new folder"),
+        ({"seed": 1}, {}, "another seed"),
+        ({}, {"freeze": []}, "another freeze"),
+        ({"moses.ini": "a" * 64}, {"moses.ini": "b" * 64}, r"a run with another moses\.ini\. Name"),
+    ],
+)
+def test_another_run_is_refused(
+    tmp_path: Path, known: dict[str, object], now: dict[str, object], sentence: str
+) -> None:
+    """One sentence says what differs, without digests, and the folder stays as it was."""
+    with WorkFolder(tmp_path / "run").opened(known):
+        pass
+    with (
+        pytest.raises(ResumeError, match=sentence) as caught,
+        WorkFolder(tmp_path / "run").opened(now),
+    ):
+        pass
+    assert "\n" not in str(caught.value)
+    assert read_json(tmp_path / "run" / "run.json") == known
+
+
+def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
+    """Files of other origin are not mixed with those of a run."""
+    (tmp_path / "thesis.tex").write_bytes(b"x")
+    with (
+        pytest.raises(ResumeError, match=r"not empty \(thesis\.tex\)"),
+        WorkFolder(tmp_path).opened({}),
+    ):
+        pass
+
+
+def test_two_processes_do_not_share_a_folder(tmp_path: Path) -> None:
+    """While one holds the folder, another is told so; afterwards it may have it."""
+    with (
+        WorkFolder(tmp_path / "run").opened({}),
+        pytest.raises(ResumeError, match="another process is tuning"),
+        WorkFolder(tmp_path / "run").opened({}),
+    ):
+        pass
+    with WorkFolder(tmp_path / "run").opened({}):
+        pass
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    """A file where a folder should be is a settings error that names it."""
+    (tmp_path / "file").write_bytes(b"")
+    with (
+        pytest.raises(SettingsError, match="cannot make this folder"),
+        WorkFolder(tmp_path / "file" / "run").opened({}),
+    ):
+        pass
+
+
+def test_half_written_files_are_swept_away(tmp_path: Path) -> None:
+    """What a killed process left under a temporary name is removed, whole files are not."""
+    with WorkFolder(tmp_path / "run").opened({}) as work:
+        folder = work.round(1)
+    part = folder.path / ".nbest.gz.123.part"
+    part.write_bytes(b"half")
+    folder.nbest.write_bytes(b"whole")
+    with WorkFolder(tmp_path / "run").opened({}):
+        assert not part.exists()
+        assert folder.nbest.read_bytes() == b"whole"
+
+
+def test_a_file_of_the_run_that_is_no_json(tmp_path: Path) -> None:
+    """A damaged file is named, with what to do."""
+    (tmp_path / "optimized.json").write_bytes(b'{"weights": ')
+    with pytest.raises(ResumeError, match=r"optimized\.json: not what a tuning run writes.*Delete"):
+        read_json(tmp_path / "optimized.json")
+
+
+def test_a_round_adopts_what_another_run_decoded(tmp_path: Path) -> None:
+    """All four files are taken over byte for byte; a list of its own is kept."""
+    with WorkFolder(tmp_path / "one").opened({}) as work:
+        other = work.round(1)
+    for path in (other.weights, other.ini, other.log, other.nbest):
+        path.write_bytes(path.name.encode())
+    with WorkFolder(tmp_path / "two").opened({}) as work:
+        mine, own = work.round(1), work.round(2)
+    mine.adopt(other)
+    assert sorted(path.name for path in mine.path.iterdir()) == sorted(
+        path.name for path in other.path.iterdir()
+    )
+    assert mine.nbest.read_bytes() == b"nbest.gz"
+    own.nbest.write_bytes(b"own")
+    own.adopt(other)
+    assert own.nbest.read_bytes() == b"own"
+    assert not own.weights.exists()
