@@ -1,6 +1,5 @@
-"""The embedded decoder: Moses's search and Moses's scores, compiled by numba, without torch.
+"""The embedded decoder: Moses's phrase-based search, features and n-best lists, without Moses.
 
-So far it loads, weighs and searches; k-best lists, output and a command are still to come. Reading
-order: ``features`` (what the ini says), ``source_phrases`` and ``table_loading`` (what of the
-tables the input needs), ``options`` (weighted, limited phrase translations), ``search``.
+`translate.Decoder` is the way in. It imports no torch; a model of our own joins as a feature
+(`own_features`).
 """

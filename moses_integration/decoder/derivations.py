@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,17 @@ class Derivations:
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    def taken(self, order: NDArray[np.integer[Any]]) -> Derivations:
+        """Return some of the derivations, in another order.
+
+        Args:
+            order: Which, shape (M,).
+        """
+        sizes = np.diff(self.offsets)[order]
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        places = np.repeat(self.offsets[:-1][order] - offsets[:-1], sizes) + np.arange(offsets[-1])
+        return Derivations(offsets, self.entries[places], self.starts[places], self.ends[places])
 
     @classmethod
     def of(

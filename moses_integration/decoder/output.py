@@ -128,7 +128,8 @@ def nbest_entries(translation: Translation, settings: OutputSettings) -> Iterato
         yield NBestEntry(
             translation.number,
             words,
-            {name: tuple(values[part]) for name, part in slices.items()},
+            {name: tuple(values[part]) for name, part in slices.items()}
+            | {name: tuple(own[number]) for name, own in translation.own_features.items()},
             float(translation.totals[number]),
             segmentation(translation, number) if settings.include_segmentation_in_n_best else None,
             alignment(translation, number) if settings.print_alignment_info_in_n_best else None,

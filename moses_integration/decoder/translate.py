@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from moses_integration.decoder.hypotheses import HYPOTHESIS, Limits
 from moses_integration.decoder.k_best import NBestSettings, best_paths, path_to
 from moses_integration.decoder.loaded_input import LoadedInput
 from moses_integration.decoder.options import spans_of
+from moses_integration.decoder.own_features import CANDIDATES, WeightedFeature, reordered
 from moses_integration.decoder.parsed_tables import ParsedTables
 from moses_integration.decoder.search import Model
 from moses_integration.decoder.settings import CUBE_PRUNING, SearchSettings
@@ -70,6 +71,7 @@ class Translation:
         totals: Their model scores, shape (N,).
         statistics: What the search cost.
         first: The number of its input's first sentence, where that is a part of a file.
+        own_features: Values of features of our own by name, each of shape (N, components).
     """
 
     sentence: int
@@ -79,6 +81,7 @@ class Translation:
     totals: NDArray[np.float64]
     statistics: SentenceStatistics = SentenceStatistics()
     first: int = 0
+    own_features: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
 
     @property
     def number(self) -> int:
@@ -92,6 +95,11 @@ class Translation:
         """Return the table entries of one derivation, in the order they are applied."""
         begin, end = self.derivations.offsets[number : number + 2]
         return self.derivations.entries[begin:end]
+
+    def source(self) -> list[bytes]:
+        """Return the words of the source sentence."""
+        numbers = self.loaded.source.sentences[self.sentence].tolist()
+        return [self.loaded.source.words.word(number) for number in numbers]
 
     def words(self, number: int = 0) -> list[bytes]:
         """Return the target words of one derivation."""
@@ -107,6 +115,7 @@ class Decoder:
         weights: Replaces the weights of the features named.
         table_limit: Replaces the limit of all phrase tables.
         cache: Folder of parsed tables and models; ``None`` keeps nothing on disk.
+        own_features: Features that the ini does not know, which reorder n-best lists.
 
     Raises:
         IniError: Something in the ini is unknown or makes no sense.
@@ -121,10 +130,12 @@ class Decoder:
         weights: Mapping[str, Sequence[float]] | None = None,
         table_limit: int | None = None,
         cache: Path | None = None,
+        own_features: Sequence[WeightedFeature] = (),
     ) -> None:
         self.system = System.of(ini, settings=settings, weights=weights, table_limit=table_limit)
         self._parsed = ParsedTables(cache)
         self._models: list[ArrayLanguageModel] | None = None
+        self._own_features = tuple(own_features)
 
     @property
     def layout(self) -> FeatureLayout:
@@ -167,16 +178,22 @@ class Decoder:
             IniError: The weights do not fit the features, or one is not finite.
         """
         flat = self.system.weights if weights is None else flat_weights(self.layout, weights)
+        if self._own_features and nbest is None:
+            nbest = NBestSettings(CANDIDATES)
         run = _Run(loaded, loaded.model(flat), self.system.settings, nbest)
         numbers = range(len(loaded.source.sentences))
         if threads == 1:
-            yield from map(run.translate, numbers)
+            yield from map(self._reordered, map(run.translate, numbers))
             return
         pool = ThreadPoolExecutor(threads)
         try:
-            yield from pool.map(run.translate, numbers)
+            yield from map(self._reordered, pool.map(run.translate, numbers))
         finally:
             pool.shutdown(cancel_futures=True)
+
+    def _reordered(self, translation: Translation) -> Translation:
+        """Let the features of our own say which candidate is the best."""
+        return reordered(translation, self._own_features) if self._own_features else translation
 
 
 class _Run:

@@ -1,0 +1,86 @@
+"""Features of our own in the decoder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from moses_integration.decoder.k_best import NBestSettings
+from moses_integration.decoder.output import OutputSettings, nbest_entries
+from moses_integration.decoder.own_features import WeightedFeature
+from moses_integration.decoder.translate import Decoder
+from moses_integration.moses_ini import MosesIni
+from moses_integration.nbest import format_entry, parse_entry
+from phrasescore.errors import SettingsError
+from tests.support.random_system import random_sentences, write_random_system
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """How many words a candidate has, and how many more than the source."""
+
+    name: str = "Lengths0"
+    components: int = 2
+
+    def scores(
+        self, source: Sequence[bytes], candidates: Sequence[Sequence[bytes]]
+    ) -> NDArray[np.float64]:
+        """Count."""
+        return np.array([[len(one), len(one) - len(source)] for one in candidates], np.float64)
+
+
+@pytest.fixture
+def ini(tmp_path: Path) -> MosesIni:
+    """A small system."""
+    return MosesIni.read(write_random_system(tmp_path, 2))
+
+
+def test_reorders_lists(ini: MosesIni) -> None:
+    """Totals are those of the ini's features plus ours, and the list is sorted by them."""
+    sentences = random_sentences(2, 5, 3, 6)
+    plain = Decoder(ini)
+    expected = list(plain.translate(plain.load(sentences), nbest=NBestSettings(50)))
+    decoder = Decoder(ini, own_features=[WeightedFeature(Lengths(), (0.75, 0.5))])
+    found = list(decoder.translate(decoder.load(sentences), nbest=NBestSettings(50)))
+    changed = 0
+    for sentence, one, other in zip(sentences, expected, found, strict=True):
+        totals = {
+            tuple(one.words(n)): one.totals[n]
+            + 0.75 * len(one.words(n))
+            + 0.5 * (len(one.words(n)) - len(sentence))
+            for n in range(len(one))
+        }
+        ours = {tuple(other.words(n)): other.totals[n] for n in range(len(other))}
+        assert ours == pytest.approx(totals)
+        assert other.totals.tolist() == sorted(other.totals, reverse=True)
+        values = other.features @ decoder.system.weights
+        own = other.own_features["Lengths0"] @ [0.75, 0.5]
+        assert values + own == pytest.approx(other.totals, abs=1e-4)
+        changed += one.words() != other.words()
+    assert changed > 0
+
+
+def test_lists_show_them(ini: MosesIni) -> None:
+    """They stand in the feature column, so that tuning finds them; one best is chosen by them."""
+    decoder = Decoder(ini, own_features=[WeightedFeature(Lengths(), (1.0, 0.0))])
+    loaded = decoder.load([(b"s0", b"s1")])
+    (best,) = decoder.translate(loaded)
+    (entry, *_) = nbest_entries(best, OutputSettings())
+    again = parse_entry(format_entry(entry)[:-1])
+    assert again.features["Lengths0"] == (len(best.words()), len(best.words()) - 2)
+    assert list(again.features)[-1] == "Lengths0"
+    assert max(len(best.words(n)) for n in range(len(best))) >= len(best.words())
+
+
+def test_wrong_shapes(ini: MosesIni) -> None:
+    """Weights and values that do not fit the components are refused."""
+    with pytest.raises(SettingsError, match="1 weights for Lengths0, which has 2 components"):
+        WeightedFeature(Lengths(), (1.0,))
+    decoder = Decoder(ini, own_features=[WeightedFeature(Lengths(components=3), (1.0, 1.0, 1.0))])
+    with pytest.raises(SettingsError, match="gives values of shape"):
+        list(decoder.translate(decoder.load([(b"s0",)])))
