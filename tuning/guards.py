@@ -37,6 +37,9 @@ def spreads(pool: PoolArrays) -> NDArray[np.float64]:
 def prepare(problem: Problem) -> tuple[Problem, Region, list[str]]:
     """Check a problem, fix features that cannot be tuned, and say where weights may be.
 
+    Where a common factor changes nothing it still may: a feature that cannot be tuned is scaled
+    with the others then.
+
     Returns:
         The problem with fewer free weights, the region to search, and notes for the user.
 
@@ -55,7 +58,7 @@ def prepare(problem: Problem) -> tuple[Problem, Region, list[str]]:
     constant = deviation <= 1e-7 * size
     notes = [
         f"{problem.names[number]} is the same for all candidates of every sentence: "
-        "its weight stays as it is"
+        "its weight is not tuned"
         for number in np.flatnonzero(constant & problem.free)
     ]
     free = problem.free & ~constant

@@ -69,7 +69,7 @@ class Mert:
                     for number in range(done, min(done + _TOGETHER, self.restarts))
                 ]
                 search.climb_from(points, _FROM_BEST, workers)
-        weights = written(search.best, scalable=problem.is_scalable)
+        weights = written(search.best, scalable=bool(region.scalable[0]))
         score = problem.score(weights)
         defect = defect_of(weights, region)
         if score <= start_score or defect:

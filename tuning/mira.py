@@ -56,7 +56,7 @@ class Mira:
             arrays = (state.weights, state.total, state.background, state.updates)
             learn(problem.pool, sentences, problem.free, self.slack, self.decay, shares, *arrays)
             inside = np.clip(state.average(), problem.lower, problem.upper)
-            average = written(inside, scalable=problem.is_scalable)
+            average = written(inside, scalable=bool(region.scalable[0]))
             score = problem.score(average)
             if score > best_score and not defect_of(average, region):
                 best, best_score, best_epoch = average, score, epoch
@@ -117,7 +117,8 @@ def _update(
     difference = np.empty(len(weights))
     margin = norm = 0.0
     for feature in range(len(weights)):
-        difference[feature] = pool.features[feature, hope] - pool.features[feature, fear]
+        better = np.float64(pool.features[feature, hope])
+        difference[feature] = better - pool.features[feature, fear]
         margin += weights[feature] * difference[feature]
         norm += free[feature] * difference[feature] ** 2
     loss = gap - margin

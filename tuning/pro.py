@@ -62,7 +62,7 @@ class Pro:
             notes.append("no two candidates differ enough to learn from: the start weights stay")
             return Solution(problem.start, start_score, start_score, tuple(notes), effort)
         learnt = self._learnt(problem, region, differences)
-        if not problem.is_scalable:
+        if not region.scalable[0]:
             inside = np.clip(learnt, problem.lower, problem.upper)
             if (inside != learnt).any():
                 notes.append("weights beyond their bounds were moved to them")
@@ -70,7 +70,7 @@ class Pro:
         effort["ranking score"] = problem.score(learnt)
         if self.interpolate:
             learnt, effort["share"] = _best_between(problem, region, learnt)
-        weights = written(learnt, scalable=problem.is_scalable)
+        weights = written(learnt, scalable=bool(region.scalable[0]))
         if defect := defect_of(weights, region):
             notes.append(f"ranking ended where {defect}: the start weights stay")
             weights = problem.start
@@ -111,11 +111,10 @@ class Pro:
 def _best_between(problem: Problem, region: Region, learnt: Weights) -> tuple[Weights, float]:
     """Return the point between start and learnt weights that scores best, and how far it is."""
     start = problem.start
-    if problem.is_scalable:
-        sizes = [
-            np.linalg.norm((weights / region.spread)[region.free]) for weights in (start, learnt)
-        ]
-        learnt = learnt * (sizes[0] / sizes[1] if sizes[1] > 0 else 0.0)
+    if region.scalable[0]:
+        free = region.free
+        sizes = [np.linalg.norm((weights / region.spread)[free]) for weights in (start, learnt)]
+        learnt[free] *= sizes[0] / sizes[1] if sizes[1] > 0 else 0.0
     found = np.empty((1, 2))
     search_directions(
         problem.pool, point_at(problem.pool, start), (learnt - start)[None],

@@ -1,0 +1,78 @@
+"""The expected score: its value, its gradient, and where annealing leads."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from tests.support.candidate_pools import problem_of, random_pool
+from tuning.expected_score import anneal, expected_score, plain_expected_score
+from tuning.guards import prepare
+from tuning.objective import ALL_COLUMNS, Objective
+
+COLUMNS = [(9, Objective()), (ALL_COLUMNS, Objective(0.5, 0.3, 0.2))]
+
+
+@pytest.mark.parametrize(("columns", "objective"), COLUMNS)
+@pytest.mark.parametrize("sharpness", [0.1, 3.0, 50.0])
+def test_the_compiled_score_is_the_plain_one(
+    columns: int, objective: Objective, sharpness: float
+) -> None:
+    """The expectation over all likely candidates, as numpy says it."""
+    rng = np.random.default_rng(2)
+    pool = random_pool(rng, 8, 12, 4, whole=False, columns=columns)
+    weights = rng.normal(size=4)
+    score = expected_score(pool, weights, sharpness, objective.shares, np.zeros(4))
+    plain = plain_expected_score(pool, weights, sharpness, objective.shares)
+    assert score == pytest.approx(plain, abs=1e-12)
+
+
+@pytest.mark.parametrize(("columns", "objective"), COLUMNS)
+def test_the_gradient_is_that_of_small_differences(columns: int, objective: Objective) -> None:
+    """Each weight moved a little both ways tells the same slope."""
+    rng = np.random.default_rng(3)
+    pool = random_pool(rng, 8, 12, 4, whole=False, columns=columns)
+    weights, gradient = 0.3 * rng.normal(size=4), np.zeros(4)
+    expected_score(pool, weights, 1.0, objective.shares, gradient)
+    for i, step in enumerate(np.eye(4) * 1e-5):
+        above, below = (
+            plain_expected_score(pool, weights + move, 1.0, objective.shares)
+            for move in (step, -step)
+        )
+        assert gradient[i] == pytest.approx((above - below) / 2e-5, abs=1e-5)
+
+
+def test_a_sharp_expectation_is_the_score_of_the_best() -> None:
+    """As sharpness grows the expected score becomes the score itself."""
+    rng = np.random.default_rng(4)
+    problem = problem_of(random_pool(rng, 8, 12, 4, whole=False), rng.normal(size=4).tolist())
+    shares = problem.objective.shares
+    score = expected_score(problem.pool, problem.start, 1e5, shares, np.zeros(4))
+    assert score == pytest.approx(problem.score(problem.start), abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_annealing_raises_the_expected_score(seed: int) -> None:
+    """At the last sharpness the end is better than the start; frozen weights and bounds hold."""
+    rng = np.random.default_rng(seed)
+    problem = problem_of(random_pool(rng, 20, 12, 4, whole=False), [0.4, 0.3, 0.2, 0.1])
+    bounded = dataclasses.replace(
+        problem,
+        free=np.array([True, True, True, False]),
+        upper=np.array([np.inf, 0.35, np.inf, np.inf]),
+    )
+    shares = problem.objective.shares
+    for given in (problem, bounded):
+        ready, region, _ = prepare(given)
+        end = anneal(ready.pool, ready.start, region, shares)
+        size = np.linalg.norm(end / region.spread) / np.linalg.norm(ready.start / region.spread)
+        begin = ready.start * size
+        sharpness = 50.0 / np.linalg.norm(end / region.spread)
+        after, before = (
+            plain_expected_score(ready.pool, weights, sharpness, shares) for weights in (end, begin)
+        )
+        assert after > before
+    assert end[3] == 0.1
+    assert end[1] <= 0.35

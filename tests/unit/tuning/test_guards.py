@@ -1,0 +1,178 @@
+"""What goes wrong in tuning, one guard at a time: noticed, said, survived where that is right."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from phrasescore.errors import NBestError, SettingsError
+from tests.support.candidate_pools import of_quality, pool_of, problem_of, random_pool
+from tuning.candidate_pool import CandidatePool
+from tuning.guards import defect_of, prepare, spreads
+from tuning.mert import Mert
+from tuning.mira import Mira
+from tuning.optimizer import Optimizer, Problem
+from tuning.pro import Pro
+
+OPTIMIZERS = [Mert(restarts=4), Pro(), Mira(epochs=5)]
+every_optimizer = pytest.mark.parametrize(
+    "optimizer", OPTIMIZERS, ids=lambda optimizer: type(optimizer).__name__
+)
+
+
+def problem(seed: int = 1, sentences: int = 12) -> Problem:
+    """Real-valued features, three weights."""
+    rng = np.random.default_rng(seed)
+    return problem_of(random_pool(rng, sentences, 10, 3, whole=False), [0.5, 0.3, -0.2])
+
+
+def with_feature(given: Problem, values: np.ndarray, weight: float) -> Problem:
+    """Another feature behind the others."""
+    features = np.vstack([given.pool.features, values.astype(np.float32)])
+    pool = given.pool._replace(features=features)
+    return problem_of(pool, [*given.start.tolist(), weight], given.objective)
+
+
+@every_optimizer
+def test_a_constant_feature_is_left_alone(optimizer: Optimizer) -> None:
+    """A neutralised model is said and left alone; the other weights stay sane (Moses's #189)."""
+    given = problem()
+    constant = with_feature(given, np.full(given.pool.features.shape[1], -1.25), 0.4)
+    solution = optimizer.optimize(constant, np.random.default_rng(1))
+    assert any("F3 is the same for all candidates" in note for note in solution.notes)
+    assert np.abs(solution.weights).min() > 1e-4 * np.abs(solution.weights).max()
+    assert solution.weights[3] > 0
+    assert given.score(solution.weights[:3]) == solution.score >= solution.start_score
+
+
+@every_optimizer
+def test_a_feature_that_differs_only_between_sentences_is_constant(optimizer: Optimizer) -> None:
+    """The same for all candidates of a sentence is as good as the same for all."""
+    given = problem()
+    by_sentence = np.repeat(np.arange(12.0), np.diff(given.pool.starts))
+    solution = optimizer.optimize(with_feature(given, by_sentence, 0.7), np.random.default_rng(1))
+    assert any("F3 is the same for all candidates" in note for note in solution.notes)
+    assert np.abs(solution.weights).min() > 1e-4 * np.abs(solution.weights).max()
+
+
+@every_optimizer
+def test_all_zero_weights_start_with_equal_influence(optimizer: Optimizer) -> None:
+    """A start of zeros is replaced, said, and left behind."""
+    zero = dataclasses.replace(problem(), start=np.zeros(3))
+    solution = optimizer.optimize(zero, np.random.default_rng(1))
+    assert any("all start weights are 0" in note for note in solution.notes)
+    assert solution.weights.any()
+    assert solution.score >= solution.start_score
+
+
+@every_optimizer
+def test_bleu_of_zero_everywhere_keeps_the_start(optimizer: Optimizer) -> None:
+    """Where no candidate has a match of four words, the start weights stay, and it is said."""
+    given = problem()
+    statistics = given.pool.statistics.copy()
+    statistics[:, [0, 2, 4, 6]] = 0
+    hopeless = problem_of(given.pool._replace(statistics=statistics), given.start.tolist())
+    solution = optimizer.optimize(hopeless, np.random.default_rng(1))
+    assert any("so BLEU is 0 whatever" in note for note in solution.notes)
+    assert solution.score == 0
+    assert np.isfinite(solution.weights).all()
+    assert solution.weights.any()
+    if not isinstance(optimizer, Pro):
+        assert solution.weights.tolist() == given.start.tolist()
+
+
+@every_optimizer
+def test_one_sentence_without_candidates_is_survived(optimizer: Optimizer) -> None:
+    """Sentences for which nothing was found, first and last too, take no part."""
+    rows = [((1.0, 0.0), of_quality(3)), ((0.0, 1.0), of_quality(8)), ((0.5, 0.3), of_quality(5))]
+    given = problem_of(pool_of([[], rows, [], rows, []]), [1.0, 0.5])
+    solution = optimizer.optimize(given, np.random.default_rng(1))
+    assert solution.score >= solution.start_score == pytest.approx(0.3)
+
+
+@every_optimizer
+def test_empty_hypotheses_are_survived(optimizer: Optimizer) -> None:
+    """Candidates without a word are candidates like others."""
+    nothing = [0] * 8 + [10]
+    rows = [((2.0, 0.0), nothing), ((0.0, 1.0), of_quality(9)), ((0.1, 0.2), of_quality(4))]
+    given = problem_of(pool_of([rows, rows]), [1.0, 0.1])
+    solution = optimizer.optimize(given, np.random.default_rng(1))
+    assert solution.score >= solution.start_score == 0
+    assert np.isfinite(solution.weights).all()
+
+
+@every_optimizer
+def test_nothing_to_choose_from(optimizer: Optimizer) -> None:
+    """No candidates at all, or none that differ, is refused with what to do."""
+    empty = problem_of(CandidatePool(3, 2, 9).arrays, [1.0, 1.0])
+    with pytest.raises(
+        NBestError, match=r"not one candidate translation\. Look at what the decoder"
+    ):
+        optimizer.optimize(empty, np.random.default_rng(1))
+    single = problem_of(pool_of([[((1.0, 2.0), of_quality(5))]] * 3), [1.0, 1.0])
+    with pytest.raises(NBestError, match="no two candidates of a sentence differ in any feature"):
+        optimizer.optimize(single, np.random.default_rng(1))
+
+
+@every_optimizer
+def test_impossible_starts(optimizer: Optimizer) -> None:
+    """A start that is no number or out of bounds, and weights that are all fixed, are refused."""
+    given = problem()
+    rng = np.random.default_rng(1)
+    broken = dataclasses.replace(given, start=np.array([0.1, np.nan, 0.2]))
+    with pytest.raises(SettingsError, match="the start weight of F1 is nan"):
+        optimizer.optimize(broken, rng)
+    beyond = dataclasses.replace(given, upper=np.array([np.inf, 0.2, np.inf]))
+    with pytest.raises(SettingsError, match=r"of F1 is 0.3, outside its bounds -inf to 0.2"):
+        optimizer.optimize(beyond, rng)
+    with pytest.raises(SettingsError, match="every weight is fixed"):
+        optimizer.optimize(dataclasses.replace(given, free=np.zeros(3, bool)), rng)
+
+
+@every_optimizer
+def test_frozen_weights_stay(optimizer: Optimizer) -> None:
+    """A frozen weight is the start's to the last bit, and counts in the score."""
+    given = dataclasses.replace(problem(), free=np.array([True, False, True]))
+    solution = optimizer.optimize(given, np.random.default_rng(1))
+    assert solution.weights[1] == 0.3
+    assert given.score(solution.weights) == solution.score >= solution.start_score
+
+
+@every_optimizer
+def test_bounds_are_kept(optimizer: Optimizer) -> None:
+    """No weight leaves its bounds, open on one side or not."""
+    given = dataclasses.replace(
+        problem(), lower=np.array([0.0, -np.inf, -0.25]), upper=np.array([np.inf, 0.35, -0.15])
+    )
+    solution = optimizer.optimize(given, np.random.default_rng(1))
+    assert (solution.weights >= given.lower).all()
+    assert (solution.weights <= given.upper).all()
+    assert solution.score >= solution.start_score
+
+
+@every_optimizer
+def test_the_score_is_that_of_the_weights_as_written(optimizer: Optimizer) -> None:
+    """What is claimed is what nine digits reach, and the same seed gives it again."""
+    given = problem(3)
+    first, again = (optimizer.optimize(given, np.random.default_rng(5)) for _ in range(2))
+    written = np.array([float(f"{weight:.9g}") for weight in first.weights])
+    assert given.score(written) == first.score
+    assert first.weights.tolist() == again.weights.tolist()
+
+
+def test_defects() -> None:
+    """Weights that are no numbers, all 0, or one against all others are not for a decoder."""
+    given = problem()
+    _, region, _ = prepare(given)
+    assert defect_of(given.start, region) is None
+    assert defect_of(np.array([1.0, np.inf, 0.0]), region) == "a weight is not finite"
+    assert defect_of(np.zeros(3), region) == "all weights are 0"
+    assert defect_of(np.array([1.0, 1e-38, 1e-38]), region) == "one weight drowns all others"
+
+
+def test_spreads_are_those_within_sentences() -> None:
+    """The deviation of a feature around the mean of its sentence, over all candidates."""
+    pool = pool_of([[((1.0,), of_quality(1)), ((3.0,), of_quality(1))], [((9.0,), of_quality(1))]])
+    assert spreads(pool) == pytest.approx([np.sqrt(2 / 3)])

@@ -1,0 +1,81 @@
+"""MERT on pools whose best weights are known."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from tests.support.candidate_pools import crossings, of_quality, pool_of, problem_of, random_pool
+from tuning.climbing import Climb, climb
+from tuning.guards import prepare
+from tuning.mert import Mert
+from tuning.objective import ALL_COLUMNS, Objective
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_best_of_all_directions_is_found(seed: int) -> None:
+    """With two weights only their angle counts: MERT finds the best of all angles."""
+    rng = np.random.default_rng(seed)
+    problem = problem_of(random_pool(rng, 10, 10, 2, whole=False), [1.0, 0.1])
+    scores = []
+    for start, direction in (([1.0, 0.0], [0.0, 1.0]), ([-1.0, 0.0], [0.0, 1.0])):
+        half = problem_of(problem.pool, start)
+        edges = crossings(problem.pool, half.start, np.array(direction))
+        tries = [edges[0] - 1, *((edges[:-1] + edges[1:]) / 2), edges[-1] + 1]
+        scores += [half.score(half.start + x * np.array(direction)) for x in tries]
+    solution = Mert(restarts=20).optimize(problem, np.random.default_rng(seed))
+    assert solution.score == pytest.approx(max(scores), abs=1e-9)
+    assert problem.score(solution.weights) == solution.score
+
+
+def test_threads_change_nothing() -> None:
+    """One thread or three: the same weights."""
+    problem = problem_of(random_pool(np.random.default_rng(4), 20, 20, 4, whole=False), [1.0] * 4)
+    one, three = (
+        Mert(restarts=6, threads=threads).optimize(problem, np.random.default_rng(1))
+        for threads in (1, 3)
+    )
+    assert one.weights.tolist() == three.weights.tolist()
+
+
+def test_never_worse_than_the_start() -> None:
+    """Where the start is the best there is, it stays."""
+    rows = [((1.0, 0.0), of_quality(10)), ((0.0, 1.0), of_quality(2))]
+    problem = problem_of(pool_of([rows, rows]), [0.9, 0.1])
+    solution = Mert(restarts=2).optimize(problem, np.random.default_rng(1))
+    assert solution.weights.tolist() == [0.9, 0.1]
+    assert solution.score == solution.start_score == pytest.approx(1.0)
+
+
+def test_scalable_weights_are_written_with_a_sum_of_one() -> None:
+    """Where a common factor changes nothing, absolute values add up to 1; with bounds not."""
+    pool = random_pool(np.random.default_rng(4), 20, 20, 3, whole=False)
+    problem = problem_of(pool, [1.0, 1.0, 1.0])
+    solution = Mert(restarts=2).optimize(problem, np.random.default_rng(1))
+    assert np.abs(solution.weights).sum() == pytest.approx(1.0, abs=1e-7)
+    bounded = dataclasses.replace(problem, lower=np.array([0.9, -np.inf, -np.inf]))
+    assert not bounded.is_scalable
+    assert Mert(restarts=2).optimize(bounded, np.random.default_rng(1)).weights[0] >= 0.9
+
+
+@pytest.mark.parametrize("shares", [{"chrf": 1.0}, {"ter": 1.0}, {"bleu": 1.0, "ter": 1.0}])
+def test_other_objectives_are_climbed_too(shares: dict[str, float]) -> None:
+    """chrF, TER and mixtures rise, and what is claimed is what the weights reach."""
+    pool = random_pool(np.random.default_rng(6), 15, 15, 3, whole=False, columns=ALL_COLUMNS)
+    problem = problem_of(pool, [1.0, 1.0, 1.0], Objective.of(shares))
+    solution = Mert(restarts=4).optimize(problem, np.random.default_rng(1))
+    assert solution.score > solution.start_score
+    assert problem.score(solution.weights) == solution.score
+
+
+def test_random_mixtures_of_directions_climb_as_well() -> None:
+    """A climb along mixtures ends at least where one line search along an axis does."""
+    problem = problem_of(random_pool(np.random.default_rng(8), 15, 15, 3, whole=False), [1.0] * 3)
+    ready, region, _ = prepare(problem)
+    how = Climb(full_passes=2, reach=0.2, at_once=2, mixtures=4)
+    weights, score, lines = climb(ready.pool, ready.start, region, how, problem.objective.shares, 3)
+    assert score == pytest.approx(problem.score(weights), abs=1e-12)
+    assert score > problem.score(problem.start)
+    assert lines >= 7

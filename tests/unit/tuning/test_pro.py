@@ -1,0 +1,99 @@
+"""Pairwise ranking: which pairs, what is learnt from them, and how far it goes."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.candidate_pools import of_quality, pool_of, problem_of, random_pool
+from tuning.optimizer import Problem
+from tuning.pro import Pro, logistic_regression
+
+
+def separable(sentences: int = 30) -> Problem:
+    """Quality rises with the first feature and falls with the second; the third is noise."""
+    rng = np.random.default_rng(3)
+    rows = [
+        [
+            ((quality + rng.normal(0, 0.1), -0.5 * quality, rng.normal()), of_quality(quality))
+            for quality in range(1, 11)
+        ]
+        for _ in range(sentences)
+    ]
+    return problem_of(pool_of(rows), [-0.5, 0.1, 0.4])
+
+
+def test_what_separates_good_from_bad_is_learnt() -> None:
+    """The signs are those of the features' use, the noise counts little, the best are chosen."""
+    problem = separable()
+    solution = Pro(interpolate=False).optimize(problem, np.random.default_rng(1))
+    good, bad, noise = solution.weights
+    assert good > 0 > bad
+    assert abs(noise) < 0.3 * good
+    assert solution.score == pytest.approx(1.0)
+    assert solution.effort["ranking score"] == solution.score
+
+
+@given(st.integers(0, 1 << 30), st.floats(0.01, 10))
+def test_the_regression_is_at_its_minimum(seed: int, precision: float) -> None:
+    """The gradient of the penalised likelihood is 0 at the weights returned."""
+    rng = np.random.default_rng(seed)
+    differences, given_part = rng.normal(size=(40, 3)), rng.normal(size=40)
+    weights = logistic_regression(differences, given_part, precision)
+    wrong = 1 / (1 + np.exp(given_part + differences @ weights))
+    gradient = -2 * differences.T @ wrong + precision * weights
+    assert np.abs(gradient).max() < 1e-3
+
+
+def test_a_regression_of_separable_pairs_is_finite() -> None:
+    """Pairs that all point one way cannot drive weights to infinity."""
+    weights = logistic_regression(np.full((50, 1), 3.0), np.zeros(50), 1.0)
+    assert np.isfinite(weights).all()
+    assert 0 < weights[0] < 10
+
+
+def test_pairs_are_the_most_different_ones() -> None:
+    """Of each sentence at most 50 pairs, each of candidates that differ by 0.05 or more."""
+    problem = separable(4)
+    rng = np.random.default_rng(1)
+    pairs = Pro()._pairs(problem, rng)
+    assert len(pairs) == 4 * 50
+    # quality is twice what the second feature falls: the most different are 9 apart
+    assert (-2 * pairs[:, 1]).min() >= 8
+    assert len(Pro(kept=3)._pairs(problem, rng)) == 12
+
+
+def test_nothing_to_learn_from_keeps_the_start() -> None:
+    """Where all candidates of a sentence are as good, the start weights stay, and it is said."""
+    rows = [((1.0, 0.0), of_quality(5)), ((0.0, 1.0), of_quality(5))]
+    problem = problem_of(pool_of([rows] * 3), [0.3, 0.7])
+    solution = Pro().optimize(problem, np.random.default_rng(1))
+    assert solution.weights.tolist() == [0.3, 0.7]
+    assert any("no two candidates differ enough" in note for note in solution.notes)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_interpolation_is_never_worse_than_the_start(seed: int) -> None:
+    """On candidates of random quality too, the way to what was learnt ends where it scores best."""
+    rng = np.random.default_rng(seed)
+    problem = problem_of(random_pool(rng, 20, 10, 3, whole=False), [0.5, 0.3, -0.2])
+    far = Pro(interpolate=False).optimize(problem, np.random.default_rng(seed))
+    best = Pro().optimize(problem, np.random.default_rng(seed))
+    assert best.score >= best.start_score
+    assert best.score >= far.score - 1e-12
+    assert 0 <= best.effort["share"] <= 1
+
+
+def test_what_fixed_weights_say_is_not_learnt_again() -> None:
+    """With the useful feature fixed at a great weight, little is left for the others to explain."""
+    problem = separable()
+    fixed = dataclasses.replace(
+        problem, start=np.array([50.0, 0.1, 0.4]), free=np.array([False, True, True])
+    )
+    solution = Pro(interpolate=False).optimize(fixed, np.random.default_rng(1))
+    assert solution.weights[0] == 50.0
+    assert np.abs(solution.weights[1:]).max() < 1
