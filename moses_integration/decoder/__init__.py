@@ -1,5 +1,7 @@
-"""The embedded decoder: Moses's phrase-based search, features and n-best lists, without Moses.
+"""The embedded decoder: Moses's search and Moses's scores, compiled by numba, without torch.
 
-`translate.Decoder` is the way in. It imports no torch; a model of our own joins as a feature
-(`own_features`).
+`translate.Decoder` is the way in. Reading order: ``features`` (what the ini says),
+``source_phrases`` and ``table_loading`` (what of the tables the input needs), ``options`` (weighted,
+limited phrase translations), ``plain_search`` and then ``search`` or ``cube_pruning``, ``k_best``,
+``output``.
 """
