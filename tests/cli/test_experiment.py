@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import Phrasescore
+from tests.conftest import PROJECT, Phrasescore
 from tests.support.builders import write_phrase_table
 
 EXPERIMENT = """
@@ -130,3 +133,37 @@ def test_a_step_that_fails(phrasescore: Phrasescore, experiment: Path) -> None:
     said = done.stderr.decode()
     assert "baseline.seed1.tune.log: the step baseline.seed1.tune ended with status 2" in said
     assert "No such option" in said
+
+
+@pytest.mark.moses
+def test_with_real_moses(
+    phrasescore: Phrasescore, experiment: Path, tmp_path: Path, moses_bin: Path
+) -> None:
+    """--decoder moses tunes and translates with it; the script of all steps names it."""
+    done = phrasescore(
+        "experiment", experiment.name, "-o", "results", "--decoder", "moses", "--only", "Baseline"
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    record = json.loads((tmp_path / "results" / "table.json").read_text("utf-8"))
+    assert record["decoder"] == "moses"
+    assert 0.05 < record["systems"][0]["test"]["mean"] < 0.9
+    script = (tmp_path / "results" / "commands.sh").read_text("utf-8")
+    assert f"{moses_bin}/moses -f " in script
+    assert record["systems"][1]["not_run"] == "left out by --only"
+
+
+@pytest.mark.moses
+def test_the_script_of_commands_gives_the_same_table(
+    phrasescore: Phrasescore, experiment: Path, tmp_path: Path, moses_bin: Path
+) -> None:
+    """Typed by hand in another folder, the commands of commands.sh make the same translations."""
+    arguments = ["--decoder", "moses", "--only", "Baseline"]
+    done = phrasescore("experiment", experiment.name, "-o", "results", *arguments)
+    assert done.returncode == 0, done.stderr.decode()
+    script = (tmp_path / "results" / "commands.sh").read_text("utf-8")
+    script = script.replace("/results", "/by-hand")
+    program = f'phrasescore() {{ {sys.executable} -m phrasescore "$@"; }}\n'
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    subprocess.run(["bash", "-c", program + script], check=True, env=environment)
+    name = Path("systems") / "baseline" / "seed1.test.txt"
+    assert (tmp_path / "by-hand" / name).read_bytes() == (tmp_path / "results" / name).read_bytes()
