@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from phrasescore.model.encoder_decoder import END
 from phrasescore.model.folder import LoadedModel
 from phrasescore.model.settings import ModelSettings
 from phrasescore.table_block import read_blocks
@@ -134,6 +135,8 @@ def count_work(phrases: Iterator[tuple[TokenSequences, TokenSequences]]) -> Work
     for read, predicted in phrases:
         found, whole = prefix_hashes(read, np.zeros(len(read), np.uint64))
         prefixes.add(found)
+        # the </s> between keeps "a b" + "c" apart from "a" + "b c"
+        whole = _mixed(whole, np.full(len(read), END))
         sources.add([whole])
         found, _ = prefix_hashes(predicted, whole)
         states.add(found)
