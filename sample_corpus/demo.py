@@ -16,6 +16,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 OUTPUT = Path("demo-output")
+ROUNDS = "5"
 
 
 def run(*arguments: str | Path) -> None:
@@ -33,7 +34,7 @@ def read_json(path: Path) -> Any:
 
 
 def main() -> None:
-    """Build, train, score, edit the ini; then say what came out."""
+    """Build, train, score, tune, decode, compare; then say what came out."""
     start = time.monotonic()
     shutil.rmtree(OUTPUT, ignore_errors=True)
     OUTPUT.mkdir()
@@ -47,14 +48,27 @@ def main() -> None:
     run("score", "--model", model, system / "phrase-table.gz", "-o", rescored,
         "--report", OUTPUT / "score.json")  # fmt: skip
     run("ini", "add-column", system / "moses.ini", "--table", rescored, "-o", ini)
-    report(system, model, time.monotonic() - start)
+    for part in ("dev", "test"):
+        for language, side in (("en", "source"), ("fr", "target")):
+            run("preprocess", corpus / f"{part}.{language}", "--system", system,
+                "--side", side, "-o", OUTPUT / f"{part}.{language}")  # fmt: skip
+    for name, untuned in (("baseline", system / "moses.ini"), ("rnn", ini)):
+        run("tune", untuned, "--source", OUTPUT / "dev.en", "--reference", OUTPUT / "dev.fr",
+            "--rounds", ROUNDS, "-o", OUTPUT / f"tuned.{name}")  # fmt: skip
+        run("decode", OUTPUT / f"tuned.{name}" / "moses.ini", "-i", OUTPUT / "test.en",
+            "-o", OUTPUT / f"test.{name}.fr")  # fmt: skip
+    run("compare", "--reference", OUTPUT / "test.fr", "--metric", "bleu",
+        "--baseline", OUTPUT / "test.baseline.fr", "--system", OUTPUT / "test.rnn.fr")  # fmt: skip
+    report(model, time.monotonic() - start)
 
 
-def report(system: Path, model: Path, seconds: float) -> None:
+def report(model: Path, seconds: float) -> None:
     """Print what a newcomer wants to know of each part."""
     learned = read_json(model / "provenance.json")
     scored = read_json(OUTPUT / "score.json")
     held_out = learned["held_out"]
+    tuned = {name: read_json(OUTPUT / f"tuned.{name}" / "weights.json")["bleu"]
+             for name in ("baseline", "rnn")}  # fmt: skip
     rows = [
         ("corpus", f"{count_lines(HERE / 'train.en'):,} sentence pairs, English-French"),
         ("phrase table", f"{scored['pairs']:,} pairs, now with a fifth score: p(target | source)"),
@@ -63,7 +77,10 @@ def report(system: Path, model: Path, seconds: float) -> None:
         ("  unseen pairs", f"{held_out['held_out_pairs']['nll']:.3f} nats per word"),
         ("  unseen sources", f"{held_out['held_out_sources']['nll']:.3f} nats per word"),
         ("scoring", f"{scored['pairs_per_second']:,.0f} pairs/s"),
-        ("for Moses", f"moses -f {OUTPUT / 'moses.rnn.ini'}"),
+        ("BLEU on dev", f"{100 * tuned['baseline']:.2f} tuned, "
+                        f"{100 * tuned['rnn']:.2f} with the new score"),
+        ("BLEU on test", "the comparison above"),
+        ("for Moses", f"moses -f {OUTPUT / 'tuned.rnn' / 'moses.ini'}"),
         ("time", f"{seconds:,.0f} s"),
     ]  # fmt: skip
     print()
