@@ -1,0 +1,69 @@
+"""What nbest adds to a list is what real Moses computes from a column of the phrase table."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from moses_integration.nbest import read_nbest
+from tests.conftest import PROJECT
+from tests.support.random_models import save_random_model
+
+pytestmark = pytest.mark.moses
+
+
+def phrasescore(folder: Path, *arguments: str) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "phrasescore", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        capture_output=True,
+        check=True,
+    )
+
+
+def prepare(golden: Path, folder: Path) -> None:
+    """Make a system of the golden one in which the table has the column of a random model."""
+    (folder / "system").mkdir()
+    for name in ("reordering-table.gz", "moses.ini", "phrase-table.gz"):
+        (folder / "system" / name).write_bytes((golden / "system" / name).read_bytes())
+    with gzip.open(golden / "system" / "lm.arpa.gz") as stream:
+        (folder / "system" / "lm.arpa").write_bytes(stream.read())
+    words = ((golden / "extraction" / f"corpus.{side}").read_bytes() for side in ("en", "fr"))
+    save_random_model(folder / "model", *(text.split()[:3000] for text in words))
+    table, column = "system/phrase-table.gz", "system/phrase-table.rnn.gz"
+    phrasescore(folder, "score", table, "--model", "model", "-o", column, "--threads", "1")
+    phrasescore(
+        folder,
+        *("ini", "add-column", "system/moses.ini", "--table", column),
+        *("--start-weight", "0.01", "-o", "moses.rnn.ini"),
+    )
+
+
+def test_equal_to_the_column(golden: Path, tmp_path: Path, moses_bin: Path) -> None:
+    """In both notations of phrases, dropped and copied unknown words included."""
+    prepare(golden, tmp_path)
+    source = golden / "decode" / "input.en"
+    for options in (["-include-segmentation-in-n-best"], ["-t"], ["-t", "-drop-unknown"]):
+        command = [moses_bin / "moses", "-f", "moses.rnn.ini", "-input-file", source]
+        command += ["-n-best-list", "list", "30", "distinct", *options]
+        subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
+        phrasescore(
+            tmp_path,
+            *("nbest", "list", "--model", "model", "--source", str(source), "-o", "list.rnn"),
+            *("--table", "system/phrase-table.gz", "--threads", "1"),
+        )
+        pairs = [
+            (entry.features["PhraseModel0"][0], entry.features["TranslationModel0"][4])
+            for entry in read_nbest(tmp_path / "list.rnn")
+        ]
+        own, moses = np.array(pairs).T
+        assert len(own) > 1000
+        # both have six digits; beyond -87 a float32 table score has fewer
+        assert own == pytest.approx(moses, rel=2e-5, abs=1e-4)

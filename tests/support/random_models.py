@@ -1,0 +1,42 @@
+"""Model folders with random weights, for tests of what goes around the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import torch
+
+from phrasescore.model.folder import build, save_model
+from phrasescore.model.settings import Direction, ModelSettings
+from phrasescore.vocabulary import Vocabulary
+
+
+def save_random_model(
+    folder: Path,
+    source_words: Iterable[bytes],
+    target_words: Iterable[bytes],
+    direction: Direction = "source-target",
+    seed: int = 1,
+) -> Path:
+    """Write a small model whose scores differ from pair to pair.
+
+    Args:
+        folder: Its name.
+        source_words: Of the table's source side that it knows.
+        target_words: Of the table's target side.
+        direction: Which side it reads.
+        seed: For its weights.
+    """
+    sides = [Vocabulary.from_words(sorted(set(words))) for words in (source_words, target_words)]
+    read, predicted = sides if direction == "source-target" else sides[::-1]
+    settings = ModelSettings(
+        len(read), len(predicted), hidden=8, embedding=6, maxout=5, rank=4, direction=direction
+    )
+    model = build(settings)
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_(0.0, 0.3, generator=generator)
+    save_model(folder, model, (read, predicted), {})
+    return folder

@@ -1,0 +1,256 @@
+"""Phrase pairs found in n-best lists, and what is written for them."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from moses_integration.nbest import read_nbest
+from moses_integration.nbest_rescoring import NBestModel, read_table_words, rescore_nbest
+from moses_integration.nbest_segmentation import PhrasePair, phrase_pairs
+from phrasescore.errors import ModelError, NBestError, SettingsError
+from phrasescore.model.settings import Direction
+from phrasescore.phrase_table import read_entries
+from phrasescore.scoring.block_scoring import ScoringModel
+from phrasescore.token_sequences import TokenSequences
+from phrasescore.vocabulary import Vocabulary
+
+LINE = b"0 ||| la maison .  ||| LM0= -4.5 T0= -1 -2 ||| -1.25 ||| 0-1=0-1 2=2 ||| 0-0 1-1 2-2 \n"
+SOURCE = b"the house .\n"
+
+
+class LookedUp:
+    """Scores by a table of values; whatever is not in it is an error."""
+
+    def __init__(self, values: dict[tuple[bytes, bytes], float]) -> None:
+        pairs = [[text.split(b" ") if text else [] for text in pair] for pair in values]
+        words = [sorted({word for pair in pairs for word in pair[side]}) for side in (0, 1)]
+        self.source, self.target = map(Vocabulary.from_words, words)
+        self.values = {
+            (tuple(self.source.encode(one)), tuple(self.target.encode(other))): value
+            for (one, other), value in zip(pairs, values.values(), strict=True)
+        }
+        self.asked = 0
+
+    def score(self, sources: TokenSequences, targets: TokenSequences) -> NDArray[np.float64]:
+        self.asked += len(sources)
+        pairs = (
+            (tuple(sources[row].tolist()), tuple(targets[row].tolist()))
+            for row in range(len(sources))
+        )
+        return np.array([self.values[pair] for pair in pairs])
+
+
+def model_of(
+    values: dict[tuple[bytes, bytes], float],
+    name: str = "PhraseModel0",
+    direction: Direction = "source-target",
+) -> NBestModel:
+    if direction == "target-source":
+        values = {(target, source): value for (source, target), value in values.items()}
+    scorer = LookedUp(values)
+    return NBestModel(
+        name, ScoringModel("looked up", scorer.source, scorer.target, direction, "", scorer)
+    )
+
+
+VALUES = {(b"the house", b"la maison"): -1.5, (b".", b"."): -0.25}
+
+
+def rescored(folder: Path, text: bytes, *models: NBestModel, source: bytes = SOURCE) -> bytes:
+    (folder / "list").write_bytes(text)
+    (folder / "source").write_bytes(source)
+    rescore_nbest(folder / "list", folder / "source", folder / "out", models or [model_of(VALUES)])
+    return (folder / "out").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        LINE,
+        LINE.replace(b" ||| 0-0 1-1 2-2 \n", b"\n"),
+        b"0 ||| la maison |0-1| . |2-2|  ||| LM0= -4.5 T0= -1 -2 ||| -1.25\n",
+        b"0 ||| la maison |0-1| . |2-2|  ||| LM0= -4.5 T0= -1 -2 ||| -1.25 ||| 0-0 1-1 2-2 \n",
+        b"0 |||  la  maison .||| LM0= -4.5 |||-1.25||| 0-1=0-1 2=2|||0-0\r\n",
+    ],
+)
+def test_every_other_byte_stays(tmp_path: Path, line: bytes) -> None:
+    """The feature stands behind the others; with or without alignment, in both notations."""
+    features = line.split(b"|||")[2]
+    added = features.rstrip(b" ") + b" PhraseModel0= -1.75 "
+    assert rescored(tmp_path, line) == line.replace(features, added)
+
+
+def test_several_models(tmp_path: Path) -> None:
+    """One feature each, in their order; a model of the other direction reads the target."""
+    doubled = {pair: 2 * value for pair, value in VALUES.items()}
+    text = rescored(
+        tmp_path, LINE, model_of(VALUES, "There"), model_of(doubled, "Back", "target-source")
+    )
+    assert text == LINE.replace(b" -2 |||", b" -2 There= -1.75 Back= -3.5 |||")
+    [entry] = read_nbest(tmp_path / "out")
+    assert entry.features["Back"] == (-3.5,)
+
+
+def test_floor(tmp_path: Path) -> None:
+    """Each pair is floored at -100, as a column of the table is, and not their sum."""
+    values = {(b"the house", b"la maison"): -3000.0, (b".", b"."): -99.5}
+    assert b" PhraseModel0= -199.5 |||" in rescored(tmp_path, LINE, model_of(values))
+
+
+@given(st.data())
+def test_segmentations(data: st.DataObject) -> None:
+    """Any segmentation, in both notations and with phrases translated by nothing, is read back."""
+    lengths = data.draw(st.lists(st.integers(1, 3), min_size=1, max_size=5))
+    bounds = [0, *itertools.accumulate(lengths)]
+    source = [f"s{i}".encode() for i in range(bounds[-1])]
+    order = data.draw(st.permutations(range(len(lengths))))
+    pairs: list[PhrasePair] = []
+    words: list[bytes] = []
+    spans, marked, lost = [], [], list[bytes]()
+    for phrase in order:
+        begin, end = bounds[phrase], bounds[phrase + 1]
+        target = [b"t%d" % i for i in range(data.draw(st.integers(0, 2)))]
+        pairs.append((b" ".join(source[begin:end]), b" ".join(target)))
+        first, last = len(words), len(words) + len(target) - 1
+        spans.append(span(begin, end - 1) + b"=" + span(first, last))
+        # words that are dropped leave no mark
+        marked += [*target, b"|%d-%d|" % (begin, end - 1)] if target else []
+        lost += [] if target else source[begin:end]
+        words += target
+    assert phrase_pairs([b"0 ", column(words), b"", b"", b" " + b" ".join(spans)], source) == pairs
+    if words:
+        kept = [pair for pair in pairs if pair[1]] + [(word, b"") for word in sorted(lost, key=at)]
+        assert phrase_pairs([b"0 ", column(marked), b"", b""], source) == kept
+
+
+def at(word: bytes) -> int:
+    """The position of a source word."""
+    return int(word[1:])
+
+
+def span(first: int, last: int) -> bytes:
+    """Print a span as Moses does, which counts without sign."""
+    if first == last:
+        return b"%d" % first
+    if first < last:
+        return b"%d-%d" % (first, last)
+    return b"%d" % first if first else b"0-18446744073709551615"
+
+
+def column(words: list[bytes]) -> bytes:
+    return b" " + b"".join(word + b" " for word in words) + b" "
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        (b"0 ||| la  ||| LM0= 1 ||| 1\n", "-include-segmentation-in-n-best"),
+        (b"0 ||| la  ||| LM0= 1 ||| 1 ||| 0-0\n", "-include-segmentation-in-n-best"),
+        (LINE.replace(b"2=2", b"2=x"), "the segmentation has '2=x'"),
+        (LINE.replace(b"2=2", b"3=2"), "the phrase 3-3 does not fit into the 3 words"),
+        (LINE.replace(b"2=2", b"1=2"), "the phrase 1-1 does not fit into the 3 words"),
+        (LINE.replace(b" 2=2", b""), "the phrases cover 2 of the 3 words of the source"),
+        (LINE.replace(b"0-1=0-1 2=2", b"2=2 0-1=0-1"), "not in the order of the target"),
+        (LINE.replace(b"0 ||| la", b"1 ||| la"), "sentence '1', but the source has 1"),
+        (LINE.replace(b"0 ||| la", b"x ||| la"), "sentence 'x', but the source has 1"),
+        (LINE.replace(b"LM0", b"PhraseModel0"), "there is a feature PhraseModel0 already"),
+        (LINE.rstrip(b"\n"), "the list ends in the middle of a line"),
+        (b"0 ||| la\n", "2 columns, expected at least 4"),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, line: bytes, problem: str) -> None:
+    """The error names the line and what to do, and nothing is written."""
+    with pytest.raises(NBestError, match="list:2: ") as caught:
+        rescored(tmp_path, LINE + line)
+    assert problem in str(caught.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_settings_that_make_no_sense(tmp_path: Path) -> None:
+    """Names that do not differ or that tuning refuses; the list as its own output; no number."""
+    with pytest.raises(SettingsError, match="two features are called PhraseModel0"):
+        rescored(tmp_path, LINE, model_of(VALUES), model_of(VALUES))
+    with pytest.raises(SettingsError, match="cannot be called 'phrase_model'"):
+        model_of(VALUES, "phrase_model")
+    with pytest.raises(SettingsError, match="the output is the list itself"):
+        rescore_nbest(tmp_path / "list", tmp_path / "source", tmp_path / "list", [model_of(VALUES)])
+    with pytest.raises(ModelError, match="gives no number for a phrase pair"):
+        rescored(tmp_path, LINE, model_of(dict.fromkeys(VALUES, float("nan"))))
+
+
+def test_empty_sentences_and_blank_lines(tmp_path: Path) -> None:
+    """A sentence without words has the value 0; a blank line stays."""
+    empty = b"0 |||  ||| LM0= 0 ||| 0 ||| \n"
+    text = rescored(tmp_path, empty + b"\n" + empty.replace(b" ||| \n", b"\n"), source=b"\n")
+    assert text.count(b"LM0= 0 PhraseModel0= 0 |||") == 2
+    assert text.count(b"\n") == 3
+
+
+def test_pairs_are_scored_once(tmp_path: Path) -> None:
+    """Chunks and repetitions do not matter, and the result is the same for gzip."""
+    (tmp_path / "list.gz").write_bytes(gzip.compress(LINE * 50))
+    (tmp_path / "source").write_bytes(SOURCE)
+    model = model_of(VALUES)
+    paths = (tmp_path / "list.gz", tmp_path / "source", tmp_path / "out.gz")
+    report = rescore_nbest(*paths, [model], lines_per_chunk=7)
+    assert (report.candidates, report.pairs, report.scored, report.copied) == (50, 100, 2, 0)
+    assert isinstance(model.model.scorer, LookedUp)
+    assert model.model.scorer.asked == 2
+    with gzip.open(tmp_path / "out.gz") as stream:
+        assert stream.read() == 50 * LINE.replace(b" -2 |||", b" -2 PhraseModel0= -1.75 |||")
+
+
+@pytest.mark.parametrize("search", ["default", "dropunk"])
+def test_the_value_is_that_of_the_decoder(golden: Path, tmp_path: Path, search: str) -> None:
+    """From a scorer that gives a column of the table, each candidate gets what Moses computed."""
+    table = golden / "system" / "phrase-table.gz"
+    values = {
+        (entry.source, entry.target): float(np.log(float(entry.scores.split(b" ")[0])))
+        for entry in read_entries(table)
+    }
+    rescore_nbest(
+        golden / "decode" / f"{search}.nbest.gz",
+        golden / "decode" / "input.en",
+        tmp_path / "out",
+        [model_of(values)],
+        read_table_words(table),
+    )
+    checked = 0
+    for entry in read_nbest(tmp_path / "out"):
+        assert entry.features["PhraseModel0"][0] == pytest.approx(
+            entry.features["TranslationModel0"][0], abs=2e-5, rel=1e-5
+        )
+        checked += 1
+    assert checked > 1500
+
+
+def test_floored_scores_are_those_of_the_decoder(golden: Path, tmp_path: Path) -> None:
+    """Of a fifth score that is 0 or near it, too."""
+    table = golden / "system" / "phrase-table.5col.gz"
+    with np.errstate(divide="ignore"):
+        values = {
+            (entry.source, entry.target): float(np.log(np.float32(entry.scores.split(b" ")[4])))
+            for entry in read_entries(table)
+        }
+    rescore_nbest(
+        golden / "decode" / "fivecolumns.nbest.gz",
+        golden / "decode" / "input.en",
+        tmp_path / "out",
+        [model_of(values)],
+        read_table_words(table),
+    )
+    pairs = [
+        (entry.features["PhraseModel0"][0], entry.features["TranslationModel0"][4])
+        for entry in read_nbest(tmp_path / "out")
+    ]
+    own, moses = np.array(pairs).T
+    assert own == pytest.approx(moses, rel=1e-5, abs=2e-5)
+    assert (moses < -100).sum() > 400
