@@ -161,14 +161,15 @@ def can_be_read_again(path: str | Path) -> bool:
 
 
 def read_blocks(
-    path: str | Path, lines: int = LINES_PER_BLOCK, *, skip: int = 0
+    path: str | Path, lines: int = LINES_PER_BLOCK, *, skip: int = 0, first: int | None = None
 ) -> Iterator[TableBlock]:
-    """Yield a table's lines in blocks of ``lines``; only the last may be shorter.
+    """Yield a table's lines in blocks of ``lines``; the last and, if wanted, the first are shorter.
 
     Args:
         path: A plain or gzip phrase table, or ``-``.
         lines: The lines of a block.
         skip: How many blocks to pass over at the beginning, their lines unchecked.
+        first: The lines of the first block; each next has four times as many, up to ``lines``.
 
     Raises:
         InputError: The file cannot be read.
@@ -176,10 +177,12 @@ def read_blocks(
     """
     expected: TableFormat | None = None
     first_line = 1
+    wanted = lines if first is None else min(first, lines)
     with open_input(path) as stream:
         while True:
             with truncation_named(path):
-                taken = list(itertools.islice(stream, lines))
+                taken = list(itertools.islice(stream, wanted))
+            wanted = min(4 * wanted, lines)
             if expected is None:
                 head = [line.removesuffix(b"\n") for line in taken[:INSPECTED_LINES]]
                 expected = TableFormat.of(head, path)

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from phrasescore.errors import SettingsError
-
 if TYPE_CHECKING:
-    from phrasescore.scoring.block_scoring import ScoringModel
+    from collections.abc import Iterator
+
+    from phrasescore.scoring.model_loading import ComputeSettings, ReadyModels
     from phrasescore.scoring.table_rescoring import RescoringReport
+    from phrasescore.table_block import TableBlock
 
 Device = Literal["auto", "cpu", "cuda"]
 Precision = Literal["auto", "fp32", "bf16"]
@@ -59,10 +60,16 @@ Precision = Literal["auto", "fp32", "bf16"]
     "--precision",
     type=click.Choice(["auto", "fp32", "bf16"]),
     default="auto",
-    help="Of the large matrix products; sums are in fp32 or better. auto is fp32.",
+    help="Of the large matrix products; sums are in fp32 or better. auto: bf16 where it is faster "
+    "and, on a sample of the table, within 0.01 per word of fp32 on average and 0.05 at worst.",
 )
 @click.option(
     "--batch-size", type=click.IntRange(min=1), metavar="PAIRS", help="Pairs scored at a time."
+)
+@click.option(
+    "--no-sharing",
+    is_flag=True,
+    help="Compute each pair on its own, in fp32: slow, for comparison.",
 )
 @click.option("--threads", type=click.IntRange(min=1), metavar="N", help="CPU threads.")
 @click.option(
@@ -79,6 +86,7 @@ def score(
     device: Device,
     precision: Precision,
     batch_size: int | None,
+    no_sharing: bool,
     threads: int | None,
     report_path: str | None,
 ) -> None:
@@ -88,70 +96,55 @@ def score(
     kill -9, the same command goes on where it stopped.
     """
     from phrasescore.scoring.block_scoring import ScoringSettings
+    from phrasescore.scoring.model_loading import ComputeSettings
     from phrasescore.scoring.table_rescoring import rescore_table
 
-    models, factors, numerics = _load_models(folders, device, precision, batch_size, threads)
-    chosen = _factor(factor, factors)
-    settings = ScoringSettings(average, unknown_column, replace_column, chosen)
+    _use_threads(threads)
+    compute = ComputeSettings(device, precision, batch_size, not no_sharing)
+    ready, blocks = _load_models(table, folders, compute, factor)
+    for note in ready.notes:
+        click.echo(note, err=True)
+    settings = ScoringSettings(average, unknown_column, replace_column, ready.factor)
     try:
-        report = rescore_table(table, output, models, settings, numerics=numerics)
+        report = rescore_table(
+            table, output, ready.models, settings, numerics=ready.numerics, blocks=blocks
+        )
     except KeyboardInterrupt:
         if "-" not in (table, output):
             click.echo("stopped; the same command goes on from here", err=True)
         raise
     click.echo(str(report), err=True)
     if report_path is not None:
-        _write_report(report_path, report, {"settings": vars(settings), "numerics": numerics})
+        checks = [vars(check) for check in ready.checks]
+        used = {"settings": vars(settings), "numerics": ready.numerics, "bf16_checks": checks}
+        _write_report(report_path, report, used)
 
 
-def _load_models(
-    folders: tuple[str, ...],
-    device: Device,
-    precision: Precision,
-    batch_size: int | None,
-    threads: int | None,
-) -> tuple[list[ScoringModel], dict[str, int], dict[str, Any]]:
-    """Return the models, the factors they read, and what of their arithmetic decides the digits."""
+def _use_threads(threads: int | None) -> None:
     import torch
-
-    from phrasescore.model.folder import load_model
-    from phrasescore.scoring.block_scoring import ScoringModel
-    from phrasescore.scoring.scorer import Scorer
 
     if threads is not None:
         torch.set_num_threads(threads)
-    models = []
-    # not the number of threads: a batch is computed by one, so they do not change a digit
-    factors: dict[str, int] = {}
-    numerics: dict[str, Any] = {"batch_size": batch_size}
-    for folder in folders:
-        loaded = load_model(folder)
-        scorer = Scorer(loaded.model, device, precision, batch_size)
-        models.append(
-            ScoringModel(
-                folder,
-                loaded.source_vocabulary,
-                loaded.target_vocabulary,
-                loaded.direction,
-                loaded.digest,
-                scorer,
-            )
-        )
-        factors[folder] = loaded.model.settings.factor
-        numerics.update(device=str(scorer.device), precision=str(scorer.precision))
-    return models, factors, numerics
 
 
-def _factor(asked: int | None, factors: dict[str, int]) -> int:
-    """Return the factor to score: the one asked for, or the one that all models read."""
-    if asked is not None:
-        return asked
-    if len(set(factors.values())) > 1:
-        which = ", ".join(f"{folder} reads factor {factor}" for folder, factor in factors.items())
-        raise SettingsError(
-            f"the models read different factors: {which}", remedy="choose one with --factor"
-        )
-    return next(iter(factors.values()))
+def _load_models(
+    table: str, folders: tuple[str, ...], compute: ComputeSettings, factor: int | None
+) -> tuple[ReadyModels, Iterator[TableBlock] | None]:
+    """Load the models, trying bfloat16 on the table's beginning; blocks if that used up a pipe."""
+    import itertools
+
+    from phrasescore.scoring.model_loading import load_models
+    from phrasescore.scoring.table_rescoring import read_table
+    from phrasescore.table_block import can_be_read_again, read_blocks
+
+    if not compute.wants_sample:
+        return load_models(folders, compute, factor, None), None
+    if can_be_read_again(table):
+        return load_models(folders, compute, factor, next(read_blocks(table), None)), None
+    blocks = read_table(table)
+    begun = list(itertools.islice(blocks, 1))
+    ready = load_models(folders, compute, factor, begun[0] if begun else None)
+    return ready, itertools.chain(begun, blocks)
 
 
 def _write_report(path: str, report: RescoringReport, settings: dict[str, Any]) -> None:

@@ -13,6 +13,7 @@ from phrasescore.errors import ModelError, SettingsError
 from phrasescore.phrase_pairs import Direction
 from phrasescore.phrase_table import Side
 from phrasescore.scoring.probability_column import FLOOR_LN, count_texts, probability_texts
+from phrasescore.scoring.shared_work import SharedWork
 from phrasescore.table_block import TableBlock, TokenSpans
 from phrasescore.token_sequences import TokenSequences
 from phrasescore.vocabulary import UNK_ID, Vocabulary
@@ -20,6 +21,11 @@ from phrasescore.vocabulary import UNK_ID, Vocabulary
 
 class Scorer(Protocol):
     """Gives ln p of pairs of id sequences; how it groups them is its own affair."""
+
+    @property
+    def work(self) -> SharedWork:
+        """What it has done since it was made."""
+        ...
 
     def score(self, sources: TokenSequences, targets: TokenSequences) -> NDArray[np.float64]:
         """Return (N,) ln p(target, end of sentence | source) of N pairs, in their order."""
@@ -92,6 +98,7 @@ class ScoringCounts:
         ln_p_sums: The sum of ln p over the lines, for each model.
         floor_hits: How many probabilities were at the floor, for each column of probabilities.
         last_source: The source phrase of the last line, as Latin-1 (any byte fits).
+        work: Steps asked for and done, over all models.
     """
 
     lines: int
@@ -103,17 +110,18 @@ class ScoringCounts:
     ln_p_sums: tuple[float, ...]
     floor_hits: tuple[int, ...]
     last_source: str
+    work: SharedWork
 
     @classmethod
     def none(cls, models: int, columns: int) -> ScoringCounts:
         """Return the counts before the first line."""
-        return cls(0, 0, 0, 0, 0, 0, (0.0,) * models, (0,) * columns, "")
+        return cls(0, 0, 0, 0, 0, 0, (0.0,) * models, (0,) * columns, "", SharedWork())
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> ScoringCounts:
         """Return what ``to_json`` was made from."""
         lists = {name: tuple(values[name]) for name in ("ln_p_sums", "floor_hits")}
-        return cls(**{**values, **lists})
+        return cls(**{**values, **lists, "work": SharedWork(**values["work"])})
 
     def to_json(self) -> dict[str, Any]:
         """Return the counts as JSON values, which give back the same floats."""
@@ -157,6 +165,7 @@ class BlockScorer:
             ModelError: A model gives something that is no log-probability.
         """
         ids = _BlockIds(block, self._settings.factor)
+        done = self._work()
         ln_p = [_ln_p(model, block, ids) for model in self._models]
         written = [np.mean(ln_p, axis=0)] if self._settings.average else ln_p
         columns = [probability_texts(values) for values in written]
@@ -180,8 +189,12 @@ class BlockScorer:
                 before.floor_hits, [int((values <= FLOOR_LN).sum()) for values in written]
             ),
             last_source=last.decode("latin-1"),
+            work=before.work + (self._work() - done),
         )
         return ScoredBlock(self._with_columns(block, columns), counts)
+
+    def _work(self) -> SharedWork:
+        return sum((model.scorer.work for model in self._models), SharedWork())
 
     def _with_columns(self, block: TableBlock, columns: list[list[bytes]]) -> bytes:
         number = self._settings.replace_column

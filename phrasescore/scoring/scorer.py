@@ -1,29 +1,34 @@
-"""Exact ln p of many phrase pairs: grouped by length, so that no batch has padding.
+"""Exact ln p of many phrase pairs, at the cost of their distinct prefixes.
 
-Each source of a run of equal ones is encoded once, and pairs meet again by the length of their
-targets. Cores work on batches of their own, each result depends on its batch alone.
+Pairs are sorted, so that what begins alike stands together, and cut into groups. In a group each
+source prefix is encoded once, each source projected once, and each distinct (source, target prefix)
+is one decoder step and one normaliser; a pair's ln p is the sum along its path. Cores work on
+groups of their own; a group's results depend on the group alone.
 """
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Iterator
+import queue
 from concurrent.futures import ThreadPoolExecutor
-from typing import Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from phrasescore.device import choose_device
-from phrasescore.model.encoder_decoder import EncoderDecoder
+from phrasescore.model.encoder_decoder import END, EncoderDecoder
+from phrasescore.scoring.packed_weights import pack
+from phrasescore.scoring.pair_order import cut_in_groups, pair_order
+from phrasescore.scoring.precision import Precision
+from phrasescore.scoring.prefix_steps import PrefixSteps
+from phrasescore.scoring.prefix_trie import build_trie
+from phrasescore.scoring.shared_work import SharedWork
 from phrasescore.token_sequences import TokenSequences
 
-Precision = Literal["auto", "fp32", "bf16"]
-Rows = NDArray[np.int64]
-
-_BATCH = {"cpu": 512, "cuda": 8192}
+_GROUP = {"cpu": 2048, "cuda": 32768}
+# Prefixes at a time: on a CPU few enough for the caches, enough for the products' full rate.
+_CHUNK = {"cpu": 256, "cuda": 8192}
+_PANEL = {"cpu": 1024, "cuda": 4096}
 
 
 class Scorer:
@@ -32,33 +37,39 @@ class Scorer:
     Args:
         model: Its network, on any device.
         device: ``auto``, ``cpu`` or ``cuda``.
-        precision: Of the recurrent products; the output layer and all sums are float32 or better.
-            ``auto`` is float32, the reference.
-        batch_size: Phrases at a time; ``None`` for the device's own.
+        precision: Of the large products; states and sums are float32 or better.
+        group: Pairs at a time; ``None`` for the device's own.
+        compiled: Whether to use the compiled passes; ``None``: wherever they run.
 
     Attributes:
         device: Where it computes.
         precision: ``fp32`` or ``bf16``.
+        work: What it has done since it was made.
     """
 
     def __init__(
         self,
         model: EncoderDecoder,
         device: str = "auto",
-        precision: Precision = "auto",
-        batch_size: int | None = None,
+        precision: Precision = "fp32",
+        group: int | None = None,
+        compiled: bool | None = None,
     ) -> None:
         self.device = choose_device(device)
-        self.precision = "bf16" if precision == "bf16" else "fp32"
-        self._batch_size = batch_size or _BATCH[self.device.type]
-        self._model = copy.deepcopy(model).to(self.device).eval()
-        if self.precision == "bf16":
-            for name, parameter in self._model.named_parameters():
-                if name not in ("output_words", "output_bias"):
-                    parameter.data = parameter.data.to(torch.bfloat16)
-        threads = torch.get_num_threads() if self.device.type == "cpu" else 1
-        # the same threads for all blocks: new ones would each leave memory behind
+        self.precision = precision
+        self.work = SharedWork()
+        kind = self.device.type
+        self._group = group or _GROUP[kind]
+        dtype = torch.bfloat16 if precision == "bf16" else torch.float32
+        weights = pack(model, self.device, dtype, _PANEL[kind])
+        threads = torch.get_num_threads() if kind == "cpu" else 1
+        # the same threads and memory for all blocks: new ones would each leave memory behind
         self._pool = ThreadPoolExecutor(threads)
+        self._free: queue.SimpleQueue[PrefixSteps] = queue.SimpleQueue()
+        with torch.inference_mode():
+            for _ in range(threads):
+                chunk = min(_CHUNK[kind], self._group)
+                self._free.put(PrefixSteps(weights, self._group, chunk, compiled))
 
     def score(self, sources: TokenSequences, targets: TokenSequences) -> NDArray[np.float64]:
         """Return ln p(target and final </s> | source) of N pairs, ``(N,)``, in their order.
@@ -67,63 +78,40 @@ class Scorer:
             sources: ``N`` phrases of ids of the side the model reads, without </s>.
             targets: ``N`` phrases of ids of the side it predicts, without </s>.
         """
-        H = self._model.settings.hidden
-        firsts, source_of = _runs(sources)
-        distinct = sources.select(firsts)
-        contexts = torch.empty(len(firsts), H, dtype=self._model.source_embedding.dtype)
-        ln_p = torch.empty(len(targets), dtype=torch.float64)
+        order = pair_order(sources, targets)
+        groups = cut_in_groups(order, sources, self._group)
+        ln_p = np.empty(len(targets), np.float64)
 
-        def encode(rows: Rows) -> None:
-            ids = _matrix(distinct.select(rows)).to(self.device)
-            contexts[torch.from_numpy(rows)] = self._model.summaries(ids).cpu()
+        def work(rows: NDArray[np.int64]) -> SharedWork:
+            ln_p[rows], done = self._score_group(sources.select(rows), targets.select(rows))
+            return done
 
-        def decode(rows: Rows) -> None:
-            ids = _matrix(targets.select(rows)).to(self.device)
-            context = contexts[torch.from_numpy(source_of[rows])].to(self.device)
-            found = self._model.log_probabilities(context, ids)
-            ln_p[torch.from_numpy(rows)] = found.sum(1, dtype=torch.float64).cpu()
-
-        self._run(encode, distinct)
-        self._run(decode, targets)
-        return ln_p.numpy()
-
-    def _run(self, work: Callable[[Rows], None], phrases: TokenSequences) -> None:
-        """Do ``work`` on batches of phrases of one length, a batch a core at a time."""
         before = torch.get_num_threads()
-
-        def alone(rows: Rows) -> None:
-            torch.set_num_threads(1)
-            with torch.inference_mode():
-                work(rows)
-
         try:
-            for _ in self._pool.map(alone, _batches(phrases, self._batch_size)):
-                pass
+            for done in self._pool.map(work, [order[group] for group in groups]):
+                self.work += done
         finally:
             torch.set_num_threads(before)
+        return ln_p
 
-
-def _batches(phrases: TokenSequences, size: int) -> Iterator[Rows]:
-    """Yield rows of equal length, at most ``size`` at a time, longest first."""
-    lengths = phrases.lengths
-    for length in np.unique(lengths)[::-1]:
-        rows = np.flatnonzero(lengths == length)
-        yield from np.split(rows, range(size, len(rows), size))
-
-
-def _matrix(phrases: TokenSequences) -> Tensor:
-    """Return phrases of one length as ``(B, length)`` ids."""
-    length = len(phrases.tokens) // len(phrases)
-    return torch.from_numpy(phrases.tokens.reshape(len(phrases), length).astype(np.int64))
-
-
-def _runs(phrases: TokenSequences) -> tuple[Rows, Rows]:
-    """Return the first row of each run of equal phrases, and for each row the number of its run."""
-    lengths = phrases.lengths
-    new = np.ones(len(phrases), np.bool_)
-    same_length = np.flatnonzero(lengths[1:] == lengths[:-1]) + 1
-    for length in np.unique(lengths[same_length]):
-        rows = same_length[lengths[same_length] == length]
-        starts = phrases.offsets[rows][:, None] + np.arange(length)
-        new[rows] = (phrases.tokens[starts] != phrases.tokens[starts - length]).any(1)
-    return np.flatnonzero(new), np.cumsum(new) - 1
+    def _score_group(
+        self, sources: TokenSequences, targets: TokenSequences
+    ) -> tuple[NDArray[np.float64], SharedWork]:
+        """Score sorted pairs."""
+        torch.set_num_threads(1)
+        encoded = build_trie(sources, np.zeros(len(sources), np.int64), ending=END)
+        # equal sources end at one node; the first of each keeps it
+        new = np.ones(len(sources), np.bool_)
+        new[1:] = encoded.ends[1:] != encoded.ends[:-1]
+        source_of = np.cumsum(new) - 1
+        decoded = build_trie(targets, source_of)
+        steps = self._free.get()
+        try:
+            with torch.inference_mode():
+                steps.encode(encoded.only(np.flatnonzero(new)))
+                edges, at_ends = steps.decode(decoded)
+        finally:
+            self._free.put(steps)
+        asked = SharedWork.unshared(sources, targets)
+        done = asked.done(len(encoded) - 1, len(decoded))
+        return decoded.path_sums(edges, at_ends), done

@@ -9,7 +9,8 @@ from __future__ import annotations
 import dataclasses
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +28,9 @@ from phrasescore.scoring.block_scoring import (
 )
 from phrasescore.scoring.journaled_output import JournaledOutput, StreamOutput
 from phrasescore.scoring.table_check import TableCheck
-from phrasescore.table_block import LINES_PER_BLOCK, can_be_read_again, read_blocks
+from phrasescore.table_block import LINES_PER_BLOCK, TableBlock, can_be_read_again, read_blocks
+
+_FIRST_LINES = 1024
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,8 @@ class RescoringReport:
             "seconds": round(self.seconds, 3),
             "pairs_per_second": round(self.pairs_per_second, 1),
             "source_runs": counts.source_runs,
+            "work": dataclasses.asdict(counts.work),
+            "savings": dict(zip(("source", "target"), counts.work.savings, strict=True)),
             "source_unknown_rate": _rate(counts.source_unknown, counts.source_tokens),
             "target_unknown_rate": _rate(counts.target_unknown, counts.target_tokens),
             "models": [
@@ -86,6 +91,14 @@ class RescoringReport:
             f"unknown words: {_rate(counts.source_unknown, counts.source_tokens):.2%} of the "
             f"source, {_rate(counts.target_unknown, counts.target_tokens):.2%} of the target",
         ]
+        source, target = counts.work.savings
+        lines.insert(
+            1,
+            f"shared work: {counts.work.source_done:,} source steps for "
+            f"{counts.work.source_asked:,} asked ({source:.2f} times less), "
+            f"{counts.work.target_done:,} target steps for {counts.work.target_asked:,} "
+            f"({target:.2f} times less)",
+        )
         for name, total in zip(self.models, counts.ln_p_sums, strict=True):
             lines.append(f"{name}: mean ln p {total / counts.lines:.4f}")
         for name, hits in zip(self.columns, counts.floor_hits, strict=True):
@@ -105,6 +118,7 @@ def rescore_table(
     *,
     numerics: dict[str, Any],
     lines_per_block: int = LINES_PER_BLOCK,
+    blocks: Iterator[TableBlock] | None = None,
 ) -> RescoringReport:
     """Write the table with the models' scores.
 
@@ -115,7 +129,9 @@ def rescore_table(
         settings: What goes into the table.
         numerics: What else decides the digits (device, precision, batch size), as JSON values: an
             interrupted run is only gone on with under the same ones.
-        lines_per_block: How many lines to hold at a time.
+        lines_per_block: How many lines to hold at a time; the first blocks are shorter.
+        blocks: The blocks of a table that cannot be read twice, if reading has begun; their sizes
+            must be those of ``read_table``.
 
     Raises:
         InputError: The table cannot be read or breaks its format.
@@ -145,7 +161,7 @@ def rescore_table(
             counts = ScoringCounts.from_json(sink.state)
         resumed = counts.lines
         _announce(output, resumed, sink.discarded)
-        counts = _score_blocks(table, scorer, counts, sink, lines_per_block)
+        counts = _score_blocks(table, scorer, counts, sink, lines_per_block, blocks)
         sink.finish()
     names = tuple(model.name for model in models)
     columns = ("average",) if settings.average else names
@@ -158,6 +174,7 @@ def _score_blocks(
     counts: ScoringCounts,
     sink: JournaledOutput | StreamOutput,
     lines_per_block: int,
+    blocks: Iterator[TableBlock] | None,
 ) -> ScoringCounts:
     already = counts.lines
     with ExitStack() as stack:
@@ -165,14 +182,24 @@ def _score_blocks(
         check: TableCheck | None = None
         if can_be_read_again(table):
             check = stack.enter_context(TableCheck(table, lines_per_block))
-        for block in read_blocks(table, lines_per_block, skip=sink.blocks):
+        # reading, scoring and writing overlap; one thread writes, so blocks stay in order
+        reader = stack.enter_context(ThreadPoolExecutor(1, "reader"))
+        writer = stack.enter_context(ThreadPoolExecutor(1, "writer"))
+        written: Future[None] | None = None
+        if blocks is None:
+            blocks = read_table(table, lines_per_block, skip=sink.blocks)
+        for block in _ahead(blocks, reader):
             scored = scorer.score(block, counts)
             assert scored.text.count(b"\n") == block.text.count(b"\n")
-            sink.append(scored.text, scored.counts.to_json())
+            if written is not None:
+                written.result()
+            written = writer.submit(sink.append, scored.text, scored.counts.to_json())
             counts = scored.counts
             if check is not None and (lines := check.lines()) is not None:
                 progress.expect(lines - already)
             progress.advance(len(block))
+        if written is not None:
+            written.result()
         if check is not None and check.wait() != counts.lines:
             raise InputError(
                 "the table changed while it was being scored",
@@ -180,6 +207,21 @@ def _score_blocks(
                 remedy="run the command again",
             )
     return counts
+
+
+def read_table(
+    table: str | Path, lines_per_block: int = LINES_PER_BLOCK, *, skip: int = 0
+) -> Iterator[TableBlock]:
+    """Yield a table's blocks; the first are short, so that the first scores come soon."""
+    return read_blocks(table, lines_per_block, skip=skip, first=_FIRST_LINES)
+
+
+def _ahead(blocks: Iterator[TableBlock], reader: ThreadPoolExecutor) -> Iterator[TableBlock]:
+    """Yield blocks while the next one is being read."""
+    coming = reader.submit(next, blocks, None)
+    while (block := coming.result()) is not None:
+        coming = reader.submit(next, blocks, None)
+        yield block
 
 
 def _output(path: str | Path, signature: dict[str, Any] | None) -> JournaledOutput | StreamOutput:

@@ -108,6 +108,7 @@ def test_two_models_and_the_unknown_column(data: Path, tmp_path: Path) -> None:
         "score",
         *("--model", data / "source-target", "--model", data / "target-source"),
         *("--unknown-column", data / "table.gz", "-o", "out.gz", "--report", "report.json"),
+        *("--precision", "fp32"),
         folder=tmp_path,
     )
     assert process.returncode == 0, process.stderr
@@ -179,7 +180,7 @@ def test_average_replaces_a_column(data: Path, phrasescore: Phrasescore) -> None
 def test_errors(arguments: list[str], code: int, message: str, data: Path) -> None:
     """Errors are one sentence, with the exit code of their kind, and leave no output."""
     (data / "bad").write_bytes(b"a ||| b ||| 1\nc ||| d ||| -2.5\n")
-    process = run("score", *arguments, "-o", "failed", folder=data)
+    process = run("score", *arguments, "--precision", "fp32", "-o", "failed", folder=data)
     assert process.returncode == code
     assert message in process.stderr.decode()
     assert process.stderr.count(b"\n") == 1

@@ -16,6 +16,7 @@ from phrasescore.scoring.block_scoring import (
     ScoringModel,
     ScoringSettings,
 )
+from phrasescore.scoring.shared_work import SharedWork
 from phrasescore.table_block import checked_block
 from phrasescore.token_sequences import from_lists
 from tests.unit.phrasescore.scoring.tiny_scorer import TinyScorer, tiny_ln_p, tiny_model
@@ -116,6 +117,7 @@ def test_counts() -> None:
         ln_p_sums=(pytest.approx(sum(LN_P)), pytest.approx(60 * sum(LN_P))),
         floor_hits=(0, sum(60 * ln_p <= -100 for ln_p in LN_P)),
         last_source="un chien",
+        work=SharedWork(18, 18, 14, 14),
     )
     assert scored.counts.floor_hits[1] > 0
 

@@ -106,8 +106,12 @@ def test_kill_9_and_go_on(
     assert not (tmp_path / name).exists()
     scorer = TinyScorer()
     report = rescore(table, tmp_path / name, models=[tiny_model(scorer=scorer)])
-    assert (report.resumed_lines, scorer.calls) == (12, 3)
-    assert "going on after line 12, where an earlier run stopped" in capsys.readouterr().err
+    # the third block may have been on its way to the disk
+    assert (report.resumed_lines, scorer.calls) in {(12, 3), (8, 4)}
+    assert (
+        f"going on after line {report.resumed_lines}, where an earlier run stopped"
+        in capsys.readouterr().err
+    )
     whole = rescore(table, tmp_path / f"whole-{name}")
     assert (tmp_path / name).read_bytes() == (tmp_path / f"whole-{name}").read_bytes()
     assert report.counts == whole.counts

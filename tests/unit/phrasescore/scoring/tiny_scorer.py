@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.scoring.block_scoring import ScoringModel, ScoringSettings
+from phrasescore.scoring.shared_work import SharedWork
 from phrasescore.scoring.table_rescoring import RescoringReport, rescore_table
 from phrasescore.token_sequences import TokenSequences
 from phrasescore.vocabulary import Vocabulary
@@ -28,9 +29,11 @@ class TinyScorer:
 
     def __init__(self, scale: float = 1.0, killed_at_call: int | None = None) -> None:
         self.scale, self.killed_at_call, self.calls = scale, killed_at_call, 0
+        self.work = SharedWork()
 
     def score(self, sources: TokenSequences, targets: TokenSequences) -> NDArray[np.float64]:
         self.calls += 1
+        self.work += SharedWork.unshared(sources, targets)
         if self.calls == self.killed_at_call:
             os.kill(os.getpid(), signal.SIGKILL)
         positions = np.arange(len(targets.tokens)) - np.repeat(

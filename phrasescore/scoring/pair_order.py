@@ -1,0 +1,106 @@
+"""Pairs in the order of their ids, so that what begins alike stands together."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from phrasescore.token_sequences import TokenSequences
+
+_compiled = numba.njit(nogil=True, cache=True)
+
+
+def pair_order(sources: TokenSequences, targets: TokenSequences) -> NDArray[np.int64]:
+    """Return the rows of pairs sorted by source ids, then target ids; equal pairs keep their order.
+
+    Args:
+        sources: N phrases.
+        targets: N phrases.
+
+    >>> from phrasescore.token_sequences import from_lists
+    >>> pair_order(from_lists([[7], [2, 3], [2]]), from_lists([[], [], []])).tolist()
+    [2, 1, 0]
+    """
+    order = np.arange(len(sources), dtype=np.int64)
+    _sort(order, sources.tokens, sources.offsets, targets.tokens, targets.offsets)
+    return order
+
+
+def cut_in_groups(order: NDArray[np.int64], sources: TokenSequences, most: int) -> list[slice]:
+    """Cut sorted pairs into groups, between two sources where that is possible.
+
+    Args:
+        order: (N,) what ``pair_order`` returns.
+        sources: N phrases.
+        most: How many pairs a group may have.
+    """
+    begins = _cuts(order, sources.tokens, sources.offsets, most).tolist()
+    return [slice(begin, end) for begin, end in itertools.pairwise(begins)]
+
+
+@_compiled
+def _cuts(order: Any, tokens: Any, offsets: Any, most: int) -> Any:
+    cuts = [0]
+    rows = len(order)
+    while cuts[-1] < rows:
+        begin = cuts[-1]
+        end = min(begin + most, rows)
+        if end < rows:
+            between = end
+            while between > begin and (
+                _compare(tokens, offsets, order[between - 1], order[between]) == 0
+            ):
+                between -= 1
+            end = between if between > begin else end
+        cuts.append(end)
+    return np.array(cuts, np.int64)
+
+
+@_compiled
+def _compare(tokens: Any, offsets: Any, left: int, right: int) -> int:
+    """Order two phrases by their ids, a phrase before those that it begins."""
+    a, a_end = offsets[left], offsets[left + 1]
+    b, b_end = offsets[right], offsets[right + 1]
+    while a < a_end and b < b_end:
+        difference = np.int64(tokens[a]) - np.int64(tokens[b])
+        if difference != 0:
+            return int(difference)
+        a += 1
+        b += 1
+    return int((a_end - a) - (b_end - b))
+
+
+@_compiled
+def _sort(
+    order: Any, source_tokens: Any, source_offsets: Any, target_tokens: Any, target_offsets: Any
+) -> None:
+    """Merge sort: runs of one row, of two, of four ..., from one array into the other."""
+    rows = len(order)
+    other = np.empty_like(order)
+    current, following = order, other
+    width = 1
+    while width < rows:
+        for begin in range(0, rows, 2 * width):
+            left, middle = begin, min(begin + width, rows)
+            right, end = middle, min(begin + 2 * width, rows)
+            for place in range(begin, end):
+                from_left = left < middle
+                if from_left and right < end:
+                    a, b = current[left], current[right]
+                    difference = _compare(source_tokens, source_offsets, a, b)
+                    if difference == 0:
+                        difference = _compare(target_tokens, target_offsets, a, b)
+                    from_left = difference <= 0
+                if from_left:
+                    following[place] = current[left]
+                    left += 1
+                else:
+                    following[place] = current[right]
+                    right += 1
+        current, following = following, current
+        width *= 2
+    order[:] = current

@@ -1,0 +1,127 @@
+"""``step_kernels`` in plain torch, for any device: the same names, arguments and results."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def open_gates(
+    products: Tensor,
+    first: int,
+    nodes: Tensor,
+    table: Tensor,
+    context: Tensor,
+    carried: Tensor,
+    update: Tensor,
+    resets: Tensor,
+) -> None:
+    """Find the gates of children, and what the reset leaves of their parents' states."""
+    H = update.shape[1]
+    outside = _outside(nodes, table, context)
+    gates = torch.sigmoid(products[nodes[:, 0] - first].float() + outside[:, H : 3 * H])
+    update.copy_(gates[:, :H])
+    resets.copy_(gates[:, H:] * carried[nodes[:, 0]])
+
+
+def take_step(
+    products: Tensor,
+    nodes: Tensor,
+    table: Tensor,
+    context: Tensor,
+    carried: Tensor,
+    update: Tensor,
+    states: Tensor,
+) -> None:
+    """Step to the children's states."""
+    H = update.shape[1]
+    k = torch.tanh(products.float() + _outside(nodes, table, context)[:, :H])
+    states.copy_(k + update.float() * (carried[nodes[:, 0]] - k))
+
+
+def take_step_with_context_inside(
+    products: Tensor,
+    first: int,
+    nodes: Tensor,
+    table: Tensor,
+    context: Tensor,
+    carried: Tensor,
+    states: Tensor,
+) -> None:
+    """Do both with c inside the reset product."""
+    H = states.shape[1]
+    g = products[nodes[:, 0] - first].float()
+    x, c = table[nodes[:, 1]].float(), context[nodes[:, 2]].float()
+    gates = torch.sigmoid(g[:, : 2 * H] + x[:, H : 3 * H] + c[:, H : 3 * H])
+    update, reset = gates[:, :H], gates[:, H:]
+    k = torch.tanh(x[:, :H] + reset * (g[:, 2 * H :] + c[:, :H]))
+    states.copy_(k + update * (carried[nodes[:, 0]] - k))
+
+
+def keep_states(states: Tensor, places: Tensor, carried: Tensor, narrow: Tensor) -> None:
+    """Copy states to their places in float32 and in the type of the products."""
+    rows = places >= 0
+    carried[places[rows]] = states[rows]
+    narrow[places[rows]] = states[rows].to(narrow.dtype)
+
+
+def narrow_states(states: Tensor, places: Tensor, narrow: Tensor) -> None:
+    """Copy states to their places in the type of the products."""
+    rows = places >= 0
+    narrow[places[rows]] = states[rows].to(narrow.dtype)
+
+
+def maxout(products: Tensor, nodes: Tensor, table: Tensor, context: Tensor, out: Tensor) -> None:
+    """Add word and source to the readout and take the larger of each two units."""
+    B, M = out.shape
+    at = table.shape[1] - 2 * M
+    units = products.float() + _outside(nodes, table, context)[:, at : at + 2 * M]
+    torch.amax(units.view(B, M, 2), 2, out=out)
+
+
+def add_panel(logits: Tensor, bias: Tensor, first: int, shift: Tensor, total: Tensor) -> None:
+    """Add e^(logit - shift) of some of the words to each row's total."""
+    x = logits.float() + bias[first : first + logits.shape[1]]
+    if first == 0:
+        shift.copy_(x[:, 0])
+        total.zero_()
+    peak = torch.maximum(shift, x.amax(1))
+    total.mul_(torch.exp(shift - peak)).add_(torch.exp(x - peak[:, None]).sum(1))
+    shift.copy_(peak)
+
+
+def pick_logits(
+    logits: Tensor, bias: Tensor, first: int, rows: Tensor, words: Tensor, out: Tensor
+) -> None:
+    """Set ``out`` to the logits of the wanted words that are among ``first .. first + W``."""
+    inside = (words >= first) & (words < first + logits.shape[1])
+    wanted = words[inside]
+    out[inside] = logits[rows[inside], wanted - first].float() + bias[wanted]
+
+
+def refine(
+    features: Tensor,
+    output_words: Tensor,
+    bias: Tensor,
+    rows: Tensor,
+    words: Tensor,
+    shift: Tensor,
+    total: Tensor,
+    picked: Tensor,
+) -> None:
+    """Put exact logits in the place of rounded ones, in ``picked`` and in the rows' totals."""
+    logits = (features[rows] * output_words[words]).sum(1) + bias[words]
+    total.index_add_(0, rows, -torch.exp(picked - shift[rows]))
+    total.clamp_(min=0).index_add_(0, rows, torch.exp(logits - shift[rows]))
+    picked.copy_(logits)
+
+
+def normalise(picked: Tensor, rows: Tensor, shift: Tensor, total: Tensor) -> None:
+    """Turn the logits picked from ``rows`` into ln p, in place."""
+    picked.sub_((shift + total.log())[rows])
+
+
+def _outside(nodes: Tensor, table: Tensor, context: Tensor) -> Tensor:
+    """What words and sources add, for each child; at most the columns that both have."""
+    columns = min(table.shape[1], context.shape[1])
+    return table[nodes[:, 1], :columns].float() + context[nodes[:, 2], :columns].float()

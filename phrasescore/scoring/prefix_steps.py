@@ -1,0 +1,274 @@
+"""The network on tries: each prefix's state once, each prefix's normaliser once.
+
+One :class:`PrefixSteps` has all the memory that a group of pairs needs, allocated once: levels of
+states, the sources' projections, and buffers for a chunk of prefixes at a time, small enough that
+what one pass writes is still in the cache when the next one reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from phrasescore.model import kernels
+from phrasescore.model.encoder_decoder import END
+from phrasescore.scoring import plain_steps, step_kernels
+from phrasescore.scoring.packed_weights import PackedWeights, Unit
+from phrasescore.scoring.prefix_trie import PrefixTrie
+
+_NAMES = (
+    *("open_gates", "take_step", "take_step_with_context_inside", "keep_states", "narrow_states"),
+    *("maxout", "add_panel", "pick_logits", "refine", "normalise"),
+)
+
+
+@dataclass(frozen=True)
+class _Level:
+    """States of the prefixes of one level that have children."""
+
+    carried: Tensor  # (group, H) float32
+    narrow: Tensor  # (group, H) in the type of the products; the same tensor if that is float32
+
+
+class PrefixSteps:
+    """Encodes source prefixes and finds ln p along target prefixes, for up to ``group`` pairs.
+
+    Args:
+        weights: Of the model, packed.
+        group: The largest number of pairs of one group.
+        chunk: How many prefixes to take at a time.
+        compiled: Whether to use ``step_kernels``; ``None``: wherever they run.
+    """
+
+    def __init__(
+        self, weights: PackedWeights, group: int, chunk: int, compiled: bool | None = None
+    ) -> None:
+        self._weights, self._chunk = weights, chunk
+        like = weights.context_weight
+        H, M2 = weights.readout_weight.shape
+        R = weights.inner_weight.shape[1]
+        panel = weights.panels[0].shape[1]
+
+        def narrow(*shape: int) -> Tensor:
+            return like.new_zeros(shape)
+
+        def exact(*shape: int) -> Tensor:
+            return like.new_zeros(shape, dtype=torch.float32)
+
+        def level() -> _Level:
+            carried = exact(group, H)
+            return _Level(carried, carried if like.dtype == torch.float32 else narrow(group, H))
+
+        self._levels = level(), level()
+        self._contexts = narrow(group, H)
+        self._projections = narrow(group, like.shape[1])
+        self._no_context = narrow(1, 3 * H)
+        self._products = narrow(chunk, 3 * H)
+        self._update, self._resets, self._candidates = (narrow(chunk, H) for _ in range(3))
+        self._states, self._narrow_states = exact(chunk, H), narrow(chunk, H)
+        self._readout, self._maxout = narrow(chunk, M2), exact(chunk, M2 // 2)
+        self._features, self._narrow_features = exact(chunk, R), narrow(chunk, R)
+        self._logits = narrow(chunk * panel)
+        self._shift, self._total = exact(chunk), exact(chunk)
+        if compiled is None:
+            compiled = kernels.can_compile(like)
+        self._do = _passes(compiled)
+
+    # -- source side ---------------------------------------------------------------------------
+
+    def encode(self, trie: PrefixTrie) -> None:
+        """Find the summaries c of the phrases of a trie, ``</s>`` being the last word of each."""
+        nodes = self._nodes(trie)
+        owners = np.full(len(trie), -1, np.int64)
+        owners[trie.ends] = np.arange(len(trie.ends))
+        ranks, summaries = self._index(trie.ranks), self._index(owners)
+        here, there = self._levels
+        here.carried[0] = 0
+        here.narrow[0] = 0
+        for level in range(1, trie.depth + 1):
+            for a, b in self._chunks(trie, level):
+                parents = trie.ranks[trie.parents[[a, b - 1]]].tolist()
+                states = self._step(
+                    self._weights.encoder, parents, nodes[a:b], self._no_context, here
+                )
+                self._keep(states, ranks[a:b], there)
+                self._do["narrow_states"](states, summaries[a:b], self._contexts)
+            here, there = there, here
+        if self._weights.summary_weight is not None:
+            for a, b in _even(0, len(trie.ends), self._chunk):
+                product = self._candidates[: b - a]
+                torch.mm(self._contexts[a:b], self._weights.summary_weight, out=product)
+                torch.tanh(product, out=self._contexts[a:b])
+
+    # -- target side ---------------------------------------------------------------------------
+
+    def decode(self, trie: PrefixTrie) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Find ln p of each step of a trie whose root n is the n-th phrase encoded last.
+
+        Returns:
+            (nodes,) ln p of each prefix's last word after what precedes it, 0 for roots; and
+            (nodes,) ln p of ``</s>`` after each prefix.
+        """
+        edges, at_ends = np.zeros(len(trie), np.float32), np.zeros(len(trie), np.float32)
+        nodes, ranks = self._nodes(trie), self._index(trie.ranks)
+        here, there = self._levels
+        self._start(int(trie.levels[1]), here)
+        inside = self._weights.decoder.candidate_weight is None
+        for level in range(trie.depth + 1):
+            for a, b in self._chunks(trie, level):
+                if level or inside:
+                    parents = [a, b - 1]
+                    if level:
+                        parents = trie.ranks[trie.parents[parents]].tolist()
+                    states = self._step(
+                        self._weights.decoder, parents, nodes[a:b], self._projections, here
+                    )
+                    self._keep(states, ranks[a:b], there)
+                    if self._narrow_states.dtype != states.dtype:
+                        states = self._narrow_states[: b - a].copy_(states)
+                else:  # word 1 is predicted from the first state, without a step
+                    states = here.narrow[a:b]
+                self._predict(states, trie, (a, b), nodes[a:b], edges, at_ends)
+            if level or inside:
+                here, there = there, here
+        return edges, at_ends
+
+    def _start(self, sources: int, level: _Level) -> None:
+        """Project the summaries and set the decoder's first states."""
+        H = level.carried.shape[1]
+        for a, b in _even(0, sources, self._chunk):
+            projections = self._projections[a:b]
+            torch.mm(self._contexts[a:b], self._weights.context_weight, out=projections)
+            start = level.carried[a:b]
+            torch.add(projections[:, -H:], self._weights.start_bias, out=start)
+            torch.tanh(start, out=start)
+            if level.narrow is not level.carried:
+                level.narrow[a:b].copy_(start)
+
+    def _predict(
+        self,
+        states: Tensor,
+        trie: PrefixTrie,
+        rows: tuple[int, int],
+        nodes: Tensor,
+        edges: NDArray[np.float32],
+        at_ends: NDArray[np.float32],
+    ) -> None:
+        """Fill in ln p of the words after some prefixes."""
+        (a, b), B = rows, len(states)
+        children = slice(*trie.first_children[[a, b]].tolist())
+        count = children.stop - children.start
+        words = self._index(np.r_[trie.words[children], np.full(B, END)])
+        places = self._index(np.r_[trie.parents[children] - a, np.arange(B)])
+        features = self._see(states, nodes)
+        shift, total = self._shift[:B], self._total[:B]
+        picked = shift.new_zeros(len(words))
+        bias, first = self._weights.output_bias, 0
+        for panel in self._weights.panels:
+            width = panel.shape[1]
+            logits = torch.mm(features, panel, out=self._logits[: B * width].view(B, width))
+            self._do["add_panel"](logits, bias, first, shift, total)
+            self._do["pick_logits"](logits, bias, first, places, words, picked)
+            first += width
+        if self._weights.output_words is not None:
+            exact = self._features[:B], self._weights.output_words, bias
+            self._do["refine"](*exact, places, words, shift, total, picked)
+        self._do["normalise"](picked, places, shift, total)
+        found = picked.cpu().numpy()
+        edges[children] = found[:count]
+        at_ends[a:b] = found[count:]
+
+    def _see(self, states: Tensor, nodes: Tensor) -> Tensor:
+        """Return what the output layer sees, ``(B, R)``."""
+        B, weights = len(states), self._weights
+        readout = torch.mm(states, weights.readout_weight, out=self._readout[:B])
+        maxout = self._maxout[:B]
+        self._do["maxout"](readout, nodes, weights.decoder.table, self._projections, maxout)
+        features = torch.mm(maxout, weights.inner_weight, out=self._features[:B])
+        if self._narrow_features.dtype != features.dtype:
+            return self._narrow_features[:B].copy_(features)
+        return features
+
+    # -- the gated unit ------------------------------------------------------------------------
+
+    def _step(
+        self, unit: Unit, parents: list[int], nodes: Tensor, context: Tensor, before: _Level
+    ) -> Tensor:
+        """Step from parents, a range of ``before``, to some children; ``(B, H)`` float32."""
+        B, (first, last) = len(nodes), parents
+        H = before.carried.shape[1]
+        states, carried = self._states[:B], before.carried
+        columns, known = unit.gate_weight.shape[1], last + 1 - first
+        products = self._products.view(-1)[: known * columns].view(known, columns)
+        torch.mm(before.narrow[first : last + 1], unit.gate_weight, out=products)
+        given = products, first, nodes, unit.table, context, carried
+        if unit.candidate_weight is None:
+            self._do["take_step_with_context_inside"](*given, states)
+            return states
+        update, resets = self._update[:B], self._resets[:B]
+        self._do["open_gates"](*given, update, resets)
+        candidates = torch.mm(resets, unit.candidate_weight, out=self._candidates[:B])
+        assert candidates.shape[1] == H
+        self._do["take_step"](candidates, nodes, unit.table, context, carried, update, states)
+        return states
+
+    def _keep(self, states: Tensor, places: Tensor, level: _Level) -> None:
+        if level.narrow is level.carried:
+            self._do["narrow_states"](states, places, level.carried)
+        else:
+            self._do["keep_states"](states, places, level.carried, level.narrow)
+
+    # -- indices -------------------------------------------------------------------------------
+
+    def _index(self, numbers: NDArray[np.int64]) -> Tensor:
+        return torch.from_numpy(numbers).to(self._products.device)
+
+    def _nodes(self, trie: PrefixTrie) -> Tensor:
+        """(nodes, 3): the place of the parent's state, the word, the source."""
+        nodes = np.empty((len(trie), 3), np.int64)
+        nodes[:, 0] = trie.ranks[trie.parents]
+        nodes[:, 1], nodes[:, 2] = trie.words, trie.roots
+        roots = int(trie.levels[1])
+        nodes[:roots, 0], nodes[:roots, 1] = np.arange(roots), self._weights.no_word
+        return self._index(nodes)
+
+    def _chunks(self, trie: PrefixTrie, level: int) -> Iterator[tuple[int, int]]:
+        """Cut a level so that neither the prefixes of a part nor their parents are too many."""
+        begin, end = trie.levels[level : level + 2].tolist()
+        for a, b in _even(begin, end, self._chunk):
+            if level == 1:  # between parents there may be roots without children
+                while trie.parents[b - 1] - trie.parents[a] >= self._chunk:
+                    most = trie.parents[a] + self._chunk
+                    cut = a + int(np.searchsorted(trie.parents[a:b], most))
+                    yield a, cut
+                    a = cut
+            yield a, b
+
+
+def _even(begin: int, end: int, most: int) -> Iterator[tuple[int, int]]:
+    """Cut a range into parts of nearly the same size, at most ``most``."""
+    parts = -(-(end - begin) // most)
+    for part in range(parts):
+        yield (
+            begin + (end - begin) * part // parts,
+            begin + (end - begin) * (part + 1) // parts,
+        )
+
+
+def _passes(compiled: bool) -> dict[str, Callable[..., None]]:
+    if not compiled:
+        return {name: getattr(plain_steps, name) for name in _NAMES}
+    return {name: _on_arrays(getattr(step_kernels, name)) for name in _NAMES}
+
+
+def _on_arrays(kernel: Callable[..., None]) -> Callable[..., None]:
+    def run(*arguments: Any) -> None:
+        kernel(*[kernels.array_of(x) if isinstance(x, Tensor) else x for x in arguments])
+
+    return run

@@ -1,0 +1,274 @@
+"""Compiled passes over many prefixes: the step from parents to children, readout, normaliser.
+
+Children gather what they need: their parent's state and its products, the row of their word in a
+table of projections, their source's projections. Matrices are float32, or bfloat16 as its bits
+(see ``fast_math``); sums and carried states are float32. ``plain_steps`` says the same in torch.
+
+Columns of a table row and of a source's projections: candidate (H), update (H), reset (H), readout
+(2M).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from phrasescore.model.fast_math import FAST, exp, load, order, sigmoid, store, tanh, unorder
+
+Array = npt.NDArray[Any]
+_ONE = np.float32(1.0)
+_LEAST_KEY = np.int32(-0x80000000)
+# How far above the present shift a logit may lie before the sum is shifted anew: e^40 times the
+# words of any vocabulary is still a float32.
+_HEADROOM = np.float32(40.0)
+
+_compiled = numba.njit(nogil=True, fastmath=FAST, cache=True, error_model="numpy")
+
+
+@_compiled
+def open_gates(
+    products: Array,
+    first: int,
+    nodes: Array,
+    table: Array,
+    context: Array,
+    carried: Array,
+    update: Array,
+    resets: Array,
+) -> None:
+    """Find the gates of children, and what the reset leaves of their parents' states.
+
+    Args:
+        products: ``(P, 2H)``, states of parents times the gates' recurrences.
+        first: The number of the parent of row 0 of ``products``.
+        nodes: ``(B, 3)``: the parents, words and sources of the children.
+        table: ``(V, >= 3H)``, projections of words.
+        context: ``(S, >= 3H)``, projections of sources.
+        carried: ``(parents, H)`` float32 states.
+        update: ``(B, H)``, z on return.
+        resets: ``(B, H)``, r * h on return.
+    """
+    B, H = update.shape
+    for b in range(B):
+        parent = nodes[b, 0]
+        g, h = products[parent - first], carried[parent]
+        x, c = table[nodes[b, 1]], context[nodes[b, 2]]
+        z, rh = update[b], resets[b]
+        for j in range(H):
+            store(z, j, sigmoid(load(g, j) + load(x, H + j) + load(c, H + j)))
+        for j in range(H):
+            r = sigmoid(load(g, H + j) + load(x, 2 * H + j) + load(c, 2 * H + j))
+            store(rh, j, r * h[j])
+
+
+@_compiled
+def take_step(
+    products: Array,
+    nodes: Array,
+    table: Array,
+    context: Array,
+    carried: Array,
+    update: Array,
+    states: Array,
+) -> None:
+    """Step to the children's states: k = tanh(...), h' = z h + (1 - z) k.
+
+    Args:
+        products: ``(B, H)``, r * h times the candidate's recurrence.
+        nodes: ``(B, 3)``: parents, words, sources.
+        table: ``(V, >= 3H)``.
+        context: ``(S, >= 3H)``.
+        carried: ``(parents, H)`` float32.
+        update: ``(B, H)``, z.
+        states: ``(B, H)`` float32, h' on return.
+    """
+    B, H = update.shape
+    for b in range(B):
+        h, x, c = carried[nodes[b, 0]], table[nodes[b, 1]], context[nodes[b, 2]]
+        g, z, new = products[b], update[b], states[b]
+        for j in range(H):
+            k = tanh(load(g, j) + load(x, j) + load(c, j))
+            new[j] = k + load(z, j) * (h[j] - k)
+
+
+@_compiled
+def take_step_with_context_inside(
+    products: Array,
+    first: int,
+    nodes: Array,
+    table: Array,
+    context: Array,
+    carried: Array,
+    states: Array,
+) -> None:
+    """Like both passes above with c inside the reset product, so all products are the parents'.
+
+    Args:
+        products: ``(P, 3H)``, states of parents times the recurrences: update, reset, candidate.
+        first: The number of the parent of row 0 of ``products``.
+        nodes: ``(B, 3)``: parents, words, sources.
+        table: ``(V, >= 3H)``.
+        context: ``(S, >= 3H)``.
+        carried: ``(parents, H)`` float32.
+        states: ``(B, H)`` float32, h' on return.
+    """
+    B, H = states.shape
+    for b in range(B):
+        parent = nodes[b, 0]
+        g, h = products[parent - first], carried[parent]
+        x, c, new = table[nodes[b, 1]], context[nodes[b, 2]], states[b]
+        for j in range(H):
+            z = sigmoid(load(g, j) + load(x, H + j) + load(c, H + j))
+            r = sigmoid(load(g, H + j) + load(x, 2 * H + j) + load(c, 2 * H + j))
+            k = tanh(load(x, j) + r * (load(g, 2 * H + j) + load(c, j)))
+            new[j] = k + z * (h[j] - k)
+
+
+@_compiled
+def keep_states(states: Array, places: Array, carried: Array, narrow: Array) -> None:
+    """Copy states ``(B, H)`` to their ``places`` (-1: nowhere) in float32 and in the products'."""
+    B, H = states.shape
+    for b in range(B):
+        place = places[b]
+        if place >= 0:
+            s, kept, low = states[b], carried[place], narrow[place]
+            for j in range(H):
+                kept[j] = s[j]
+                store(low, j, s[j])
+
+
+@_compiled
+def narrow_states(states: Array, places: Array, narrow: Array) -> None:
+    """Copy states ``(B, H)`` to their ``places`` (-1: nowhere) in the type of the products."""
+    B, H = states.shape
+    for b in range(B):
+        if places[b] >= 0:
+            s, low = states[b], narrow[places[b]]
+            for j in range(H):
+                store(low, j, s[j])
+
+
+@_compiled
+def maxout(products: Array, nodes: Array, table: Array, context: Array, out: Array) -> None:
+    """Add word and source to the readout and take the larger of each two units.
+
+    Args:
+        products: ``(B, 2M)``, states times O_h.
+        nodes: ``(B, 3)``: parents, words, sources.
+        table: ``(V, 3H + 2M)``.
+        context: ``(S, >= 3H + 2M)``.
+        out: ``(B, M)``, on return.
+    """
+    B, M = out.shape
+    at = table.shape[1] - 2 * M
+    for b in range(B):
+        q, x, c, o = products[b], table[nodes[b, 1]], context[nodes[b, 2]], out[b]
+        for m in range(M):
+            i = 2 * m
+            left = load(q, i) + load(x, at + i) + load(c, at + i)
+            right = load(q, i + 1) + load(x, at + i + 1) + load(c, at + i + 1)
+            # arithmetic instead of max(), which LLVM leaves as a branch for floats
+            store(o, m, np.float32(0.5) * (left + right + abs(left - right)))
+
+
+@_compiled
+def add_panel(logits: Array, bias: Array, first: int, shift: Array, total: Array) -> None:
+    """Add e^(logit - shift) of some of the words to each row's total.
+
+    Args:
+        logits: ``(B, W)`` of words ``first`` to ``first + W``, without the bias.
+        bias: ``(V,)`` float32.
+        first: 0 begins a sum.
+        shift: ``(B,)`` float32, near the largest logit so far.
+        total: ``(B,)`` float32.
+    """
+    B, W = logits.shape
+    b = bias[first : first + W]
+    for n in range(B):
+        row = logits[n]
+        if first == 0:
+            shift[n], total[n] = load(row, 0) + b[0], 0.0
+        top, added = shift[n], np.float32(0.0)
+        highest = _LEAST_KEY
+        for v in range(W):
+            x = load(row, v) + b[v]
+            key = order(x)
+            highest = key if key > highest else highest
+            added += exp(x - top)
+        peak = unorder(highest)
+        # in this form a NaN comes through as well
+        if not peak <= top + _HEADROOM:
+            added = np.float32(0.0)
+            for v in range(W):
+                added += exp(load(row, v) + b[v] - peak)
+            total[n] *= exp(top - peak)
+            shift[n] = peak
+        total[n] += added
+
+
+@_compiled
+def pick_logits(
+    logits: Array, bias: Array, first: int, rows: Array, words: Array, out: Array
+) -> None:
+    """Set ``out (K,)`` to the logits of the wanted words that are among ``first .. first + W``.
+
+    Args:
+        logits: ``(B, W)``.
+        bias: ``(V,)``.
+        first: The word of column 0.
+        rows: ``(K,)``.
+        words: ``(K,)``.
+        out: ``(K,)`` float32.
+    """
+    W = logits.shape[1]
+    for k in range(len(words)):
+        v = words[k] - first
+        if v >= 0 and v < W:
+            out[k] = load(logits[rows[k]], v) + bias[words[k]]
+
+
+@_compiled
+def refine(
+    features: Array,
+    output_words: Array,
+    bias: Array,
+    rows: Array,
+    words: Array,
+    shift: Array,
+    total: Array,
+    picked: Array,
+) -> None:
+    """Put exact logits in the place of rounded ones, in ``picked`` and in the rows' totals.
+
+    Args:
+        features: ``(B, R)`` float32.
+        output_words: ``(V, R)`` float32.
+        bias: ``(V,)`` float32.
+        rows: ``(K,)``; the words of a row are distinct.
+        words: ``(K,)``.
+        shift: ``(B,)``.
+        total: ``(B,)``.
+        picked: ``(K,)``, rounded logits on entry.
+    """
+    R = features.shape[1]
+    for k in range(len(words)):
+        row = rows[k]
+        f, w = features[row], output_words[words[k]]
+        logit = bias[words[k]]
+        for i in range(R):
+            logit += f[i] * w[i]
+        exact = exp(logit - shift[row])
+        # the other words' share cannot fall below nothing
+        total[row] = max(total[row] - exp(picked[k] - shift[row]), np.float32(0.0)) + exact
+        picked[k] = logit
+
+
+@_compiled
+def normalise(picked: Array, rows: Array, shift: Array, total: Array) -> None:
+    """Turn the logits picked ``(K,)`` from ``rows`` into ln p, in place."""
+    for k in range(len(picked)):
+        row = rows[k]
+        picked[k] -= shift[row] + np.log(total[row])
