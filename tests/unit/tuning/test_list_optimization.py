@@ -1,0 +1,239 @@
+"""One optimisation over lists on disk: what it reads, refuses, survives and writes."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from phrasescore.errors import NBestError, PhrasescoreError, SettingsError
+from tests.support.translations import noisy_translations, references
+from tuning.list_optimization import ListOptimization, OptimizationReport, optimize_lists
+from tuning.objective import Objective
+from tuning.settings import OptimizerSettings
+
+INI = """\
+[input-factors]
+0
+[mapping]
+0 T 0
+[feature]
+UnknownWordPenalty
+WordPenalty
+PhraseDictionaryMemory name=TranslationModel0 num-features=2 path=table
+{more}
+[weight]
+UnknownWordPenalty0= 1
+WordPenalty0= -0.5
+TranslationModel0= 0.2 0.3
+{weights}
+"""
+SMALL = OptimizerSettings("mert", restarts=2)
+Optimize = Callable[..., OptimizationReport]
+
+
+def nbest(rng: np.random.Generator, skipped: tuple[int, ...] = ()) -> list[str]:
+    """Ten translations of each of 40 sentences; a feature knows how noisy each one is."""
+    lines = []
+    shares = np.linspace(0.05, 0.6, 10)
+    candidates = [noisy_translations(rng, float(share)) for share in shares]
+    for sentence in range(40):
+        if sentence in skipped:
+            continue
+        for share, texts in zip(shares, candidates, strict=True):
+            words = texts[sentence]
+            good, noise = -5 * share + rng.normal(0, 0.5), rng.normal(0, 1)
+            features = f"WordPenalty0= -{len(words.split(' '))} "
+            features += f"TranslationModel0= {noise:.4f} {good:.4f}"
+            lines.append(f"{sentence} ||| {words}  ||| {features} ||| {noise:.4f}")
+    return lines
+
+
+@pytest.fixture
+def optimize(tmp_path: Path) -> Optimize:
+    """Write lists, references and an ini, and optimise."""
+    (tmp_path / "ref").write_text("".join(line + "\n" for line in references()), "utf-8")
+    (tmp_path / "moses.ini").write_text(INI.format(more="", weights=""))
+
+    def run(
+        *lists: list[str], settings: OptimizerSettings = SMALL, **options: Any
+    ) -> OptimizationReport:
+        paths = []
+        for number, lines in enumerate(lists or (nbest(np.random.default_rng(1)),)):
+            paths.append(str(tmp_path / f"run{number}.gz"))
+            data = "".join(line + "\n" for line in lines).encode()
+            Path(paths[-1]).write_bytes(gzip.compress(data))
+        task = ListOptimization(
+            lists=tuple(paths),
+            references=options.pop("references", (str(tmp_path / "ref"),)),
+            start=options.pop("start", str(tmp_path / "moses.ini")),
+            **options,
+        )
+        return optimize_lists(task, settings, str(tmp_path / "weights.json"))
+
+    return run
+
+
+def test_what_is_written(optimize: Optimize, tmp_path: Path) -> None:
+    """Weights by feature, both scores, and what made them; better than the start."""
+    report = optimize()
+    content = json.loads((tmp_path / "weights.json").read_text("utf-8"))
+    assert set(content["weights"]) == {"WordPenalty0", "TranslationModel0"}
+    assert content["bleu"] == report.bleu == report.score > report.start_score
+    assert content["sentences"] == 40
+    assert content["candidates"] == 400
+    settings = content["provenance"]["settings"]
+    assert settings["seed"] == 1
+    assert settings["optimizer"]["optimizer"] == "mert"
+    assert len(content["provenance"]["inputs"]) == 3
+    assert content["weights"]["TranslationModel0"][1] > 0
+
+
+def test_rounds_are_merged(optimize: Optimize) -> None:
+    """Candidates of a second round are added, those known already are not."""
+    first, second = nbest(np.random.default_rng(1)), nbest(np.random.default_rng(2))
+    assert optimize(first, second, first).candidates == 800
+
+
+@pytest.mark.parametrize("name", ["pro", "mira"])
+def test_other_optimizers(optimize: Optimize, name: Any) -> None:
+    """PRO and MIRA find better weights too."""
+    report = optimize(settings=OptimizerSettings(name))
+    assert report.score > report.start_score
+
+
+def test_other_objectives(optimize: Optimize) -> None:
+    """With chrF and TER in the mixture the score is no longer BLEU, which is told beside."""
+    report = optimize(objective=Objective.of({"bleu": 1, "chrf": 1, "ter": 1}))
+    assert report.score > report.start_score
+    assert report.score != report.bleu
+
+
+def test_without_a_start_features_weigh_the_same(optimize: Optimize) -> None:
+    """No ini and no weights: the features are those of the lists, and it is said how it began."""
+    report = optimize(start=None)
+    assert any("all start weights are 0" in note for note in report.notes)
+    assert [len(values) for values in report.weights.values()] == [1, 2]
+
+
+def test_weights_of_another_run_are_a_start(optimize: Optimize, tmp_path: Path) -> None:
+    """A weights.json continues where another run ended."""
+    first = optimize()
+    (tmp_path / "weights.json").rename(tmp_path / "before.json")
+    second = optimize(start=str(tmp_path / "before.json"))
+    assert second.start_score == first.score
+
+
+def test_frozen_and_bounded_weights(optimize: Optimize) -> None:
+    """A frozen component stays, another keeps within its bounds."""
+    report = optimize(freeze=("TranslationModel0_0",), bounds=("WordPenalty0=-0.6..-0.4",))
+    assert report.weights["TranslationModel0"][0] == 0.2
+    assert -0.6 <= report.weights["WordPenalty0"][0] <= -0.4
+    assert report.score > report.start_score
+
+
+def test_components_that_are_not_tuned_stay(optimize: Optimize, tmp_path: Path) -> None:
+    """tuneable-components=0,1: the list shows one value, the other weight is as in the ini."""
+    ini = INI.format(more="", weights="").replace(
+        "num-features=2", "num-features=2 tuneable-components=0,1"
+    )
+    (tmp_path / "moses.ini").write_text(ini)
+    lines = []
+    for line in nbest(np.random.default_rng(1)):
+        head, features = line.split("TranslationModel0= ")
+        lines.append(f"{head}TranslationModel0= {features.split(' ', 1)[1]}")
+    report = optimize(lines)
+    assert report.weights["TranslationModel0"][0] == 0.2
+    assert any("do not show all of what TranslationModel0" in note for note in report.notes)
+
+
+def test_sentences_without_candidates_count_as_empty(optimize: Optimize) -> None:
+    """A sentence that the decoder could not translate takes part with nothing, and is said."""
+    report = optimize(nbest(np.random.default_rng(1), skipped=(0, 7, 39)))
+    assert any("3 of 40 sentences have no candidate" in note for note in report.notes)
+    assert report.sentences == 40
+    assert report.bleu < optimize().bleu
+
+
+def test_empty_choices_are_survived(optimize: Optimize) -> None:
+    """An empty translation is a candidate, and said where it is the decoder's choice."""
+    lines = nbest(np.random.default_rng(1))
+    features = "WordPenalty0= 0 TranslationModel0= 0 0"
+    report = optimize([f"0 |||  ||| {features} ||| 9", *lines])
+    assert any("choice for 1 sentences is empty" in note for note in report.notes)
+    assert report.score > report.start_score
+
+
+def test_empty_lines_in_the_dev_set_are_survived(optimize: Optimize, tmp_path: Path) -> None:
+    """Empty references, which stop other tools, only lower the score."""
+    lines = references()
+    lines[3] = lines[20] = ""
+    (tmp_path / "ref").write_text("".join(line + "\n" for line in lines), "utf-8")
+    report = optimize()
+    assert report.score > report.start_score
+
+
+def shifted(lines: list[str]) -> list[str]:
+    """The references one line too early."""
+    return [*lines[1:], lines[0]]
+
+
+def test_lines_out_of_step_are_noticed(optimize: Optimize, tmp_path: Path) -> None:
+    """References that are one line off are refused, with the scores that say so."""
+    text = "".join(line + "\n" for line in shifted(references()))
+    (tmp_path / "ref").write_text(text, "utf-8")
+    with pytest.raises(NBestError, match="out of step: BLEU is 0"):
+        optimize()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda lines: [line.replace("WordPenalty0", "Wordpenalty0") for line in lines],
+         r"no feature WordPenalty0 \(did you mean Wordpenalty0\?\)"),
+        (lambda lines: [line.replace("TranslationModel0= ", "TranslationModel0= 0 ")
+                        for line in lines], "3 values of TranslationModel0, but 2"),
+        (lambda lines: [line.replace(" TranslationModel0", " LM0= 1 TranslationModel0")
+                        for line in lines], "a feature LM0 that is not to be tuned"),
+        (lambda lines: [*lines, "40 ||| x ||| WordPenalty0= 0 TranslationModel0= 0 0 ||| 0"],
+         "only 40 references"),
+        (lambda lines: [], "the list is empty"),
+        (lambda lines: [*lines[:-1], lines[-1][:30]], r"run0\.gz:400"),
+    ],
+)  # fmt: skip
+def test_lists_that_do_not_fit(
+    optimize: Optimize, change: Callable[[list[str]], list[str]], message: str
+) -> None:
+    """A feature too few or too many, a sentence too many, nothing at all, a cut line: in words."""
+    with pytest.raises(NBestError, match=message):
+        optimize(change(nbest(np.random.default_rng(1))))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"freeze": ("LM0",)}, "no weight that may be tuned is called LM0"),
+        ({"bounds": ("WordPenalty0=1..0",)}, "leaves no room"),
+        ({"bounds": ("WordPenalty0",)}, r"not NAME=LOW\.\.HIGH"),
+        ({"bounds": ("WordPenalty0=0..1",)}, "the start weight of WordPenalty0 is -0.5, outside"),
+        ({"freeze": ("WordPenalty0", "TranslationModel0")}, "every weight is fixed"),
+    ],
+)
+def test_options_that_make_no_sense(
+    optimize: Optimize, options: dict[str, tuple[str, ...]], message: str
+) -> None:
+    """Unknown names, impossible bounds and nothing left to tune are refused."""
+    with pytest.raises(SettingsError, match=message):
+        optimize(**options)
+
+
+def test_nothing_is_written_after_an_error(optimize: Optimize, tmp_path: Path) -> None:
+    """Where the lists are refused there is no weights file, whole or half."""
+    with pytest.raises(PhrasescoreError):
+        optimize([])
+    assert not list(tmp_path.glob("*weights*"))
