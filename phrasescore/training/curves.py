@@ -29,7 +29,7 @@ class Curves:
         kept = [point for point in points if point["updates"] <= updates]
         text = "".join(json.dumps(point) + "\n" for point in kept)
         write_atomically(path, text.encode())
-        self._board = _board(tensorboard) if tensorboard else None
+        self._board = _board(tensorboard, updates) if tensorboard else None
 
     def add(self, point: dict[str, Any]) -> None:
         """Write one point; ``updates`` is its place on the axis."""
@@ -42,9 +42,10 @@ class Curves:
             self._board.flush()
 
 
-def _board(folder: Path) -> Any:
+def _board(folder: Path, updates: int) -> Any:
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         raise MissingDependencyError.extra("tensorboard", "tensorboard") from None
-    return SummaryWriter(str(folder))
+    # a resumed run hides what an interrupted one drew after its last checkpoint
+    return SummaryWriter(str(folder), purge_step=updates + 1 if updates else None)
