@@ -114,3 +114,25 @@ def _language_model() -> list[str]:
         "",
         "\\end\\",
     ]
+
+
+def toy_list(toy: ToySystem, seed: int = 1) -> bytes:
+    """Return an n-best list for the dev set: 15 translations each, the better ones not first.
+
+    The second score of the table tells how many words are wrong, the others tell nothing.
+    """
+    rng = np.random.default_rng(seed)
+    lines = []
+    for sentence, text in enumerate(toy.reference.read_bytes().rstrip(b"\n").split(b"\n")):
+        right = text.decode().split(" ")
+        for number in range(15):
+            wrong = rng.random(len(right)) < 0.3 - 0.02 * number
+            words = ["x" if bad else word for bad, word in zip(wrong, right, strict=True)]
+            table = f"{-rng.random():.4f} {-0.5 * wrong.sum() - rng.random():.4f}"
+            lines.append(
+                f"{sentence} ||| {' '.join(words)}  ||| Distortion0= {-rng.integers(4)} "
+                f"LM0= {-10 * rng.random():.4f} WordPenalty0= {-len(right)} "
+                f"PhrasePenalty0= {rng.integers(2, 6)} TranslationModel0= {table} "
+                f"||| {-number}\n"
+            )
+    return "".join(lines).encode()

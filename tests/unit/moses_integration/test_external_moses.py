@@ -1,0 +1,177 @@
+"""Real Moses as a decoder, and what is said when it is not there, dies, or prints nonsense."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from moses_integration.external_moses import (
+    DecoderError,
+    ExternalMoses,
+    check_input,
+    copy_text,
+    find_moses,
+)
+from phrasescore.errors import (
+    CorpusError,
+    MissingDependencyError,
+    NBestError,
+    PhrasescoreError,
+    SettingsError,
+)
+from tests.support import fake_moses
+
+LIST = b"0 ||| a  ||| LM0= -1 ||| -1\n0 ||| b  ||| LM0= -2 ||| -2\n1 ||| c  ||| LM0= -1 ||| -1\n"
+
+
+def decoder_of(binary: Path) -> ExternalMoses:
+    """Return a decoder for files that the scripts do not look at."""
+    return ExternalMoses(binary, Path("the moses.ini"), Path("dev.src"), threads=2)
+
+
+def decode(binary: Path, tmp_path: Path) -> int:
+    """Decode with one weight."""
+    decoder = decoder_of(binary)
+    return decoder.write_nbest({"LM0": (0.5,)}, 2, tmp_path / "nbest.gz", tmp_path / "log")
+
+
+def test_the_list_is_written_as_it_is_printed(tmp_path: Path) -> None:
+    """Its bytes are Moses's, and what Moses says goes to the log."""
+    assert decode(fake_moses.printing(tmp_path / "bin", LIST), tmp_path) == 3
+    assert gzip.decompress((tmp_path / "nbest.gz").read_bytes()) == LIST
+    assert b"Defined parameters" in (tmp_path / "log").read_bytes()
+
+
+def test_the_command_is_one_that_moses_understands() -> None:
+    """Weights stand in one argument, with nine digits; the list goes to standard output."""
+    command = decoder_of(Path("/m/moses")).command({"LM0": (1 / 3,), "TM": (1.0, -1e-05)}, 100)
+    assert command == [
+        "/m/moses", "-f", "the moses.ini",
+        "-weight-overwrite", "LM0= 0.333333333 TM= 1 -1e-05",
+        "-n-best-list", "-", "100", "distinct", "-input-file", "dev.src", "-threads", "2",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "sentence"),
+    [
+        (
+            "echo 'Check model/lm.arpa' >&2; echo '----' >&2; exit 3",
+            DecoderError,
+            r"ended with status 3 after 0 n-best lines; its last words:\n  Check model/lm\.arpa\n",
+        ),
+        ("cat ../bin/list; kill -SEGV $$", DecoderError, "ended with signal 11 after 3 n-best"),
+        ("cat ../bin/list; exit 1", DecoderError, "status 1 after 3 n-best lines and said nothing"),
+        ("exit 0", DecoderError, "ended well but printed no translation and said nothing"),
+        ("printf '0 ||| a '", NBestError, "ends in the middle of a line"),
+        ("printf '0 ||| a '; exit 2", DecoderError, "status 2"),
+    ],
+)
+def test_failures_are_told_and_leave_no_list(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    body: str,
+    kind: type[PhrasescoreError],
+    sentence: str,
+) -> None:
+    """The error has Moses's last words, the log and the command; no half list has the name."""
+    binary = fake_moses.script(tmp_path / "bin", body)
+    (tmp_path / "bin" / "list").write_bytes(LIST)
+    monkeypatch.chdir(tmp_path / "bin")
+    with pytest.raises(kind, match=sentence) as caught:
+        decode(binary, tmp_path)
+    assert not list(tmp_path.glob("*nbest*"))
+    if "status" in str(caught.value):
+        assert f"Read {tmp_path / 'log'}; the command was: {binary} -f 'the moses.ini'" in str(
+            caught.value
+        )
+
+
+def test_an_earlier_list_survives_a_failure(tmp_path: Path) -> None:
+    """A list that is there is replaced by a whole one only."""
+    (tmp_path / "nbest.gz").write_bytes(b"earlier")
+    with pytest.raises(DecoderError):
+        decode(fake_moses.script(tmp_path / "bin", "exit 1"), tmp_path)
+    assert (tmp_path / "nbest.gz").read_bytes() == b"earlier"
+
+
+def test_a_file_that_is_no_program(tmp_path: Path) -> None:
+    """What cannot be started is named."""
+    binary = fake_moses.script(tmp_path / "bin", "#!/nowhere/to/be/found\n")
+    with pytest.raises(DecoderError, match="moses could not be started"):
+        decode(binary, tmp_path)
+
+
+def test_an_interrupted_decoder_is_stopped(tmp_path: Path) -> None:
+    """Ctrl-C ends Moses too, and leaves no list."""
+    binary = fake_moses.printing(tmp_path / "bin", LIST)
+    (tmp_path / "bin" / "hang").write_bytes(b"")
+    main = threading.main_thread().ident
+    assert main is not None
+
+    def interrupt() -> None:
+        while not (tmp_path / "bin" / "hanging").exists():
+            time.sleep(0.01)
+        signal.pthread_kill(main, signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        decode(binary, tmp_path)
+    thread.join()
+    assert not list(tmp_path.glob("*nbest*"))
+    (tmp_path / "bin" / "hanging").unlink()
+    time.sleep(0.3)
+    assert not (tmp_path / "bin" / "hanging").exists()
+
+
+def test_moses_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was given comes first, then MOSES_BIN, then PATH."""
+    for name in ("given", "environment", "path"):
+        fake_moses.script(tmp_path / name, "exit 0")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'path'}:{os.environ['PATH']}")
+    monkeypatch.delenv("MOSES_BIN", raising=False)
+    assert find_moses() == tmp_path / "path" / "moses"
+    monkeypatch.setenv("MOSES_BIN", str(tmp_path / "environment"))
+    assert find_moses() == tmp_path / "environment" / "moses"
+    assert find_moses(tmp_path / "given") == tmp_path / "given" / "moses"
+    assert find_moses(tmp_path / "given" / "moses") == tmp_path / "given" / "moses"
+
+
+def test_moses_is_not_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each place that was looked at is named, with what to do."""
+    with pytest.raises(MissingDependencyError, match="is not a program that can be run"):
+        find_moses(tmp_path)
+    monkeypatch.setenv("MOSES_BIN", str(tmp_path))
+    with pytest.raises(MissingDependencyError, match=f"MOSES_BIN is {re.escape(str(tmp_path))}"):
+        find_moses()
+    monkeypatch.delenv("MOSES_BIN")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MissingDependencyError, match="or use the embedded decoder"):
+        find_moses()
+
+
+@pytest.mark.parametrize("word", [b"a|b", b"|", b"[X]", b"[a"])
+def test_words_that_moses_misreads(word: bytes) -> None:
+    """Bars and labels are refused with file and line; half a bracket is a word."""
+    lines = [b"fine", b"also " + word]
+    if word == b"[a":
+        check_input(lines, "dev.src")
+        return
+    with pytest.raises(CorpusError, match=r"dev\.src:2: .*phrasescore preprocess"):
+        check_input(lines, "dev.src")
+
+
+def test_text_ends_in_a_line_feed(tmp_path: Path) -> None:
+    """Moses drops a last line without one; an empty text is refused."""
+    copy_text([b"a", b"", b"b"], tmp_path / "text")
+    assert (tmp_path / "text").read_bytes() == b"a\n\nb\n"
+    with pytest.raises(SettingsError, match="there is no text"):
+        copy_text([], tmp_path / "text")

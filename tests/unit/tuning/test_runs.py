@@ -1,0 +1,237 @@
+"""Tuning from files to files: seeds, refusals, decoders that fail, and input that is wrong."""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moses_integration.external_moses import DecoderError
+from moses_integration.moses_ini import MosesIni
+from phrasescore.errors import CorpusError, IniError, InputError, NBestError, ResumeError
+from tests.support import fake_moses
+from tests.support.toy_system import ToySystem, toy_list, write_toy_system
+from tuning.decoding import DecoderSettings, read_source
+from tuning.loop import StopRules
+from tuning.runs import TuningReport, TuningSettings, tune
+from tuning.settings import OptimizerSettings
+
+
+class Run:
+    """A tuning of the toy system with a ``moses`` that prints one list whatever the weights."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.bin = folder, folder / "bin"
+        self.toy: ToySystem = write_toy_system(folder / "toy")
+        fake_moses.printing(self.bin, toy_list(self.toy))
+        self.said: list[str] = []
+        self.settings = TuningSettings(
+            str(self.toy.ini),
+            str(self.toy.source),
+            (str(self.toy.reference),),
+            optimizer=OptimizerSettings(restarts=2),
+            decoder=DecoderSettings("moses", str(self.bin)),
+            stop=StopRules(rounds=1),
+        )
+
+    def tune(self, **changes: Any) -> TuningReport:
+        """Tune into the folder ``tuned``."""
+        settings = dataclasses.replace(self.settings, **changes)
+        return tune(settings, self.folder / "tuned", self.said.append)
+
+    def weights(self, folder: str = "tuned") -> dict[str, Any]:
+        """Return what weights.json says."""
+        content: dict[str, Any] = json.loads((self.folder / folder / "weights.json").read_text())
+        return content
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """A tuning that has not begun."""
+    return Run(tmp_path)
+
+
+@pytest.mark.parametrize("optimizer", ["mert", "pro", "mira"])
+def test_every_optimizer_fits_the_loop(run: Run, optimizer: Any) -> None:
+    """Each finds weights that are better on the list than those of the ini."""
+    run.tune(optimizer=OptimizerSettings(optimizer, restarts=2))
+    optimized = json.loads((run.folder / "tuned/round01/optimized.json").read_text())
+    assert optimized["score"] > optimized["start_score"] + 0.05
+
+
+def test_the_system_is_filtered_for_decoding_only(run: Run) -> None:
+    """Moses gets filtered tables and the changed search; the result names the original tables."""
+    decoder = dataclasses.replace(run.settings.decoder, sections={"search-algorithm": "1"})
+    report = run.tune(decoder=decoder)
+    used = MosesIni.read(run.folder / "tuned/filtered/moses.ini")
+    assert used.values("search-algorithm") == ("1",)
+    table = used.feature("TranslationModel0").options["path"]
+    assert table == str(run.folder / "tuned/filtered/TranslationModel0.gz")
+    everything = (run.folder / "toy/phrase-table").read_bytes().splitlines()
+    kept = gzip.decompress(Path(table).read_bytes()).splitlines()
+    assert set(kept) <= set(everything)
+    tuned = MosesIni.read(report.ini)
+    assert tuned.values("search-algorithm") == ("0",)
+    original = MosesIni.read(run.toy.ini).feature("TranslationModel0").options
+    assert tuned.feature("TranslationModel0").options == original
+    assert (run.folder / "tuned/source.txt").read_bytes() == run.toy.source.read_bytes()
+
+
+def test_the_result_says_where_it_comes_from(run: Run) -> None:
+    """weights.json has digests of all input and every setting."""
+    run.tune()
+    provenance = run.weights()["provenance"]
+    assert set(provenance["inputs"]) == {
+        str(run.toy.ini),
+        str(run.toy.source),
+        str(run.toy.reference),
+    }
+    assert provenance["settings"]["nbest_size"] == 100
+
+
+def test_several_seeds(run: Run) -> None:
+    """Each run has a folder; mean, deviation and the best one's ini are at the top."""
+    report = run.tune(runs=3, seed=5)
+    found = run.weights()
+    assert [entry["folder"] for entry in found["seeds"]] == ["seed5", "seed6", "seed7"]
+    scores = [run.weights(f"tuned/seed{seed}")["score"] for seed in (5, 6, 7)]
+    assert scores == [entry["score"] for entry in found["seeds"]] == list(report.scores)
+    assert found["mean"] == report.mean == pytest.approx(sum(scores) / 3)
+    assert found["deviation"] == report.deviation
+    assert report.best.result.best.score == found["score"] == max(scores)
+    best = (report.best.folder / "moses.ini").read_bytes()
+    assert (run.folder / "tuned/moses.ini").read_bytes() == best
+    assert sum("round 1: decoding" in text for text in run.said) == 1
+
+
+def test_a_seed_of_several_is_the_run_with_that_seed(run: Run) -> None:
+    """It makes no difference whether a seed runs alone or among others."""
+    run.tune(runs=2, seed=1)
+    among = run.weights("tuned/seed2")
+    settings = dataclasses.replace(run.settings, seed=2)
+    tune(settings, run.folder / "alone", run.said.append)
+    alone = run.weights("alone")
+    assert [among[key] for key in ("weights", "score", "rounds")] == [
+        alone[key] for key in ("weights", "score", "rounds")
+    ]
+
+
+def test_more_rounds_and_seeds_go_on_in_the_same_folder(run: Run) -> None:
+    """When to end and how many threads work may change; what is done is not done again."""
+    run.tune(runs=2)
+    run.said.clear()
+    run.tune(runs=3, decoder=dataclasses.replace(run.settings.decoder, threads=2))
+    decoded = [text for text in run.said if "decoding" in text]
+    assert decoded == ["round 2: decoding 12 sentences"]
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"seed": 2}, r"another seed \(1, now 2\)"),
+        ({"nbest_size": 7}, r"another n-best size \(100, now 7\)"),
+        ({"freeze": ("LM0",)}, r"another frozen weights \(\[\], now \[\"LM0\"\]\)"),
+        (
+            {"optimizer": OptimizerSettings("pro", 2)},
+            r"another optimizer \(\"mert\", now \"pro\"\)",
+        ),
+        ({"runs": 2}, r"another several seeds \(false, now true\)"),
+    ],
+)
+def test_another_run_is_refused(run: Run, change: dict[str, Any], sentence: str) -> None:
+    """Options that change the result belong to a folder of their own."""
+    run.tune()
+    with pytest.raises(ResumeError, match=f"a run with {sentence}"):
+        run.tune(**change)
+
+
+@pytest.mark.parametrize("name", ["ini", "source", "reference"])
+def test_another_input_is_refused(run: Run, name: str) -> None:
+    """The same path with other bytes is another run."""
+    run.tune()
+    path = getattr(run.toy, name)
+    path.write_bytes(path.read_bytes().replace(b" ", b"  ", 1))
+    with pytest.raises(ResumeError, match="a run with another"):
+        run.tune()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "kind", "sentence"),
+    [
+        ("source", b"s1 s2\n", CorpusError, "dev.src: 1 lines, but 12 in"),
+        ("source", b"\n\n", CorpusError, "dev.src: there is no text to translate"),
+        ("source", b"s1 a|b\n" * 12, CorpusError, r"dev\.src:1: the word 'a\|b'"),
+        ("reference", b"", CorpusError, "12 lines, but 0 in"),
+        ("ini", b"[ttable-file]\n0 0 0 4 x\n", IniError, "an old-style moses.ini"),
+        ("ini", b"[feature]\nDistortion\n[weight-overwrite]\nx\n", IniError, "would overrule"),
+    ],
+)
+def test_wrong_input(
+    run: Run, name: str, content: bytes, kind: type[Exception], sentence: str
+) -> None:
+    """What is wrong with ini or texts is said before anything is decoded."""
+    getattr(run.toy, name).write_bytes(content)
+    with pytest.raises(kind, match=sentence):
+        run.tune()
+    assert not (run.folder / "tuned/round01").exists()
+
+
+def test_a_table_that_is_missing(run: Run) -> None:
+    """Filtering fails with the name of the table, and no filtered folder is left."""
+    (run.folder / "toy/phrase-table").unlink()
+    with pytest.raises(InputError, match="phrase-table"):
+        run.tune()
+    assert not (run.folder / "tuned/filtered").exists()
+
+
+def test_empty_lines_are_survived(run: Run) -> None:
+    """A dev set with empty lines is tuned on, with a note."""
+    for path in (run.toy.source, run.toy.reference):
+        lines = path.read_bytes().split(b"\n")
+        lines[3] = b""
+        path.write_bytes(b"\n".join(lines))
+    run.tune()
+    assert any("1 of 12 lines of" in text for text in run.said)
+    assert run.weights()["bleu"] > 0
+
+
+def test_blanks_at_the_ends_of_lines_are_no_words(run: Run) -> None:
+    """Carriage returns and blanks are cut off before Moses sees them."""
+    run.toy.source.write_bytes(b"  s1 s2\r\n\ts3 \n")
+    assert read_source(run.toy.source) == [b"s1 s2", b"s3"]
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "sentence"),
+    [
+        ("echo 'cannot map the model' >&2; exit 9", DecoderError, "status 9 .*\n  cannot map"),
+        ("exit 0", DecoderError, "printed no translation"),
+        ("head -c 300 $(dirname $0)/list", NBestError, "ends in the middle of a line"),
+        ("head -n 1 $(dirname $0)/list | sed 's/LM0/LM1/'", NBestError, "has no feature LM0"),
+    ],
+)
+def test_a_decoder_that_fails(run: Run, body: str, kind: type[Exception], sentence: str) -> None:
+    """The error says how; when the decoder is mended the same call ends well."""
+    fake_moses.script(run.bin, body)
+    with pytest.raises(kind, match=sentence):
+        run.tune()
+    fake_moses.printing(run.bin, toy_list(run.toy))
+    (run.folder / "tuned/round01/nbest.gz").unlink(missing_ok=True)
+    run.tune()
+
+
+def test_a_list_cut_in_the_middle_of_a_line(run: Run) -> None:
+    """It is named, with what to delete; then the run ends as if nothing had happened."""
+    run.tune()
+    whole = run.weights()
+    nbest = run.folder / "tuned/round02/nbest.gz"
+    nbest.write_bytes(gzip.compress(gzip.decompress(nbest.read_bytes())[:-9]))
+    with pytest.raises(NBestError, match=r"delete .*round02/nbest\.gz and run the same command"):
+        run.tune()
+    nbest.unlink()
+    run.tune()
+    assert run.weights() == whole
