@@ -1,0 +1,165 @@
+"""``phrasescore tune`` as a user runs it: the result, and kills in every phase."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import PROJECT, Phrasescore
+from tests.support import fake_moses
+from tests.support.toy_system import ToySystem, toy_list, write_toy_system
+
+# long enough to be killed in, short enough to wait for
+RESTARTS = "1200"
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> ToySystem:
+    """A system and a dev set."""
+    return write_toy_system(tmp_path / "toy")
+
+
+def arguments(toy: ToySystem, output: str = "tuned") -> list[str]:
+    """Return the arguments that every call has."""
+    texts = ["--source", str(toy.source), "--reference", str(toy.reference)]
+    return ["tune", str(toy.ini), *texts, "-o", output]
+
+
+def weights_of(folder: Path) -> dict[str, Any]:
+    """Return weights.json without where it comes from."""
+    content: dict[str, Any] = json.loads((folder / "weights.json").read_text())
+    assert set(content.pop("provenance")["inputs"]) != set()
+    return content
+
+
+def test_a_system_is_tuned(phrasescore: Phrasescore, toy: ToySystem, tmp_path: Path) -> None:
+    """The embedded decoder and MERT find better weights; tuned/moses.ini differs in them alone."""
+    done = phrasescore(*arguments(toy), "--rounds", "4")
+    assert done.returncode == 0, done.stderr.decode()
+    assert b"the tuned system is tuned/moses.ini" in done.stderr
+    found = weights_of(tmp_path / "tuned")
+    curve = [json.loads(line) for line in (tmp_path / "tuned/curve.jsonl").read_text().splitlines()]
+    assert found["bleu"] == max(line["bleu"] for line in curve) > curve[0]["bleu"] + 0.2
+
+
+def test_help_tells_the_options_of_the_outer_loop(phrasescore: Phrasescore) -> None:
+    """Every option stands in the help."""
+    said = phrasescore("tune", "--help").stdout.decode()
+    for option in ("--decoder", "--nbest-size", "--rounds", "--seeds", "--set", "--patience"):
+        assert option in said
+
+
+class Faulty:
+    """A tuning run that is started, stopped at a given moment, and started again."""
+
+    def __init__(self, toy: ToySystem, folder: Path) -> None:
+        self.folder, self.bin = folder, folder / "bin"
+        moses = fake_moses.printing(self.bin, toy_list(toy))
+        self.options = ["--decoder", "moses", "--moses-bin", str(moses), "--restarts", RESTARTS]
+        self.toy = toy
+        self.processes: list[subprocess.Popen[bytes]] = []
+
+    def start(self, output: str) -> subprocess.Popen[bytes]:
+        """Start a run."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", "phrasescore", *arguments(self.toy, output), *self.options],
+            cwd=self.folder,
+            env={**os.environ, "PYTHONPATH": str(PROJECT)},
+            stderr=subprocess.PIPE,
+        )
+        self.processes.append(process)
+        return process
+
+    def finish(self, output: str) -> str:
+        """Run to the end; return what was said."""
+        said = self.start(output).communicate(timeout=300)[1].decode()
+        assert self.processes[-1].returncode == 0, said
+        return said
+
+    def wait_for(self, condition: Callable[[], bool]) -> None:
+        """Wait until something is so, while the process runs."""
+        while not condition():
+            assert self.processes[-1].poll() is None, self.processes[-1].communicate()[1].decode()
+            time.sleep(0.002)
+
+
+@pytest.fixture
+def faulty(toy: ToySystem, tmp_path: Path) -> Iterator[Faulty]:
+    """Stop whatever a test left running."""
+    run = Faulty(toy, tmp_path)
+    yield run
+    (run.bin / "hang").unlink(missing_ok=True)
+    for process in run.processes:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+
+
+def test_killed_in_every_phase(faulty: Faulty) -> None:
+    """After kill -9 at any time the same command goes on, and ends with the same files."""
+    faulty.finish("whole")
+    killed, hang = faulty.folder / "killed", faulty.bin / "hang"
+
+    def kill_when(condition: Callable[[], bool]) -> None:
+        faulty.start("killed")
+        faulty.wait_for(condition)
+        faulty.processes[-1].send_signal(signal.SIGKILL)
+        faulty.processes[-1].communicate()
+
+    kill_when((killed / "run.json").exists)
+    hang.touch()
+    kill_when((faulty.bin / "hanging").exists)
+    assert not (killed / "round01/nbest.gz").exists()
+    hang.unlink()
+    kill_when((killed / "round01/nbest.gz").exists)
+    kill_when((killed / "round01/scores.json").exists)
+    assert not (killed / "round01/optimized.json").exists()
+    kill_when((killed / "round01/optimized.json").exists)
+    kill_when((killed / "round02/nbest.gz").exists)
+    faulty.finish("killed")
+    for name in ("moses.ini", "curve.svg", "round02/weights.json", "round02/nbest.gz"):
+        assert (killed / name).read_bytes() == (faulty.folder / "whole" / name).read_bytes()
+    assert weights_of(killed) == weights_of(faulty.folder / "whole")
+    assert not list(killed.rglob(".*.part"))
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
+def test_stopped_by_hand(faulty: Faulty, number: signal.Signals) -> None:
+    """Ctrl-C and SIGTERM end with status 130 and the command that goes on; Moses is stopped too."""
+    (faulty.bin / "hang").touch()
+    process = faulty.start("tuned")
+    faulty.wait_for((faulty.bin / "hanging").exists)
+    process.send_signal(number)
+    said = process.communicate(timeout=60)[1].decode()
+    assert process.returncode == 130
+    assert "all finished steps are kept. To go on, type: phrasescore tune" in said
+    assert "Traceback" not in said
+    (faulty.bin / "hanging").unlink()
+    time.sleep(0.3)
+    assert not (faulty.bin / "hanging").exists()
+
+
+def test_a_folder_belongs_to_one_run(faulty: Faulty, phrasescore: Phrasescore) -> None:
+    """While one run is at work in the folder another is refused, and so are other options."""
+    (faulty.bin / "hang").touch()
+    faulty.start("tuned")
+    faulty.wait_for((faulty.bin / "hanging").exists)
+    done = phrasescore(*arguments(faulty.toy), *faulty.options)
+    assert done.returncode == 6
+    assert b"another process is tuning in this folder" in done.stderr
+    faulty.processes[-1].kill()
+    faulty.processes[-1].communicate()
+    done = phrasescore(*arguments(faulty.toy), *faulty.options, "--seed", "2")
+    assert (done.returncode, done.stderr.count(b"\n")) == (6, 1)
+    assert b"the folder belongs to a run with another seed (1, now 2)" in done.stderr
