@@ -24,6 +24,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +127,7 @@ def measure(bench: Bench, tables: dict[str, Path], peers: dict[str, Callable[[],
     first = bench.folder / "one-line.gz"
     bench.ours(first, "fp32")  # fills the compile cache
     commands: dict[str, Callable[[], Cost]] = {
-        f"{table} {precision}": lambda path=path, precision=precision: bench.ours(path, precision)
+        f"{table} {precision}": partial(bench.ours, path, precision)
         for table, path in {"one line": first, **tables}.items()
         for precision in PRECISIONS
     }

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -46,7 +47,8 @@ class Floor:
 def least_seconds(work: Callable[[], object], budget: float = 2.0) -> float:
     """Return the least CPU time of a call, tried for ``budget`` seconds and five times at least."""
     work()
-    end, times = time.process_time() + budget, []
+    end = time.process_time() + budget
+    times: list[float] = []
     while len(times) < 5 or time.process_time() < end:
         start = time.process_time()
         work()
@@ -60,8 +62,7 @@ def product_rate(kind: torch.dtype) -> float:
     out = torch.empty(_M, _N, dtype=kind)
     flipped = right.t().contiguous().t()  # some libraries like the weights the other way round
     seconds = min(
-        least_seconds(lambda weight=weight: torch.mm(left, weight, out=out))
-        for weight in (right, flipped)
+        least_seconds(partial(torch.mm, left, weight, out=out)) for weight in (right, flipped)
     )
     return 2 * _M * _K * _N / seconds
 

@@ -91,7 +91,7 @@ def log_likelihoods(
     readout = torch.stack(states) @ w["readout_state"] + w["readout_bias"]
     readout += c @ w["readout_context"]
     readout[1:] += embedded @ w["readout_word"]
-    units = readout.unflatten(2, (-1, 2)).amax(3)  # (T + 1, B, M)
+    units = readout.view(*readout.shape[:2], -1, 2).amax(3)  # (T + 1, B, M)
     logits = units @ w["output_inner"] @ w["output_words"].t() + w["output_bias"]
     log_p = logits.log_softmax(2).gather(2, wanted[:, :, None]).squeeze(2)
     return (log_p * counted).sum(0)

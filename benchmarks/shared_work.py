@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,7 +78,7 @@ class Work:
         }
 
 
-def _mixed(hashes: Hashes, ids: NDArray[np.int64]) -> Hashes:
+def _mixed(hashes: Hashes, ids: NDArray[Any]) -> Hashes:
     """Return the hashes of prefixes that are one word longer (MurmurHash3's finaliser)."""
     value = (hashes + _ONE) * _FIRST ^ ids.astype(np.uint64) * _SECOND
     value = (value ^ (value >> _SHIFT)) * _FIRST
