@@ -56,7 +56,7 @@ class Hypothesis:
         return [*self.previous.phrases(), (self.entry, self.start, self.end)]
 
 
-class _Stack:
+class Stack:
     """Hypotheses that cover equally many words, one for each future.
 
     Args:
@@ -69,13 +69,17 @@ class _Stack:
         self._size, self._beam = size, beam
         self._best = self._worst = -math.inf
 
-    def add(self, signature: object, hypothesis: Hypothesis) -> None:
-        """Let a hypothesis in, unless it is outside the beam or one with its future is better."""
+    def add(self, signature: object, hypothesis: Hypothesis) -> bool:
+        """Let a hypothesis in, unless it is outside the beam or one with its future is better.
+
+        Returns:
+            Whether its future is one that none had before.
+        """
         if hypothesis.total < self._worst or hypothesis.total == -math.inf:
-            return
+            return False
         rival = self.members.get(signature)
         if rival is not None and rival.total >= hypothesis.total:
-            return
+            return False
         self.members[signature] = hypothesis
         if hypothesis.total > self._best:
             self._best = hypothesis.total
@@ -83,6 +87,11 @@ class _Stack:
         # not after every addition: that would take most of the time
         if rival is None and 0 < self._size < (len(self.members) + 2) // 2:
             self.prune()
+        return rival is None
+
+    def ranked(self) -> list[Hypothesis]:
+        """Return its hypotheses, the best first."""
+        return sorted(self.members.values(), key=lambda one: -one.total)
 
     def prune(self) -> None:
         """Cut the stack down to its best, and these to the beam."""
@@ -96,7 +105,7 @@ class _Stack:
 
 
 class PlainSearch:
-    """Searches sentences of one input.
+    """Searches sentences of one input by stack decoding.
 
     Args:
         loaded: The input.
@@ -121,22 +130,31 @@ class PlainSearch:
             begin //= nodes
         first = Hypothesis(0, -1, -1, -1, tuple(states), 0.0, self._estimate(0), None)
         size, beam = self._settings.stack, self._settings.beam_ln
-        stacks = [_Stack(size, beam) for _ in range(len(words) + 1)]
+        stacks = [Stack(size, beam) for _ in range(len(words) + 1)]
         stacks[0].add(self._signature(first), first)
+        self._fill(stacks)
+        return max(stacks[-1].members.values(), key=lambda one: one.total, default=None)
+
+    def _fill(self, stacks: list[Stack]) -> None:
+        """Fill all stacks but the first, which is given."""
         for stack in stacks[:-1]:
             stack.prune()
-            for hypothesis in sorted(stack.members.values(), key=lambda one: -one.total):
+            for hypothesis in stack.ranked():
                 for following in self._expansions(hypothesis):
                     number = following.covered.bit_count()
                     stacks[number].add(self._signature(following), following)
-        return max(stacks[-1].members.values(), key=lambda one: one.total, default=None)
 
     def _expansions(self, hypothesis: Hypothesis) -> Iterator[Hypothesis]:
         for start, end in self._next_spans(hypothesis):
-            span = start * self._spans.longest + end - start
-            for option in range(self._spans.begin[span], self._spans.stop[span]):
-                entry = int(self._options.entry[option])
+            for entry in self._entries(start, end):
                 yield self._applied(hypothesis, entry, start, end)
+
+    def _entries(self, start: int, end: int) -> list[int]:
+        """Return the table entries that are options of a span, the best first."""
+        span = start * self._spans.longest + end - start
+        options = slice(self._spans.begin[span], self._spans.stop[span])
+        entries: list[int] = self._options.entry[options].tolist()
+        return entries
 
     def _next_spans(self, hypothesis: Hypothesis) -> Iterator[tuple[int, int]]:
         """Yield the spans that may be translated next, by Moses's two conditions on distance."""
@@ -157,12 +175,15 @@ class PlainSearch:
         covered = before.covered | ((1 << (end + 1 - start)) - 1) << start
         last = covered.bit_count() == self._length
         words, states = self._language_models(before.states, entry, last=last)
-        distance = abs(before.end + 1 - start)
         score = before.score + float(self._static[entry]) + words
-        score -= float(self._weights[self._loaded.tables.distortions].sum()) * distance
+        score -= self._jump_cost(before, start)
         score += self._reordering(before, entry, start, end)
         total = score + self._estimate(covered)
         return Hypothesis(covered, start, end, entry, states, score, total, before)
+
+    def _jump_cost(self, before: Hypothesis, start: int) -> float:
+        weight = float(self._weights[self._loaded.tables.distortions].sum())
+        return weight * abs(before.end + 1 - start)
 
     def _language_models(self, states: State, entry: int, *, last: bool) -> tuple[float, State]:
         """Return what the words of a phrase add, and the states behind them."""

@@ -54,7 +54,7 @@ def write_random_system(
         sources.add(tuple(f"s{word}" for word in rng.integers(0, words - 1, size)))
     pairs = {
         (" ".join(source), " ".join(rng.choice(targets, int(rng.integers(1, 4)))))
-        for source in sources
+        for source in sorted(sources)
         for _ in range(4)
     }
     table, reordering = [], []
@@ -78,14 +78,24 @@ def write_random_system(
 
 
 def random_sentences(
-    seed: int, count: int, shortest: int, longest: int, words: int = 5
+    seed: int, count: int, shortest: int, longest: int, words: int = 5, *, repeats: bool = True
 ) -> list[tuple[bytes, ...]]:
-    """Return sentences of the system's source words, the unknown one among them."""
+    """Return sentences of the system's source words, the unknown one among them.
+
+    Args:
+        seed: Of everything random.
+        count: How many sentences.
+        shortest: Words of the shortest.
+        longest: Words of the longest.
+        words: Source words.
+        repeats: Whether a word may stand in a sentence twice. Where it does, hypotheses tie:
+            starting at the one or the other word may jump equally far in the end.
+    """
     rng = np.random.default_rng([seed, 1])
     return [
         tuple(
             b"s%d" % word
-            for word in rng.integers(0, words, int(rng.integers(shortest, longest + 1)))
+            for word in rng.choice(words, int(rng.integers(shortest, longest + 1)), replace=repeats)
         )
         for _ in range(count)
     ]

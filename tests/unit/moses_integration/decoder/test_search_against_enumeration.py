@@ -12,6 +12,7 @@ import pytest
 from moses_integration.decoder.derivations import Derivations, feature_values
 from moses_integration.decoder.k_best import NBestSettings
 from moses_integration.decoder.loaded_input import LoadedInput
+from moses_integration.decoder.plain_cube_pruning import PlainCubePruning
 from moses_integration.decoder.plain_search import PlainSearch
 from moses_integration.decoder.settings import CUBE_PRUNING, SearchSettings
 from moses_integration.decoder.source_phrases import child
@@ -109,12 +110,37 @@ def test_prunes_as_the_plain_search_does(
     """With narrow stacks and beams the compiled search ends where its readable twin does."""
     ini = write_random_system(tmp_path, seed, limit=limit, words=8, top=6)
     decoder = decoder_of(ini, stack=stack, beam_threshold=beam)
-    loaded = decoder.load(random_sentences(seed, 4, 4, 8, words=8))
-    plain = PlainSearch(loaded, decoder.system.weights, decoder.system.settings)
+    loaded = decoder.load(random_sentences(seed, 4, 4, 8, words=8, repeats=False))
+    check_agreement(loaded, decoder, PlainSearch)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    ("stack", "pop_limit", "diversity"), [(200, 1, 0), (200, 7, 0), (3, 20, 0), (200, 3, 2)]
+)
+@pytest.mark.parametrize("limit", [-1, 2])
+def test_pops_as_the_plain_cube_pruning_does(
+    tmp_path: Path, seed: int, stack: int, pop_limit: int, diversity: int, limit: int
+) -> None:
+    """With low pop limits, and coverages that go on beyond, the result is the readable twin's."""
+    ini = write_random_system(tmp_path, seed, limit=limit, words=8, top=6)
+    decoder = decoder_of(
+        ini,
+        search_algorithm=CUBE_PRUNING,
+        stack=stack,
+        cube_pruning_pop_limit=pop_limit,
+        cube_pruning_diversity=diversity,
+    )
+    loaded = decoder.load(random_sentences(seed, 4, 4, 8, words=8, repeats=False))
+    check_agreement(loaded, decoder, PlainCubePruning)
+
+
+def check_agreement(loaded: LoadedInput, decoder: Decoder, kind: type[PlainSearch]) -> None:
+    """The compiled search and a plain one give the same phrases, or both give none."""
+    plain = kind(loaded, decoder.system.weights, decoder.system.settings)
     for found in decoder.translate(loaded):
         expected = plain.search(found.sentence)
         assert len(found) == (expected is not None)
         if expected is not None:
             assert found.totals[0] == pytest.approx(expected.total, abs=1e-4)
-            phrases = [phrase[0] for phrase in expected.phrases()]
-            assert found.entries().tolist() == phrases
+            assert found.entries().tolist() == [phrase[0] for phrase in expected.phrases()]
