@@ -24,7 +24,7 @@ from moses_integration.external_moses import (
 from moses_integration.ini_sections import with_section
 from moses_integration.moses_ini import MosesIni
 from moses_integration.table_feature import with_absolute_paths
-from moses_integration.table_filtering import FilteredTable, filter_system
+from moses_integration.table_filtering import INI_NAME, FilteredTable, filter_system
 from phrasescore.errors import CorpusError, InputError
 from phrasescore.files import open_output, read_lines
 from phrasescore.progress import Progress
@@ -89,13 +89,14 @@ def prepare(
     check_input(lines, source)
     for section, value in (settings.sections or {}).items():
         ini = with_section(ini, section, value)
-    filtered, tables = filter_system(with_absolute_paths(ini), lines, folder / "filtered")
+    place = folder / "filtered"
+    filtered, tables = filter_system(with_absolute_paths(ini), lines, place)
     if binary is None:
         return EmbeddedDecoder(filtered, tuple(lines), settings.threads), tables
     text = folder / "source.txt"
     if not text.exists():
         copy_text(lines, text)
-    return ExternalMoses(binary, Path(filtered.path), text, settings.threads), tables
+    return ExternalMoses(binary, place / INI_NAME, text, settings.threads), tables
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ _FAITHFUL = """\
 #!/bin/sh
 echo "Defined parameters (per moses.ini or switch):" >&2
 here=$(dirname "$0")
+echo "$@" >> "$here/called"
 # a test that wants to stop it in the middle makes the file "hang"
 while [ -e "$here/hang" ]; do
     echo "$@" > "$here/hanging"

@@ -16,6 +16,8 @@ import numpy as np
 from phrasescore.files import write_atomically
 
 _WORDS = 6
+# without them Moses crashes
+_FACTORS = "input-factor=0 output-factor=0"
 _INI = """\
 # a toy
 [input-factors]
@@ -30,7 +32,7 @@ _INI = """\
 UnknownWordPenalty
 WordPenalty
 PhrasePenalty
-PhraseDictionaryMemory name=TranslationModel0 num-features=2 path={folder}/phrase-table
+PhraseDictionaryMemory name=TranslationModel0 num-features=2 {factors} path={folder}/phrase-table
 Distortion
 KENLM name=LM0 factor=0 path={folder}/lm.arpa order=2
 [weight]
@@ -64,7 +66,7 @@ def write_toy_system(folder: Path, sentences: int = 12, seed: int = 1) -> ToySys
     rng = np.random.default_rng(seed)
     lines = [rng.integers(0, _WORDS, rng.integers(5, 9)).tolist() for _ in range(sentences)]
     system = ToySystem(folder / "moses.ini", folder / "dev.src", folder / "dev.trg")
-    _write(system.ini, [_INI.format(folder=folder)[:-1]])
+    _write(system.ini, [_INI.format(folder=folder, factors=_FACTORS)[:-1]])
     _write(system.source, [" ".join(f"s{word}" for word in line) for line in lines])
     # some references take the wrong word, so that no weights are perfect
     _write(

@@ -78,6 +78,8 @@ def test_the_system_is_filtered_for_decoding_only(run: Run) -> None:
     assert tuned.values("search-algorithm") == ("0",)
     original = MosesIni.read(run.toy.ini).feature("TranslationModel0").options
     assert tuned.feature("TranslationModel0").options == original
+    log = (run.bin / "called").read_text()
+    assert f"-f {run.folder / 'tuned/filtered/moses.ini'} " in log
     assert (run.folder / "tuned/source.txt").read_bytes() == run.toy.source.read_bytes()
 
 

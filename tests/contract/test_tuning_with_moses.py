@@ -1,0 +1,67 @@
+"""Tuning with real Moses: the same handling of lists, and a tuned system that Moses loads."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from moses_integration.moses_ini import MosesIni
+from moses_integration.nbest import read_nbest_lists
+from tests.conftest import Phrasescore
+from tests.support.toy_system import write_toy_system
+
+pytestmark = pytest.mark.moses
+
+
+def test_round_trip(phrasescore: Phrasescore, moses_bin: Path, tmp_path: Path) -> None:
+    """Lists of both decoders agree where they must, and Moses decodes with what was tuned."""
+    toy = write_toy_system(tmp_path / "toy")
+    call = ["tune", str(toy.ini), "--source", str(toy.source), "--reference", str(toy.reference)]
+    for decoder in ("moses", "embedded"):
+        done = phrasescore(
+            *call, "-o", decoder, "--decoder", decoder, "--moses-bin", moses_bin, "--rounds", "3"
+        )
+        assert done.returncode == 0, done.stderr.decode()
+
+    # with the weights of the first round, which are the same
+    lists = [
+        dict(read_nbest_lists(tmp_path / name / "round01/nbest.gz"))
+        for name in ("moses", "embedded")
+    ]
+    for sentence, entries in lists[0].items():
+        mine, theirs = lists[1][sentence][0], entries[0]
+        assert mine.words == theirs.words
+        assert list(mine.features) == list(theirs.features)
+        assert mine.total == pytest.approx(theirs.total, abs=1e-4)
+    scores = [
+        json.loads((tmp_path / name / "round01/scores.json").read_text())
+        for name in ("moses", "embedded")
+    ]
+    assert scores[0]["bleu"] == scores[1]["bleu"]
+
+    # the tuned system in Moses: its weights, and the translation whose score was claimed
+    for name in ("moses", "embedded"):
+        tuned = tmp_path / name / "moses.ini"
+        shown = subprocess.run(
+            [moses_bin / "moses", "-f", tuned, "-show-weights"], capture_output=True, check=True
+        ).stdout.decode()
+        for line in shown.splitlines():
+            label, *values = line.split(" ")
+            if values != ["UNTUNEABLE"] and label.endswith("="):
+                known = MosesIni.read(tuned).weights[label[:-1]]
+                assert [float(value) for value in values if value] == pytest.approx(known, abs=1e-6)
+    found = json.loads((tmp_path / "moses/weights.json").read_text())
+    said = subprocess.run(
+        [moses_bin / "moses", "-f", tmp_path / "moses/moses.ini", "-input-file", toy.source],
+        capture_output=True,
+        check=True,
+    ).stdout
+    (tmp_path / "output").write_bytes(said)
+    scored = phrasescore(
+        "evaluate", "output", "--reference", toy.reference, "--metric", "bleu", "--json"
+    )
+    assert scored.returncode == 0, scored.stderr.decode()
+    assert json.loads(scored.stdout)["results"][0]["bleu"] == pytest.approx(found["bleu"])
