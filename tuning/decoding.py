@@ -6,9 +6,8 @@ differ from those of the system that is tuned. Both decoders write the same list
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +24,7 @@ from moses_integration.ini_sections import with_section
 from moses_integration.moses_ini import MosesIni
 from moses_integration.table_feature import with_absolute_paths
 from moses_integration.table_filtering import INI_NAME, FilteredTable, filter_system
-from phrasescore.errors import CorpusError, InputError
+from phrasescore.errors import CorpusError
 from phrasescore.files import open_output, read_lines
 from phrasescore.progress import Progress
 from tuning.loop import NBestDecoder
@@ -87,16 +86,24 @@ def prepare(
     lines = read_source(source)
     binary = find_moses(settings.moses) if settings.name == "moses" else None
     check_input(lines, source)
+    sentences = [] if binary else _sentences(source)
     for section, value in (settings.sections or {}).items():
         ini = with_section(ini, section, value)
     place = folder / "filtered"
     filtered, tables = filter_system(with_absolute_paths(ini), lines, place)
     if binary is None:
-        return EmbeddedDecoder(filtered, tuple(lines), settings.threads), tables
+        return EmbeddedDecoder(filtered, sentences, settings.threads), tables
     text = folder / "source.txt"
     if not text.exists():
         copy_text(lines, text)
     return ExternalMoses(binary, place / INI_NAME, text, settings.threads), tables
+
+
+def _sentences(source: str | Path) -> list[tuple[bytes, ...]]:
+    # not at the top: real Moses needs nothing of the embedded decoder
+    from moses_integration.decoder.input_text import read_sentences
+
+    return read_sentences(source)
 
 
 @dataclass(frozen=True)
@@ -105,25 +112,20 @@ class EmbeddedDecoder:
 
     Args:
         ini: The system.
-        lines: The text.
+        sentences: The words of each sentence.
         threads: How many sentences at a time.
     """
 
     ini: MosesIni
-    lines: tuple[bytes, ...]
+    sentences: Sequence[Sequence[bytes]]
     threads: int = 1
 
     @cached_property
     def _loaded(self) -> tuple[Decoder, LoadedInput]:
-        from moses_integration.decoder.input_text import parse_sentence
         from moses_integration.decoder.translate import Decoder
 
-        sentences = []
-        for number, line in enumerate(self.lines, 1):
-            with _at_line(number):
-                sentences.append(parse_sentence(line))
         decoder = Decoder(self.ini)
-        return decoder, decoder.load(sentences)
+        return decoder, decoder.load(self.sentences)
 
     def write_nbest(
         self, weights: Mapping[str, Sequence[float]], size: int, output: Path, log: Path
@@ -147,7 +149,7 @@ class EmbeddedDecoder:
         lines, without = 0, 0
         with (
             open_output(output) as stream,
-            Progress("decoding", len(self.lines), "sentences") as progress,
+            Progress("decoding", len(self.sentences), "sentences") as progress,
         ):
             for translation in translations:
                 without += not len(translation)
@@ -160,15 +162,7 @@ class EmbeddedDecoder:
                     "no sentence has a translation", remedy="check the limits of the search"
                 )
         log.write_text(
-            f"{len(self.lines)} sentences, {without} without a translation, {lines} candidates, "
-            f"{time.perf_counter() - begin:.1f} s\n"
+            f"{len(self.sentences)} sentences, {without} without a translation, "
+            f"{lines} candidates, {time.perf_counter() - begin:.1f} s\n"
         )
         return lines
-
-
-@contextlib.contextmanager
-def _at_line(number: int) -> Iterator[None]:
-    try:
-        yield
-    except InputError as error:
-        raise error.at("the source text", number) from None

@@ -1,0 +1,105 @@
+"""Tables cut down to a text: which lines stay, byte for byte, and that it is done once."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moses_integration.moses_ini import MosesIni
+from moses_integration.table_filtering import (
+    PhraseFilter,
+    filter_system,
+    filter_table,
+    is_filterable,
+)
+from phrasescore.errors import InputError
+
+WORDS = st.sampled_from([b"a", b"b", "\u00a0".encode(), b"c"])
+LINES = st.lists(st.lists(WORDS, max_size=12), max_size=4)
+
+
+def occurs(phrase: list[bytes], lines: list[list[bytes]]) -> bool:
+    """Look for a phrase word by word."""
+    return any(
+        line[begin : begin + len(phrase)] == phrase
+        for line in lines
+        for begin in range(len(line) - len(phrase) + 1)
+    )
+
+
+@given(lines=LINES, phrase=st.lists(WORDS, min_size=1, max_size=10))
+def test_a_phrase_occurs_or_not(lines: list[list[bytes]], phrase: list[bytes]) -> None:
+    """The filter agrees with a search word by word, for short phrases and for long ones."""
+    phrases = PhraseFilter([b" ".join(line) for line in lines])
+    assert phrases.occurs(b" ".join(phrase)) == occurs(phrase, lines)
+    assert phrases.occurs(b" " + b"\t".join(phrase) + b"  ") == occurs(phrase, lines)
+
+
+def test_kept_lines_stay_byte_for_byte(tmp_path: Path) -> None:
+    """Every column, odd spacing and order stay; a last line gets its line feed."""
+    kept = [
+        b"b ||| x ||| 0.5 0.25 ||| 0-0 ||| 1 1 1 ||| dom 1 ||| {{P v}}\n",
+        b"a b|||y|||0.1 0.2\r\n",
+        b"b ||| z ||| 1 1",
+    ]
+    table = tmp_path / "table"
+    table.write_bytes(kept[0] + b"c ||| x ||| 1 1\n" + kept[1] + b"b a ||| x ||| 1 1\n" + kept[2])
+    assert filter_table(table, tmp_path / "out.gz", PhraseFilter([b"a b"])) == (5, 3)
+    assert gzip.decompress((tmp_path / "out.gz").read_bytes()) == b"".join(kept) + b"\n"
+
+
+def write_system(folder: Path) -> MosesIni:
+    """Write a system with two tables that can be filtered and one that must not be."""
+    for name in ("pt", "ro", "glue"):
+        (folder / name).write_bytes(b"a ||| x ||| 1\nq ||| x ||| 1\n")
+    (folder / "pt.minphr").write_bytes(b"binary")
+    return MosesIni.parse(
+        b"[feature]\n"
+        b"PhraseDictionaryMemory name=TM num-features=1 path=%(f)s/pt\n"
+        b"PhraseDictionaryMemory name=Glue num-features=1 path=%(f)s/glue filterable=false\n"
+        b"PhraseDictionaryMemory name=Tags num-features=1 path=%(f)s/glue input-factor=1\n"
+        b"PhraseDictionaryCompact name=Compact num-features=1 path=%(f)s/pt.minphr\n"
+        b"LexicalReordering name=LR type=wbe-msd-bidirectional-fe-allff path=%(f)s/ro\n"
+        b"[weight]\nTM= 0.3 # mine\n" % {b"f": str(folder).encode()}
+    )
+
+
+def test_a_system_is_filtered_once(tmp_path: Path) -> None:
+    """Paths of filtered tables change and nothing else does; a second call reads the first's."""
+    ini = write_system(tmp_path)
+    assert [line.name for line in ini.features if is_filterable(line)] == ["TM", "LR"]
+    filtered, tables = filter_system(ini, [b"a"], tmp_path / "out")
+    assert [(table.name, table.lines, table.kept) for table in tables] == [
+        ("TM", 2, 1),
+        ("LR", 2, 1),
+    ]
+    for name, path in (("TM", "pt"), ("LR", "ro")):
+        ini = ini.with_feature_option(name, "path", str(tmp_path / "out" / f"{name}.gz"))
+        (tmp_path / path).unlink()
+    assert filtered.to_bytes() == ini.to_bytes()
+    again, none = filter_system(ini, [b"a"], tmp_path / "out")
+    assert (again.to_bytes(), none) == (ini.to_bytes(), [])
+
+
+def test_a_killed_filter_begins_anew(tmp_path: Path) -> None:
+    """What was left under the temporary name is not taken for a whole system."""
+    ini = write_system(tmp_path)
+    part = tmp_path / ".out.part"
+    part.mkdir()
+    (part / "TM.gz").write_bytes(b"half")
+    filter_system(ini, [b"a"], tmp_path / "out")
+    assert not part.exists()
+    assert gzip.decompress((tmp_path / "out/TM.gz").read_bytes()) == b"a ||| x ||| 1\n"
+
+
+def test_a_missing_table_leaves_nothing(tmp_path: Path) -> None:
+    """The error names the table, and the folder does not get its name."""
+    ini = write_system(tmp_path)
+    (tmp_path / "ro").unlink()
+    with pytest.raises(InputError, match="ro: no such file"):
+        filter_system(ini, [b"a"], tmp_path / "out")
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,51 @@
+"""The embedded decoder in the loop: the protocol of Moses, and its errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from moses_integration.moses_ini import MosesIni
+from moses_integration.nbest import read_nbest_lists
+from phrasescore.errors import InputError
+from tests.support.toy_system import write_toy_system
+from tuning.decoding import DecoderSettings, prepare
+
+WEIGHTS = {"LM0": (0.1,), "TranslationModel0": (1.0, 0.0)}
+
+
+def test_lists_have_every_sentence_and_follow_the_weights(tmp_path: Path) -> None:
+    """Other weights give other lists of a system loaded once; threads change nothing."""
+    toy = write_toy_system(tmp_path / "toy")
+    ini = MosesIni.read(toy.ini)
+    texts = []
+    for threads in (1, 2):
+        work = tmp_path / f"work{threads}"
+        work.mkdir()
+        settings = DecoderSettings("embedded", threads=threads)
+        decoder, tables = prepare(settings, ini, toy.source, work)
+        assert [table.name for table in tables] == ["TranslationModel0"]
+        lines = decoder.write_nbest(WEIGHTS, 5, work / "one.gz", work / "log")
+        lists = dict(read_nbest_lists(work / "one.gz"))
+        assert sorted(lists) == list(range(12))
+        assert sum(map(len, lists.values())) == lines
+        for entries in lists.values():
+            assert len({entry.words for entry in entries}) == len(entries) <= 5
+            assert [entry.total for entry in entries] == sorted(
+                (entry.total for entry in entries), reverse=True
+            )
+        decoder.write_nbest({"TranslationModel0": (0.0, 1.0)}, 5, work / "two.gz", work / "log")
+        assert dict(read_nbest_lists(work / "two.gz")) != lists
+        assert b"12 sentences, 0 without" in (work / "log").read_bytes()
+        texts.append((work / "one.gz").read_bytes())
+    assert texts[0] == texts[1]
+
+
+def test_lines_that_cannot_be_translated_are_numbered(tmp_path: Path) -> None:
+    """File and line are named before the tables are read."""
+    toy = write_toy_system(tmp_path / "toy")
+    toy.source.write_bytes(b"s1\n\ns1 <b x='1'> s2\n")
+    with pytest.raises(InputError, match=r"dev\.src:3: XML markup"):
+        prepare(DecoderSettings(), MosesIni.read(toy.ini), toy.source, tmp_path)
+    assert not (tmp_path / "filtered").exists()
