@@ -1,0 +1,1 @@
+"""Moses's experiment management system (EMS): a step that rescores the phrase table."""

@@ -1,0 +1,140 @@
+"""The step that EMS runs between scoring the phrase table and writing the moses.ini.
+
+EMS calls the command that the setting ``custom-phrase-table-pruning`` of ``[TRAINING]`` names with
+two stems behind it: the table is ``IN.gz``, and ``OUT.gz`` is what all later steps use. EMS writes
+the number of scores into every moses.ini from its settings, not from the table. So one more score
+is ordered there, ``score-settings = "--PhraseCount"``, which is 2.718 in every line, and the step
+writes the model's score in its place.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from phrasescore.errors import InputError, PhrasescoreError, PhraseTableError, SettingsError
+from phrasescore.files import open_input
+from phrasescore.phrase_table import parse_entry
+from phrasescore.progress import Progress
+from phrasescore.table_block import read_blocks
+
+_ENDING = ".gz"
+# what Moses writes for --PhraseCount
+_PLACE_HOLDER = b"2.718"
+
+
+@dataclass(frozen=True)
+class RescoringStep:
+    """One call by EMS.
+
+    Args:
+        table: The table that the step before wrote.
+        output: The table that later steps read.
+        model: The model's folder; it is trained if there is none.
+        train_options: For ``phrasescore train``, where the model is trained.
+        score_options: For ``phrasescore score``.
+    """
+
+    table: Path
+    output: Path
+    model: Path
+    train_options: tuple[str, ...] = ()
+    score_options: tuple[str, ...] = ()
+
+    @classmethod
+    def of_stems(cls, stem: str, output: str, model: str, train: str, score: str) -> RescoringStep:
+        """Take what EMS gives: names without ``.gz``, and options in one string each.
+
+        Raises:
+            InputError: The table is not there.
+        """
+        table = _with_ending(stem)
+        if not table.is_file():
+            raise InputError(
+                "no such file, where EMS should have put the phrase table",
+                path=table,
+                remedy="see whether the step TRAINING:build-ttable went well",
+            )
+        return cls(
+            table, _with_ending(output), Path(model), tuple(train.split()), tuple(score.split())
+        )
+
+    def run(self) -> None:
+        """Train the model if need be, and write the table with its scores.
+
+        Raises:
+            PhraseTableError: There is no constant score to write over.
+            SettingsError: ``phrasescore`` failed, and said why.
+        """
+        column = place_holder(self.table)
+        if not self.model.exists():
+            unfinished = self.model.with_name(f"{self.model.name}.training").exists()
+            again = ["--resume"] if unfinished else []
+            _run("train", str(self.table), str(self.model), *self.train_options, *again)
+        _run(
+            *("score", str(self.table), "--model", str(self.model), "-o", str(self.output)),
+            *("--replace-column", str(column), *self.score_options),
+        )
+
+
+def place_holder(table: Path) -> int:
+    """Find the last score, counted from 1, and make sure that it says nothing.
+
+    Raises:
+        PhraseTableError: It is not the same in every line, so it is not to be written over.
+    """
+    with open_input(table) as stream:
+        first = parse_entry(next(iter(stream), b"").rstrip(b"\n")).scores.split()
+    with Progress("checking the table", unit="lines") as progress:
+        for block in read_blocks(table):
+            for row, end in enumerate(block.spans[:, 5].tolist()):
+                # the text before the end of the scores; a longer number would end in a digit, too
+                if block.text[end - 6 : end] != b" " + _PLACE_HOLDER:
+                    raise PhraseTableError(
+                        "the last score is not the 2.718 that the new score replaces",
+                        path=table,
+                        line=block.first_line + row,
+                        remedy='in [TRAINING] write: score-settings = "--PhraseCount"',
+                    )
+            progress.advance(len(block))
+    return len(first)
+
+
+def _with_ending(stem: str) -> Path:
+    return Path(stem if stem.endswith(_ENDING) else stem + _ENDING)
+
+
+def _run(*arguments: str) -> None:
+    command = [sys.executable, "-m", "phrasescore", *arguments]
+    if status := subprocess.run(command, check=False).returncode:
+        raise SettingsError(
+            f"phrasescore {arguments[0]} ended with status {status}",
+            remedy="what it said stands above; EMS keeps it in steps/*/…STDERR",
+        )
+
+
+@click.command()
+@click.argument("stem", metavar="IN")
+@click.argument("output", metavar="OUT")
+@click.option("--model", required=True, metavar="FOLDER", help="Trained if it does not exist.")
+@click.option("--train", default="", metavar="OPTIONS", help="For phrasescore train.")
+@click.option("--score", default="", metavar="OPTIONS", help="For phrasescore score.")
+def rescoring_step(stem: str, output: str, model: str, train: str, score: str) -> None:
+    """Write OUT.gz: the phrase table IN.gz, its last score replaced by that of a model."""
+    RescoringStep.of_stems(stem, output, model, train, score).run()
+
+
+def main() -> None:
+    """Run the step for EMS, which takes any other status than 0 for a failure."""
+    try:
+        rescoring_step.main(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except PhrasescoreError as error:
+        click.echo(f"phrasescore: {error}", err=True)
+        sys.exit(error.exit_code)

@@ -1,0 +1,119 @@
+"""The step that EMS runs, as EMS runs it."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from moses_integration.ems.rescoring_step import place_holder
+from phrasescore.errors import PhraseTableError
+from phrasescore.phrase_table import parse_scores, read_entries
+from tests.conftest import PROJECT
+from tests.support.builders import write_phrase_table
+
+EXAMPLE = PROJECT / "moses_integration" / "ems" / "config.example"
+
+
+def table_with(folder: Path, scores: bytes) -> Path:
+    """A table as the step TRAINING:build-ttable writes it, with these scores."""
+    plain = write_phrase_table(folder / "plain", 60).read_bytes()
+    path = folder / "phrase-table.1.gz"
+    path.write_bytes(gzip.compress(plain.replace(b"0.5 0.25 0.5 0.125", scores)))
+    return path
+
+
+def run_step(folder: Path, *options: str) -> subprocess.CompletedProcess[bytes]:
+    """Call the step as EMS does: names of tables, without .gz, behind the command."""
+    command = [sys.executable, "-m", "moses_integration.ems", *options]
+    return subprocess.run(
+        [*command, "phrase-table.1", "phrase-table-pruned.1"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        capture_output=True,
+        check=False,
+    )
+
+
+def test_the_constant_score_is_replaced(tmp_path: Path) -> None:
+    """The model is trained because there is none; all else in the table stays."""
+    before = table_with(tmp_path, b"0.5 0.25 0.5 0.125 2.718")
+    small = "--max-epochs 1 --hidden 4 --embedding 4 --rank 4 --maxout 2"
+    small += " --held-out-sources 5 --held-out-pairs 5"
+    process = run_step(tmp_path, "--model", "model", "--train", small, "--score", "--threads 1")
+    assert process.returncode == 0, process.stderr
+    assert (tmp_path / "model" / "config.json").is_file()
+    pairs = zip(
+        read_entries(before), read_entries(tmp_path / "phrase-table-pruned.1.gz"), strict=True
+    )
+    for old, new in pairs:
+        assert (old.source, old.target, old.counts) == (new.source, new.target, new.counts)
+        assert parse_scores(new.scores)[:4] == [0.5, 0.25, 0.5, 0.125]
+        assert 0 < parse_scores(new.scores)[4] < 1
+
+
+def test_a_score_that_means_something_is_not_replaced(tmp_path: Path) -> None:
+    """The error says what is to be written into the configuration."""
+    table_with(tmp_path, b"0.5 0.25 0.5 0.125")
+    process = run_step(tmp_path, "--model", "model")
+    assert process.returncode == 3
+    assert process.stderr.startswith(b"phrasescore: phrase-table.1.gz:1: the last score is not the")
+    assert b'score-settings = "--PhraseCount"' in process.stderr
+    assert not (tmp_path / "model").exists()
+    with pytest.raises(PhraseTableError, match=r"gz:1: the last score"):
+        place_holder(table_with(tmp_path, b"0.5 12.718"))
+    assert place_holder(table_with(tmp_path, b"0.5 2.718")) == 2
+
+
+def test_a_missing_table(tmp_path: Path) -> None:
+    """The step before is named."""
+    process = run_step(tmp_path, "--model", "model")
+    assert process.returncode == 3
+    assert b"phrase-table.1.gz: no such file, where EMS should have put" in process.stderr
+
+
+@pytest.mark.moses
+def test_experiment_perl_plans_the_step(golden: Path, tmp_path: Path, moses_bin: Path) -> None:
+    """With the example, EMS would rescore the table between its scoring and the moses.ini."""
+    data, work = tmp_path / "data", tmp_path / "work"
+    data.mkdir()
+    work.mkdir()
+    for name, source in (
+        ("train.en", "extraction/corpus.en"),
+        ("train.fr", "extraction/corpus.fr"),
+        ("train.aligned.grow-diag-final-and", "extraction/aligned.grow-diag-final-and"),
+        *((f"{text}.{side}", f"decode/input.{side}") for text in ("dev", "test") for side in SIDES),
+        ("lm.arpa", "system/lm.arpa.gz"),
+    ):
+        shutil.copyfile(golden / source, data / name)
+    text = EXAMPLE.read_text()
+    for key, value in (
+        ("working-dir", work),
+        ("moses-src-dir", moses_bin.parent),
+        ("data", data),
+        ("phrasescore-python", sys.executable),
+    ):
+        text, found = re.subn(rf"^{key} = .*$", f"{key} = {value}", text, flags=re.MULTILINE)
+        assert found == 1
+    (tmp_path / "config").write_text(text)
+    ems = moses_bin.parent / "scripts" / "ems" / "experiment.perl"
+    process = subprocess.run(
+        [ems, "-config", tmp_path / "config", "-no-graph"],
+        cwd=tmp_path,
+        capture_output=True,
+        check=True,
+    )
+    planned = re.findall(rb"\d+ (\S+) ->\trun", process.stdout)
+    steps = [step.decode() for step in planned]
+    order = ["TRAINING:build-ttable", "TRAINING:custom-phrase-table-pruning"]
+    order += ["TRAINING:create-config", "TUNING:filter", "TUNING:tune", "EVALUATION:test:decode"]
+    assert [step for step in steps if step in order] == order
+
+
+SIDES = ("en", "fr")
