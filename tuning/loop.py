@@ -257,10 +257,10 @@ class Tuning:
         if rounds[-1].new == 0:
             return "no new candidates"
         if len(rounds) > stop.rounds:
-            return f"{stop.rounds} rounds"
+            return f"{_rounds(stop.rounds)} of optimisation"
         best = _best(rounds)
         if stop.patience and len(rounds) - best.number >= stop.patience:
-            return f"no better score in {stop.patience} rounds"
+            return f"no better score in {_rounds(stop.patience)}"
         return None
 
     def _finished(self, rounds: list[DecodedRound], why: str) -> TuningResult:
@@ -285,3 +285,7 @@ class Tuning:
 def _best(rounds: Sequence[DecodedRound]) -> DecodedRound:
     """The round with the best score, the first of equals."""
     return max(rounds, key=lambda decoded: (decoded.score, -decoded.number))
+
+
+def _rounds(count: int) -> str:
+    return "1 round" if count == 1 else f"{count} rounds"

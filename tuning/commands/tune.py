@@ -32,9 +32,7 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Its translation, prepared in the same way; may be repeated.",
 )
-@click.option(
-    "-o", "--output", required=True, metavar="FOLDER", help="Where everything goes; see below."
-)
+@click.option("-o", "--output", required=True, metavar="FOLDER", help="Where everything goes.")
 @click.option(
     "--decoder",
     type=click.Choice(["auto", "embedded", "moses"]),

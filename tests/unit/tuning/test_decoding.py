@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,9 @@ from moses_integration.nbest import read_nbest_lists
 from phrasescore.errors import InputError
 from tests.support.toy_system import write_toy_system
 from tuning.decoding import DecoderSettings, prepare
+from tuning.loop import StopRules
+from tuning.runs import TuningSettings, tune
+from tuning.settings import OptimizerSettings
 
 WEIGHTS = {"LM0": (0.1,), "TranslationModel0": (1.0, 0.0)}
 
@@ -49,3 +53,25 @@ def test_lines_that_cannot_be_translated_are_numbered(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"dev\.src:3: XML markup"):
         prepare(DecoderSettings(), MosesIni.read(toy.ini), toy.source, tmp_path)
     assert not (tmp_path / "filtered").exists()
+
+
+def test_what_lists_do_not_show_is_reckoned_with(tmp_path: Path) -> None:
+    """A component that is not tuned keeps its weight; the others are tuned around it."""
+    toy = write_toy_system(tmp_path / "toy")
+    ini = toy.ini.read_bytes().replace(b"num-features=2", b"num-features=2 tuneable-components=1,0")
+    toy.ini.write_bytes(ini)
+    settings = TuningSettings(
+        str(toy.ini),
+        str(toy.source),
+        (str(toy.reference),),
+        optimizer=OptimizerSettings(restarts=5),
+        stop=StopRules(rounds=4),
+    )
+    report = tune(settings, tmp_path / "tuned", [].append)
+    first, *_, last = report.runs[0].result.rounds
+    assert report.mean > first.score + 0.2
+    assert report.best.result.weights["TranslationModel0"][1] == 0.4
+    # the optimiser knew how the decoder would choose
+    optimized = json.loads((tmp_path / "tuned/round01/optimized.json").read_text())
+    assert optimized["start_score"] == pytest.approx(first.score, abs=0.02)
+    assert last.new < first.new

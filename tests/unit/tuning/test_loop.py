@@ -91,7 +91,7 @@ def test_the_last_weights_are_decoded_too(tmp_path: Path) -> None:
     """After R optimisations there are R + 1 decoded rounds, so that every weights have a score."""
     bench = Bench(tmp_path, rounds=1)
     result = bench.run(tmp_path / "run")
-    assert result.why == "1 rounds"
+    assert result.why == "1 round of optimisation"
     assert len(result.rounds) == len(bench.decoder.calls) == 2
 
 
@@ -161,7 +161,7 @@ def test_it_ends_without_patience(tmp_path: Path) -> None:
     """After as many rounds without a better score as patience says it ends."""
     result = Bench(tmp_path, patience=1, weights=False).run(tmp_path / "run")
     scores = [decoded.score for decoded in result.rounds]
-    assert result.why in ("no better score in 1 rounds", "no new candidates")
+    assert result.why in ("no better score in 1 round", "no new candidates")
     assert all(later > before for before, later in itertools.pairwise(scores[:-1]))
 
 
