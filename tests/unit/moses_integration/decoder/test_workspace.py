@@ -1,0 +1,76 @@
+"""What the memory of a search must not change: pauses for more room, sentences of any length."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from moses_integration.decoder import coverage, cubes, hypotheses
+from moses_integration.decoder.k_best import NBestSettings
+from moses_integration.decoder.plain_cube_pruning import PlainCubePruning
+from moses_integration.decoder.plain_search import PlainSearch
+from moses_integration.decoder.settings import CUBE_PRUNING, STACK_SEARCH, SearchSettings
+from moses_integration.decoder.translate import Decoder
+from moses_integration.moses_ini import MosesIni
+from tests.support.random_system import random_sentences, write_random_system
+
+BOTH = pytest.mark.parametrize("algorithm", [STACK_SEARCH, CUBE_PRUNING])
+
+
+def lists(ini: MosesIni, sentences: list[tuple[bytes, ...]], algorithm: int) -> list[np.ndarray]:
+    """Return the totals of the 50 best derivations of every sentence."""
+    settings = replace(SearchSettings.of(ini), search_algorithm=algorithm, cube_pruning_diversity=1)
+    decoder = Decoder(ini, settings=settings)
+    found = decoder.translate(decoder.load(sentences), nbest=NBestSettings(50, distinct=False))
+    return [translation.totals for translation in found]
+
+
+@BOTH
+def test_pauses_for_room_change_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, algorithm: int
+) -> None:
+    """A search that runs out of every kind of room again and again finds the same lists."""
+    ini = MosesIni.read(write_random_system(tmp_path, 3, words=12, limit=6, top=6))
+    sentences = random_sentences(3, 4, 10, 12, words=12)
+    expected = lists(ini, sentences, algorithm)
+    rooms: list[int] = []
+    for module, constant, least in (
+        (hypotheses, "_FIRST_RECORDS", 2),
+        (coverage, "_FIRST_COVERAGES", 2),
+        (cubes, "_FIRST_EDGES", 1),
+        (cubes, "_FIRST_RANKED", 1),
+        (cubes, "_FIRST_CELLS", 1),
+    ):
+        monkeypatch.setattr(module, constant, least)
+        original = module.with_room
+
+        def counted(*arguments: object, original: object = original) -> object:
+            rooms.append(1)
+            return original(*arguments)  # type: ignore[operator]
+
+        monkeypatch.setattr(module, "with_room", counted)
+    found = lists(ini, sentences, algorithm)
+    assert len(rooms) > 10
+    for one, other in zip(found, expected, strict=True):
+        assert one.tolist() == other.tolist()
+
+
+@BOTH
+@pytest.mark.parametrize("length", [63, 64, 65, 130])
+def test_long_sentences(tmp_path: Path, algorithm: int, length: int) -> None:
+    """Coverages of more bits than a machine word has are searched as the plain twin does."""
+    ini = MosesIni.read(write_random_system(tmp_path, 5, words=length, limit=2))
+    settings = replace(
+        SearchSettings.of(ini), search_algorithm=algorithm, stack=4, cube_pruning_pop_limit=20
+    )
+    decoder = Decoder(ini, settings=settings)
+    loaded = decoder.load(random_sentences(5, 1, length, length, words=length, repeats=False))
+    kind = PlainCubePruning if algorithm == CUBE_PRUNING else PlainSearch
+    expected = kind(loaded, decoder.system.weights, settings).search(0)
+    (found,) = decoder.translate(loaded)
+    assert expected is not None
+    assert found.totals[0] == pytest.approx(expected.total, abs=1e-3)
+    assert found.entries().tolist() == [phrase[0] for phrase in expected.phrases()]
