@@ -38,7 +38,7 @@ def prepare(golden: Path, folder: Path) -> None:
     words = ((golden / "extraction" / f"corpus.{side}").read_bytes() for side in ("en", "fr"))
     save_random_model(folder / "model", *(text.split()[:3000] for text in words))
     table, column = "system/phrase-table.gz", "system/phrase-table.rnn.gz"
-    phrasescore(folder, "score", table, "--model", "model", "-o", column, "--threads", "1")
+    phrasescore(folder, "score", table, "--model", "model", "-o", column, "--precision", "fp32")
     phrasescore(
         folder,
         *("ini", "add-column", "system/moses.ini", "--table", column),

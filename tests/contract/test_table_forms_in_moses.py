@@ -1,0 +1,155 @@
+"""The commands of docs/moses.md, as printed: all forms of a rescored table translate alike."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from moses_integration.doctor.examination import Examined, examine
+from moses_integration.table_filtering import PhraseFilter, filter_table
+from tests.conftest import PROJECT
+from tests.support.random_models import save_random_model
+
+pytestmark = pytest.mark.moses
+
+TEXT = (PROJECT / "docs" / "moses.md").read_text("utf-8")
+FORMS = {
+    "compact": "processPhraseTableMin",
+    "ondisk": "CreateOnDiskPt",
+    "probing": "CreateProbingPT",
+}
+
+
+def block(command: str) -> str:
+    """The block of commands in the document that has a command."""
+    found = [text for text in re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL) if command in text]
+    return found[0]
+
+
+def run(script: str, folder: Path, moses_bin: Path) -> bytes:
+    """Run commands as a user's shell does; return what they print."""
+    programs = folder / "programs"
+    programs.mkdir(exist_ok=True)
+    (programs / "phrasescore").write_text(
+        f'#!/bin/sh\nPYTHONPATH={PROJECT} exec {sys.executable} -m phrasescore "$@"\n'
+    )
+    (programs / "phrasescore").chmod(0o755)
+    process = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        cwd=folder,
+        env={
+            **os.environ,
+            "MOSES": str(moses_bin.parent),
+            "PATH": f"{programs}:{os.environ['PATH']}",
+            "OMP_NUM_THREADS": "1",
+        },
+        capture_output=True,
+        check=False,
+    )
+    assert process.returncode == 0, process.stderr.decode()[-3000:]
+    return process.stdout
+
+
+@pytest.fixture(scope="module")
+def system(golden: Path, moses_bin: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The golden system, its phrase table cut down to the text and rescored as documented."""
+    folder = tmp_path_factory.mktemp("forms")
+    (folder / "system").mkdir()
+    for side in ("en", "fr"):
+        shutil.copyfile(golden / "decode" / f"input.{side}", folder / f"dev.{side}")
+    for name in ("reordering-table.gz", "moses.ini"):
+        shutil.copyfile(golden / "system" / name, folder / "system" / name)
+    with gzip.open(golden / "system" / "lm.arpa.gz") as stream:
+        (folder / "system" / "lm.arpa").write_bytes(stream.read())
+    phrases = PhraseFilter((folder / "dev.en").read_bytes().split(b"\n"))
+    table = "phrase-table.gz"
+    filter_table(golden / "system" / table, folder / "system" / table, phrases)
+    words = ((golden / "extraction" / f"corpus.{side}").read_bytes() for side in ("en", "fr"))
+    save_random_model(folder / "model", *(text.split()[:3000] for text in words))
+    run(block("phrasescore score"), folder, moses_bin)
+    # so that the new score decides about translations, too
+    ini = (folder / "moses.rnn.ini").read_text()
+    (folder / "moses.rnn.ini").write_text(ini.replace("0.031136 0.2", "0.031136 0.02"))
+    return folder
+
+
+def translations(folder: Path, ini: str, moses_bin: Path) -> bytes:
+    return run(f"$MOSES/bin/moses -f {ini} -input-file dev.en", folder, moses_bin)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_binary_forms(
+    system: Path, moses_bin: Path, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They translate as the text table does; doctor sees how many scores they have."""
+    if not (moses_bin / FORMS[form]).exists():
+        pytest.skip(f"this Moses was built without {FORMS[form]}")
+    run(block(f"$MOSES/bin/{FORMS[form]} "), system, moses_bin)
+    ini = f"moses.{form}.ini"
+    expected = translations(system, "moses.rnn.ini", moses_bin)
+    assert translations(system, ini, moses_bin) == expected
+    assert expected.count(b"\n") == 40
+    monkeypatch.chdir(system)
+    assert examine(Examined(ini)).is_healthy()
+    text = (system / ini).read_text().replace("num-features=5", "num-features=4")
+    text = text.replace("0.031136 0.02", "0.031136")
+    (system / "wrong.ini").write_text(text)
+    said = [each.what for each in examine(Examined("wrong.ini")).findings]
+    assert "has 5 scores, but the ini says num-features=4" in said[0]
+
+
+def test_the_new_score_matters(system: Path, moses_bin: Path) -> None:
+    """Without it some translations are others, so their equality above says something."""
+    assert translations(system, "moses.rnn.ini", moses_bin) != translations(
+        system, "system/moses.ini", moses_bin
+    )
+
+
+def test_filtering(system: Path, moses_bin: Path) -> None:
+    """All forms of filtered systems keep five scores and translate alike."""
+    run(block("filtered moses.rnn.ini"), system, moses_bin)
+    run(block("-Binarizer"), system, moses_bin)
+    run(block("--input-pt filtered/"), system, moses_bin)
+    expected = translations(system, "moses.rnn.ini", moses_bin)
+    for folder in ("filtered", "filtered.compact", "filtered.ondisk"):
+        assert translations(system, f"{folder}/moses.ini", moses_bin) == expected, folder
+    assert translations(system, "moses.filtered.probing.ini", moses_bin) == expected
+
+
+def test_step_nine(system: Path, moses_bin: Path) -> None:
+    """train-model.perl writes an ini with five scores, which Moses loads."""
+    # the script expects Moses's own name of the reordering table
+    shutil.copyfile(
+        system / "system" / "reordering-table.gz",
+        system / "system" / "reordering-table.wbe-msd-bidirectional-fe.gz",
+    )
+    run(block("train-model.perl"), system, moses_bin)
+    ini = (system / "train" / "model" / "moses.ini").read_text()
+    assert "TranslationModel0= 0.2 0.2 0.2 0.2 0.2\n" in ini
+    assert translations(system, "train/model/moses.ini", moses_bin).count(b"\n") == 40
+
+
+def test_lists(system: Path, moses_bin: Path) -> None:
+    """A list is made, rescored and optimised."""
+    run(block("phrasescore nbest"), system, moses_bin)
+    assert b"PhraseModel0" in (system / "weights.json").read_bytes()
+
+
+@pytest.mark.slow
+def test_tuning(system: Path, moses_bin: Path) -> None:
+    """mert-moses.pl tunes all five weights; afterwards its folder is stale for another system."""
+    script = block("mert-moses.pl").replace("--maximum-iterations 8", "--maximum-iterations 2")
+    run(script, system, moses_bin)
+    ini = (system / "mert-work.rnn" / "moses.ini").read_text()
+    [weights] = re.findall(r"^TranslationModel0= (.*)$", ini, re.MULTILINE)
+    assert len(weights.split()) == 5
+    stale = Examined(str(system / "moses.rnn.ini"), work_dir=str(system / "mert-work.rnn"))
+    said = [each.what for each in examine(stale).findings]
+    assert any("start weights of an earlier tuning" in what for what in said)
