@@ -19,6 +19,7 @@ from phrasescore.errors import IniError, PhrasescoreError
 
 _FRESH = "name another --working-dir, or remove this one"
 _WEIGHTS = re.compile(r"([^ =]+)= (.+)")
+_VERSION = re.compile(r"Moses code version[^\n]*\n\s*(\S+)")
 _SECONDS = 600
 _LAST_WORDS = 3
 
@@ -143,7 +144,16 @@ def moses_findings(ini: MosesIni, binary: Path) -> Iterator[Finding]:
             "this Moses is of another version; use one of 2017 or later",
         )
     else:
-        yield Finding("note", "real Moses reads it and has the features expected", ini.path)
+        yield Finding(
+            "note", f"Moses {_version(binary)} reads it and has the features expected", ini.path
+        )
+
+
+def _version(binary: Path) -> str:
+    """What Moses calls itself, or nothing if it does not say."""
+    process = subprocess.run([str(binary), "--version"], capture_output=True, check=False)
+    match = _VERSION.search((process.stdout + process.stderr).decode("utf-8", "replace"))
+    return match[1] if match else ""
 
 
 def _listed(sizes: dict[str, int]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -528,3 +529,15 @@ def test_without_a_development_set(system: Path) -> None:
     diagnosis: Diagnosis = examine(Examined("system/moses.ini"))
     assert diagnosis.is_healthy()
     assert diagnosis.findings[-1].what == "its text was not compared with the system"
+
+
+@pytest.mark.moses
+def test_moses_itself_is_asked(system: Path, moses_bin: Path) -> None:
+    """It confirms features and their order; what it refuses is an error with its last words."""
+    asked = replace(GIVEN, moses=moses_bin / "moses")
+    said = [each.what for each in examine(asked).findings if each.severity == "note"]
+    assert any(re.fullmatch(r"Moses \S+ reads it and has the features expected", s) for s in said)
+    replaced("moses.ini", b"0 T 0", b"0 T 0\n[weights]\nLM0= 1")()
+    said = [each.what for each in examine(asked).findings if each.severity == "error"]
+    assert said[-1].startswith("Moses ended with status ")
+    assert "weights" in said[-1]
