@@ -1,0 +1,82 @@
+"""Sorted pairs, groups, and the tries over them."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from phrasescore.scoring.pair_order import cut_in_groups, pair_order
+from phrasescore.scoring.prefix_trie import PrefixTrie, build_trie
+from phrasescore.token_sequences import from_lists
+
+PHRASES = st.lists(st.lists(st.integers(1, 3), max_size=4), min_size=1, max_size=30)
+
+
+def prefix(trie: PrefixTrie, node: int) -> list[int]:
+    words = []
+    while trie.parents[node] >= 0:
+        words.append(int(trie.words[node]))
+        node = int(trie.parents[node])
+    return words[::-1]
+
+
+@given(PHRASES, PHRASES)
+def test_pairs_are_sorted_as_lists_are(sources: list[list[int]], targets: list[list[int]]) -> None:
+    """The order is Python's of (source, target), and stable."""
+    count = min(len(sources), len(targets))
+    pairs = list(zip(sources[:count], targets[:count], strict=True))
+    order = pair_order(from_lists(sources[:count]), from_lists(targets[:count]))
+    assert order.tolist() == sorted(range(count), key=lambda row: pairs[row])
+
+
+@given(PHRASES, st.integers(1, 9))
+def test_groups_are_whole_and_small(sources: list[list[int]], most: int) -> None:
+    """Groups follow one another, are small, and cut a source only if it is larger than a group."""
+    sources.sort()
+    groups = cut_in_groups(np.arange(len(sources)), from_lists(sources), most)
+    assert [row for group in groups for row in range(len(sources))[group]] == list(
+        range(len(sources))
+    )
+    for group in groups:
+        assert 0 < group.stop - group.start <= most
+        if group.start and sources[group.start] == sources[group.start - 1]:
+            first = sources.index(sources[group.start])
+            assert sources.count(sources[group.start]) > most or group.start - first >= most
+
+
+@given(PHRASES, st.booleans())
+def test_each_distinct_prefix_is_one_node(phrases: list[list[int]], with_ending: bool) -> None:
+    """Nodes are the distinct prefixes, level by level, children of neighbours side by side."""
+    phrases.sort()
+    trie = build_trie(
+        from_lists(phrases), np.zeros(len(phrases), np.int64), ending=0 if with_ending else None
+    )
+    whole = [phrase + [0] * with_ending for phrase in phrases]
+    expected = {tuple(phrase[:length]) for phrase in whole for length in range(len(phrase) + 1)}
+    found = [prefix(trie, node) for node in range(len(trie))]
+    assert len(found) == len(expected) and set(map(tuple, found)) == expected
+    assert [prefix(trie, int(end)) for end in trie.ends] == whole
+    for level in range(trie.depth + 1):
+        nodes = range(trie.levels[level], trie.levels[level + 1])
+        assert all(len(found[node]) == level for node in nodes)
+        if level:
+            inner = [trie.ranks[node] for node in nodes if trie.ranks[node] >= 0]
+            assert inner == list(range(len(inner)))
+    for node in range(len(trie)):
+        children = range(trie.first_children[node], trie.first_children[node + 1])
+        assert all(trie.parents[child] == node for child in children)
+        assert not children or trie.ranks[node] >= 0
+    assert trie.first_children[-1] == len(trie)
+
+
+@given(PHRASES)
+def test_a_path_sums_its_words(phrases: list[list[int]]) -> None:
+    """A phrase's sum is that of the numbers on its way, and of the one at its end."""
+    phrases.sort()
+    roots = np.cumsum([i > 0 and phrases[i] != phrases[i - 1] for i in range(len(phrases))])
+    trie = build_trie(from_lists(phrases), roots.astype(np.int64))
+    edges = np.where(trie.parents < 0, 0, 10.0 ** np.maximum(trie.words, 0)).astype(np.float32)
+    sums = trie.path_sums(edges, np.full(len(trie), 0.5, np.float32))
+    assert sums.tolist() == [sum(10.0**word for word in phrase) + 0.5 for phrase in phrases]
+    assert trie.roots[trie.ends].tolist() == roots.tolist()
