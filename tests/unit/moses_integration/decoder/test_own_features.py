@@ -45,13 +45,13 @@ def test_reorders_lists(ini: MosesIni) -> None:
     sentences = random_sentences(2, 5, 3, 6)
     plain = Decoder(ini)
     expected = list(plain.translate(plain.load(sentences), nbest=NBestSettings(50)))
-    decoder = Decoder(ini, own_features=[WeightedFeature(Lengths(), (0.75, 0.5))])
+    decoder = Decoder(ini, own_features=[WeightedFeature(Lengths(), (3.0, 0.5))])
     found = list(decoder.translate(decoder.load(sentences), nbest=NBestSettings(50)))
     changed = 0
     for sentence, one, other in zip(sentences, expected, found, strict=True):
         totals = {
             tuple(one.words(n)): one.totals[n]
-            + 0.75 * len(one.words(n))
+            + 3.0 * len(one.words(n))
             + 0.5 * (len(one.words(n)) - len(sentence))
             for n in range(len(one))
         }
@@ -59,7 +59,7 @@ def test_reorders_lists(ini: MosesIni) -> None:
         assert ours == pytest.approx(totals)
         assert other.totals.tolist() == sorted(other.totals, reverse=True)
         values = other.features @ decoder.system.weights
-        own = other.own_features["Lengths0"] @ [0.75, 0.5]
+        own = other.own_features["Lengths0"] @ [3.0, 0.5]
         assert values + own == pytest.approx(other.totals, abs=1e-4)
         changed += one.words() != other.words()
     assert changed > 0
