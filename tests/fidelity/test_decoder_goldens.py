@@ -141,6 +141,7 @@ def test_every_feature_of_every_line_is_recomputed(
                 assert other.features[feature] == pytest.approx(values, abs=TOLERANCE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "bleu"), [("val", 57.1), ("test2016", 58.5)])
 def test_real_size(
     phrasescore: Phrasescore, multi30k: Path, tmp_path: Path, text: str, bleu: float
