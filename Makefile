@@ -20,8 +20,8 @@ demo: $(INSTALLED)  ## the main job, start to finish, on the bundled sample corp
 test: $(INSTALLED)  ## the tests (under ten minutes)
 	@$(BIN)/python -m pytest -q -m "not slow"
 
-test-all: $(INSTALLED)  ## the slow tests too
-	@$(BIN)/python -m pytest -q
+test-all: $(INSTALLED)  ## the slow tests too, and more random examples, other ones each time
+	@$(BIN)/python -m pytest -q --hypothesis-profile=search
 
 lint: $(INSTALLED)
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

@@ -14,9 +14,11 @@ import pytest
 
 PROJECT = Path(__file__).resolve().parent.parent
 
-hypothesis.settings.register_profile("dev", max_examples=25, deadline=None)
-hypothesis.settings.register_profile("ci", max_examples=100, deadline=None, derandomize=True)
-hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "dev")
+# `make test` tries the same examples every time, so that what passed once passes anywhere;
+# `make test-all` looks for new ones: --hypothesis-profile=search
+hypothesis.settings.register_profile("repeat", max_examples=25, deadline=None, derandomize=True)
+hypothesis.settings.register_profile("search", max_examples=200, deadline=None)
+hypothesis.settings.load_profile("repeat")
 
 
 def _shared() -> Path:

@@ -12,7 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.doctor.pair_sample import PairSample
-from moses_integration.doctor.table_scanning import UNSORTED, pair_digests, scan_lines, scan_scores
+from moses_integration.doctor.table_scanning import (
+    REPEATED,
+    UNSORTED,
+    pair_digests,
+    scan_lines,
+    scan_scores,
+)
 from moses_integration.doctor.words import TableWords
 from moses_integration.score_survey import find_extremes
 from phrasescore.errors import InputError, PhraseTableError
@@ -155,7 +161,7 @@ class _Reader:
         self._varies = np.zeros(form.scores, np.bool_)
         self._pattern: NDArray[np.uint8] | None = None
         self._bounds = np.zeros((form.scores, 2), np.int64)
-        self._last_line = b""
+        self._last_line, self._last_pair = b"", (b"", b"")
 
     def read(self, text: bytes) -> int:
         """Look at whole lines; return how many they are."""
@@ -194,6 +200,9 @@ class _Reader:
         if self._last_line > (text if end < 0 else text[:end]):
             flags[0] |= UNSORTED
         self._last_line = text[text.rfind(b"\n", 0, -1) + 1 :].removesuffix(b"\n")
+        if _pair(text, spans[0]) == self._last_pair != (b"", b""):
+            flags[0] |= REPEATED
+        self._last_pair = _pair(text, spans[-1])
         for bit in range(8):
             rows = np.flatnonzero(flags & (1 << bit))
             if len(rows):
@@ -249,6 +258,10 @@ class _Reader:
         self._pattern = np.frombuffer(bytearray(column), np.uint8)
         for number, score in enumerate(re.finditer(rb"[^ \t\r]+", column)):
             self._bounds[number] = score.span()
+
+
+def _pair(text: bytes, span: Any) -> tuple[bytes, bytes]:
+    return text[span[0] : span[1]], text[span[2] : span[3]]
 
 
 def _tokens(data: Any, spans: Any, hierarchical: bool) -> tuple[Any, Any]:
