@@ -152,7 +152,8 @@ def _estimate_discounts(
     single = np.float32
     y = single(n[1]) / single(n[1] + 2.0 * n[2])
     amounts = [single(k) - single(k + 1) * y * single(n[k + 1]) / single(n[k]) for k in range(1, 4)]
-    if any(not 0 <= amount <= k for k, amount in enumerate(amounts, 1)):
+    # a discount of 0, which lmplz keeps, may leave a context no weight for what it has not seen
+    if any(not 0 < amount <= k for k, amount in enumerate(amounts, 1)):
         return substitute
     return Discounts((float(amounts[0]), float(amounts[1]), float(amounts[2])), estimated=True)
 

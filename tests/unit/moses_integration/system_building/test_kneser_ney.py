@@ -202,6 +202,14 @@ def test_fallback_out_of_range(tmp_path: Path) -> None:
         write_arpa(tmp_path / "nothing", 2, tmp_path / "arpa", fallback=(1.5, 1, 1))
 
 
+def test_discount_of_nothing(tmp_path: Path) -> None:
+    """Where an estimate is 0 the fallback stands, so that nothing becomes impossible."""
+    # 4 bigrams are seen once, 1 twice, 1 three times: D2 = 2 - 3 * 4 / (4 + 2 * 1) * 1 / 1 = 0
+    corpus = write_corpus(tmp_path, [["a"], ["a", "c"], ["a", "b", "c"]])
+    assert not write_arpa(corpus, 2, tmp_path / "arpa").discounts[1].estimated
+    assert b"inf" not in (tmp_path / "arpa").read_bytes()
+
+
 def test_program_that_is_not_there(tmp_path: Path) -> None:
     """A path that is no program is an error, not a reason to take another estimator."""
     corpus = write_corpus(tmp_path, [["a"]])
