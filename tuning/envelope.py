@@ -13,8 +13,8 @@ Rules, each with a test:
   (``_TOLERANCE`` times the values compared) counts as touching.
 
 The compiled form finds the envelope as QuickHull does: the line farthest above the meeting point
-of two winners is a winner itself and splits the rest, most of which falls away. ``plain_envelope``
-says the same in numpy, by sorting.
+of two winners (of several as far, the one with the smallest slope) is a winner itself and splits
+the rest, most of which falls away. ``plain_envelope`` says the same in numpy, by sorting.
 """
 
 from __future__ import annotations
@@ -123,12 +123,16 @@ def _meeting(
 
 @njit(cache=True, nogil=True)
 def _farthest(space: Workspace, begin: int, end: int, x: float) -> int:
-    """The place of the highest line at x, the first of equals; -1 if there is none."""
+    """The place of the highest line at x, which wins left of x; -1 if there is none.
+
+    Of several that meet there the one with the smallest slope does, and the first of equal lines.
+    """
     best = -1
     height = -np.inf
     for i in range(begin, end):
-        value = space.values[_INTERCEPT, i] + x * space.values[_SLOPE, i]
-        if value > height:
+        slope = space.values[_SLOPE, i]
+        value = space.values[_INTERCEPT, i] + x * slope
+        if value > height or (value == height and slope < space.values[_SLOPE, best]):
             height, best = value, i
     return best
 

@@ -54,6 +54,12 @@ def test_the_compiled_envelope_is_the_plain_one(lines: Lines) -> None:
         ([(1.0, 2.0), (1.0, 2.0)], [0], []),  # equal: the first
         ([(1.0, 2.0), (1.0, 3.0)], [1], []),  # parallel: the higher
         ([(-1.0, 0.0), (0.0, 0.0), (1.0, 0.0)], [0, 2], [0.0]),  # a touch in one point wins nowhere
+        # nor among several that meet above where the first and the last winner do
+        (
+            [(1.0, 1.0), (-1.0, 0.0), (0.0, 1.0), (2.0, 1.0), (3.0, 0.0)],
+            [1, 2, 3, 4],
+            [-1.0, 0.0, 1.0],
+        ),
     ],
 )
 def test_named_rules(lines: Lines, winners: list[int], breakpoints: list[float]) -> None:

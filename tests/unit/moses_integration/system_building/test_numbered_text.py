@@ -16,7 +16,10 @@ from moses_integration.system_building.numbered_text import (
 
 # no space, no line feed, no |: what words of a corpus may hold
 WORDS = st.binary(min_size=1, max_size=3).filter(lambda word: not set(word) & set(b" \n|"))
-SENTENCES = st.lists(st.lists(WORDS, min_size=1, max_size=6), min_size=1, max_size=8)
+SENTENCES = st.lists(st.lists(WORDS, min_size=1, max_size=6), min_size=1, max_size=8).filter(
+    # a file that begins so is read as gzip
+    lambda sentences: not sentences[0][0].startswith(b"\x1f\x8b")
+)
 
 
 def numbered(folder: Path, sentences: list[list[bytes]]) -> NumberedText:
