@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -19,6 +20,10 @@ PROJECT = Path(__file__).resolve().parent.parent
 hypothesis.settings.register_profile("repeat", max_examples=25, deadline=None, derandomize=True)
 hypothesis.settings.register_profile("search", max_examples=200, deadline=None)
 hypothesis.settings.load_profile("repeat")
+
+
+# a shell that starts this in the background has its children ignore Ctrl-C, and they theirs
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _shared() -> Path:
