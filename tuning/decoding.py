@@ -22,6 +22,7 @@ from moses_integration.external_moses import (
 )
 from moses_integration.ini_sections import with_section
 from moses_integration.moses_ini import MosesIni
+from moses_integration.shown_weights import check_features
 from moses_integration.table_feature import with_absolute_paths
 from moses_integration.table_filtering import INI_NAME, FilteredTable, filter_system
 from phrasescore.errors import CorpusError
@@ -95,6 +96,7 @@ def prepare(
         return EmbeddedDecoder(filtered, sentences, settings.threads), tables
     text = folder / "source.txt"
     if not text.exists():
+        check_features(binary, filtered, place / INI_NAME)
         copy_text(lines, text)
     return ExternalMoses(binary, place / INI_NAME, text, settings.threads), tables
 

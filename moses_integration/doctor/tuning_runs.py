@@ -6,22 +6,22 @@ its working folder at the next start, whatever has changed since.
 
 from __future__ import annotations
 
-import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 from moses_integration.doctor.findings import Finding
-from moses_integration.feature_weights import FeatureLayout
+from moses_integration.external_moses import DecoderError
 from moses_integration.moses_ini import MosesIni
+from moses_integration.shown_weights import (
+    check_features,
+    tuned_sizes,
+    version_of,
+    weights_shown,
+)
 from moses_integration.table_feature import path_keys
 from phrasescore.errors import IniError, PhrasescoreError
 
 _FRESH = "name another --working-dir, or remove this one"
-_WEIGHTS = re.compile(r"([^ =]+)= (.+)")
-_VERSION = re.compile(r"Moses code version[^\n]*\n\s*(\S+)")
-_SECONDS = 600
-_LAST_WORDS = 3
 
 
 def work_dir_findings(ini: MosesIni, folder: str | Path) -> Iterator[Finding]:
@@ -61,24 +61,10 @@ def _cached_findings(ini: MosesIni, cached: Path) -> Iterator[Finding]:
 
 
 def _sizes(ini: MosesIni) -> dict[str, int] | None:
-    """How many values each tuned feature has, by name."""
     try:
-        layout = FeatureLayout.of(ini)
+        return tuned_sizes(ini)
     except IniError:
         return None  # said elsewhere
-    return {
-        feature.name: feature.components for feature in layout.features if any(feature.tuneable)
-    }
-
-
-def weights_shown(text: str) -> dict[str, int]:
-    r"""Read what ``moses -show-weights`` prints: how many values each tuned feature has, in order.
-
-    >>> weights_shown("LM0= 0.5\nUnknownWordPenalty0 UNTUNEABLE\nT0= 0.1 UNTUNEABLECOMPONENT\n")
-    {'LM0': 1, 'T0': 2}
-    """
-    matches = [_WEIGHTS.fullmatch(line.strip()) for line in text.split("\n")]
-    return {match[1]: len(match[2].split()) for match in matches if match}
 
 
 def _filtered_findings(ini: MosesIni, filtered: Path) -> Iterator[Finding]:
@@ -119,42 +105,13 @@ def _is_older(one: str, other: str) -> bool:
 
 def moses_findings(ini: MosesIni, binary: Path) -> Iterator[Finding]:
     """Let real Moses read the ini and its language models (it loads no phrase table for that)."""
-    command = [str(binary), "-f", ini.path, "-show-weights"]
     try:
-        process = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        yield Finding("error", f"cannot be run: {error}", str(binary), "give another --moses")
-        return
-    if process.returncode:
-        said = process.stderr.decode("utf-8", "replace").strip().split("\n")[-_LAST_WORDS:]
-        yield Finding(
-            "error",
-            f"Moses ended with status {process.returncode}: {' / '.join(said)}",
-            ini.path,
-            f"run it: {' '.join(command)}",
-        )
-        return
-    found = weights_shown(process.stdout.decode("utf-8", "surrogateescape"))
-    expected = _sizes(ini)
-    if expected is not None and list(found.items()) != list(expected.items()):
-        yield Finding(
-            "error",
-            f"Moses has the features {_listed(found)}, expected {_listed(expected)}",
-            ini.path,
-            "this Moses is of another version; use one of 2017 or later",
-        )
+        check_features(binary, ini, ini.path)
+    except DecoderError as error:
+        yield Finding.of(error, ini.path)
+    except IniError:
+        return  # said elsewhere
     else:
         yield Finding(
-            "note", f"Moses {_version(binary)} reads it and has the features expected", ini.path
+            "note", f"Moses {version_of(binary)} reads it and has the features expected", ini.path
         )
-
-
-def _version(binary: Path) -> str:
-    """What Moses calls itself, or nothing if it does not say."""
-    process = subprocess.run([str(binary), "--version"], capture_output=True, check=False)
-    match = _VERSION.search((process.stdout + process.stderr).decode("utf-8", "replace"))
-    return match[1] if match else ""
-
-
-def _listed(sizes: dict[str, int]) -> str:
-    return " ".join(f"{name}({size})" for name, size in sizes.items())

@@ -16,7 +16,7 @@ import pytest
 
 from tests.conftest import PROJECT, Phrasescore
 from tests.support import fake_moses
-from tests.support.toy_system import ToySystem, toy_list, write_toy_system
+from tests.support.toy_system import TOY_WEIGHTS, ToySystem, toy_list, write_toy_system
 
 # long enough to be killed in, short enough to wait for
 RESTARTS = "1200"
@@ -63,7 +63,7 @@ class Faulty:
 
     def __init__(self, toy: ToySystem, folder: Path) -> None:
         self.folder, self.bin = folder, folder / "bin"
-        moses = fake_moses.printing(self.bin, toy_list(toy))
+        moses = fake_moses.printing(self.bin, toy_list(toy), TOY_WEIGHTS)
         self.options = ["--decoder", "moses", "--moses-bin", str(moses), "--restarts", RESTARTS]
         self.toy = toy
         self.processes: list[subprocess.Popen[bytes]] = []

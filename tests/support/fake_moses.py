@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-_FAITHFUL = """\
+# as Moses does, whatever becomes of the translation
+_SHOW_WEIGHTS = """\
 #!/bin/sh
-echo "Defined parameters (per moses.ini or switch):" >&2
 here=$(dirname "$0")
+case "$*" in *-show-weights) cat "$here/weights"; exit;; esac
+"""
+_FAITHFUL = """\
+echo "Defined parameters (per moses.ini or switch):" >&2
 echo "$@" >> "$here/called"
 # a test that wants to stop it in the middle makes the file "hang"
 while [ -e "$here/hang" ]; do
@@ -22,13 +26,20 @@ def script(folder: Path, body: str) -> Path:
     """Write an executable ``moses`` that runs shell commands; return it."""
     folder.mkdir(exist_ok=True)
     path = folder / "moses"
-    path.write_text(body if body.startswith("#!") else f"#!/bin/sh\n{body}\n")
+    path.write_text(body if body.startswith("#!") else f"{_SHOW_WEIGHTS}{body}\n")
     path.chmod(0o755)
     return path
 
 
-def printing(folder: Path, nbest: bytes) -> Path:
-    """Write a ``moses`` that prints a list whatever the weights, and hangs if it is told to."""
+def printing(folder: Path, nbest: bytes, weights: str = "") -> Path:
+    """Write a ``moses`` that prints a list whatever the weights, and hangs if it is told to.
+
+    Args:
+        folder: Where.
+        nbest: The list.
+        weights: What it prints for ``-show-weights``.
+    """
     path = script(folder, _FAITHFUL)
+    (folder / "weights").write_text(weights)
     (folder / "list").write_bytes(nbest)
     return path

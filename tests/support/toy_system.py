@@ -44,6 +44,16 @@ Distortion0= 0.2
 LM0= 0.2
 """
 
+# what Moses prints for -show-weights
+TOY_WEIGHTS = """\
+Distortion0= 0.200000
+LM0= 0.200000
+UnknownWordPenalty0 UNTUNEABLE
+WordPenalty0= -0.100000
+PhrasePenalty0= 0.100000
+TranslationModel0= 0.100000 0.400000
+"""
+
 
 @dataclass(frozen=True)
 class ToySystem:

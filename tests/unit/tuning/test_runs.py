@@ -14,7 +14,7 @@ from moses_integration.external_moses import DecoderError
 from moses_integration.moses_ini import MosesIni
 from phrasescore.errors import CorpusError, IniError, InputError, NBestError, ResumeError
 from tests.support import fake_moses
-from tests.support.toy_system import ToySystem, toy_list, write_toy_system
+from tests.support.toy_system import TOY_WEIGHTS, ToySystem, toy_list, write_toy_system
 from tuning.decoding import DecoderSettings, read_source
 from tuning.loop import StopRules
 from tuning.runs import TuningReport, TuningSettings, tune
@@ -27,7 +27,7 @@ class Run:
     def __init__(self, folder: Path) -> None:
         self.folder, self.bin = folder, folder / "bin"
         self.toy: ToySystem = write_toy_system(folder / "toy")
-        fake_moses.printing(self.bin, toy_list(self.toy))
+        fake_moses.printing(self.bin, toy_list(self.toy), TOY_WEIGHTS)
         self.said: list[str] = []
         self.settings = TuningSettings(
             str(self.toy.ini),
@@ -221,9 +221,24 @@ def test_a_decoder_that_fails(run: Run, body: str, kind: type[Exception], senten
     fake_moses.script(run.bin, body)
     with pytest.raises(kind, match=sentence):
         run.tune()
-    fake_moses.printing(run.bin, toy_list(run.toy))
+    fake_moses.printing(run.bin, toy_list(run.toy), TOY_WEIGHTS)
     (run.folder / "tuned/round01/nbest.gz").unlink(missing_ok=True)
     run.tune()
+
+
+@pytest.mark.parametrize(
+    ("shown", "sentence"),
+    [
+        (TOY_WEIGHTS.replace("LM0= 0.2", "LM0= 0.2 0.1"), r"LM0\(2\).*, expected .* LM0\(1\)"),
+        ("".join(reversed(TOY_WEIGHTS.splitlines(True))), "expected Distortion0"),
+    ],
+)
+def test_a_moses_of_another_version(run: Run, shown: str, sentence: str) -> None:
+    """Other features, or in another order, are found before anything is decoded."""
+    (run.bin / "weights").write_text(shown)
+    with pytest.raises(DecoderError, match=sentence):
+        run.tune()
+    assert not (run.bin / "called").exists()
 
 
 def test_a_list_cut_in_the_middle_of_a_line(run: Run) -> None:
