@@ -40,6 +40,12 @@ QUERY = (
     "score_words(model.tables, model.begin_state, ids, log10); "
     "print(ids.size / (time.process_time() - start) / 1e6)"
 )
+# what build_binary is told
+BINARIES = {
+    "probing binary": ["probing"],
+    "trie binary": ["trie"],
+    "EMS's trie binary": ["-q", "8", "-b", "8", "-a", "22", "trie"],
+}
 
 
 @dataclass(frozen=True)
@@ -75,6 +81,16 @@ def least(costs: list[Cost]) -> Cost:
 
 def show(what: str, cost: Cost) -> None:
     print(f"{what:<44}{cost.cpu:8.2f} CPU s {cost.memory:8.0f} MiB")
+
+
+def show_binaries(moses_bin: Path, arpa: Path, runs: int) -> None:
+    for kind, options in BINARIES.items():
+        binary = arpa.with_suffix(".binary")
+        build = [moses_bin / "build_binary", "-S", "1G", *options, arpa, binary]
+        subprocess.run(build, check=True, capture_output=True)
+        load = [sys.executable, "-c", LOAD, str(binary)]
+        measure(load)
+        show(f"load, ours, {kind}", least([measure(load) for _ in range(runs)]))
 
 
 def main() -> None:
@@ -116,6 +132,7 @@ def main() -> None:
             pairs = [(measure(load), measure(query)) for _ in range(arguments.runs)]
             show("load, ours", least([pair[0] for pair in pairs]))
             show("load, KenLM", least([pair[1] for pair in pairs]))
+            show_binaries(arguments.moses_bin, own, arguments.runs)
         rates = [
             float(
                 subprocess.run(

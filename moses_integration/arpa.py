@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from moses_integration.arpa_diagnosis import diagnose_line, foreign_file, shown
 from moses_integration.arpa_lines import Rows, parse_ngrams, parse_unigrams, room_for
 from moses_integration.ngram_automaton import UNKNOWN_WORD
+from moses_integration.ngrams import NGrams
 from moses_integration.word_table import WordTable
 from phrasescore.errors import LanguageModelError
 from phrasescore.files import open_input
@@ -29,25 +29,6 @@ _BLOCK = 1 << 23
 _LONGEST_LINE = 1 << 26
 _USUAL_LINE = 1 << 12
 _COUNT_LINE = re.compile(rb"ngram[ \t]+([0-9]+)[ \t]*=[ \t]*([0-9]+)")
-
-
-@dataclass(frozen=True)
-class NGrams:
-    """Some n-grams of one order, in the order of the file.
-
-    Attributes:
-        order: How many words each has.
-        words: Word ids, shape (rows, order).
-        log10: log10 probabilities, shape (rows,).
-        backoff: log10 back-off weights, shape (rows,); 0 where the file has none.
-        first_line: The 1-based line of row 0; the rows follow without a gap.
-    """
-
-    order: int
-    words: NDArray[np.int32]
-    log10: NDArray[np.float32]
-    backoff: NDArray[np.float32]
-    first_line: int
 
 
 class ArpaFile:
@@ -91,6 +72,11 @@ class ArpaFile:
         self._expect("\\end\\")
         if (line := self._lines.next_filled()) is not None:
             raise LanguageModelError(f"{shown(line)} stands after \\end\\", line=self._lines.number)
+
+    @property
+    def unknown_is_context(self) -> bool:
+        """KenLM makes ``<unk>`` a state of its own where the file does not list it."""
+        return not self.has_unknown and len(self.counts) > 1
 
     def _remedy_for_count(self) -> str:
         if self._lines.at_end:
@@ -153,7 +139,7 @@ class ArpaFile:
         for row in np.flatnonzero(unigrams.words[:, 0] == UNKNOWN_WORD).tolist():
             if self.has_unknown:
                 raise LanguageModelError(
-                    "the word <unk> stands there a second time", line=unigrams.first_line + row
+                    "the word <unk> stands there a second time", line=unigrams.line_of(row)
                 )
             self.has_unknown = True
 

@@ -1,4 +1,4 @@
-"""N-gram language models: read an ARPA file, score words and sentences.
+"""N-gram language models: read a file of n-grams, score words and sentences.
 
 Scores are log10; Moses's feature is ln, so `LN_10` is the factor between them.
 """
@@ -14,9 +14,10 @@ from typing import Protocol
 
 import numpy as np
 
-from moses_integration.arpa import ArpaFile, NGrams, open_arpa
 from moses_integration.ngram_automaton import UNKNOWN_WORD, AutomatonTables, score
 from moses_integration.ngram_automaton_building import AutomatonBuilder, NGramProblem
+from moses_integration.ngram_files import open_ngrams
+from moses_integration.ngrams import NGramFile, NGrams
 from moses_integration.word_table import WordTable
 from phrasescore.errors import LanguageModelError
 
@@ -127,15 +128,15 @@ class ArrayLanguageModel:
 
 
 def read_language_model(path: str | Path) -> ArrayLanguageModel:
-    """Read a plain or gzip ARPA file into arrays.
+    """Read an ARPA file, plain or gzip, or a KenLM binary into arrays.
 
     Raises:
-        LanguageModelError: It is not an ARPA file or a damaged one, or lacks ``<s>`` or ``</s>``.
+        LanguageModelError: It is neither or damaged, or lacks ``<s>`` or ``</s>``.
         InputError: It cannot be read.
     """
-    with open_arpa(path) as arpa:
-        sections = itertools.groupby(arpa.blocks(), key=lambda ngrams: ngrams.order)
-        builder = _start(arpa, list(next(sections)[1]), path)
+    with open_ngrams(path) as model:
+        sections = itertools.groupby(model.blocks(), key=lambda ngrams: ngrams.order)
+        builder = _start(model, list(next(sections)[1]), path)
         for order, blocks in sections:
             for ngrams in blocks:
                 try:
@@ -143,30 +144,30 @@ def read_language_model(path: str | Path) -> ArrayLanguageModel:
                         ngrams.words,
                         ngrams.log10,
                         ngrams.backoff,
-                        longest=order == len(arpa.counts),
+                        longest=order == len(model.counts),
                     )
                 except NGramProblem as problem:
-                    raise _explained(problem, ngrams, arpa.words) from None
+                    raise _explained(problem, ngrams, model.words) from None
         return ArrayLanguageModel(
-            order=len(arpa.counts),
-            words=arpa.words,
+            order=len(model.counts),
+            words=model.words,
             tables=builder.finish(),
-            begin_state=1 + _needed(arpa.words, b"<s>"),
-            end_word=_needed(arpa.words, b"</s>"),
+            begin_state=1 + _needed(model.words, b"<s>"),
+            end_word=_needed(model.words, b"</s>"),
         )
 
 
-def _start(arpa: ArpaFile, unigrams: list[NGrams], path: str | Path) -> AutomatonBuilder:
-    log10 = np.full(len(arpa.words), UNKNOWN_LOG10, np.float32)
-    backoff = np.zeros(len(arpa.words), np.float32)
+def _start(model: NGramFile, unigrams: list[NGrams], path: str | Path) -> AutomatonBuilder:
+    log10 = np.full(len(model.words), UNKNOWN_LOG10, np.float32)
+    backoff = np.zeros(len(model.words), np.float32)
     for block in unigrams:
         log10[block.words[:, 0]] = block.log10
         backoff[block.words[:, 0]] = block.backoff
-    builder = AutomatonBuilder(log10, backoff, sum(arpa.counts[1:]))
-    if not arpa.has_unknown:
+    builder = AutomatonBuilder(log10, backoff, sum(model.counts[1:]))
+    if not model.has_unknown:
         _log.warning("%s has no <unk>: unknown words get log10 probability %g", path, UNKNOWN_LOG10)
-        if len(arpa.counts) > 1:
-            builder.mark_unknown_as_context()
+    if model.unknown_is_context:
+        builder.mark_unknown_as_context()
     return builder
 
 
@@ -185,6 +186,6 @@ def _explained(problem: NGramProblem, ngrams: NGrams, words: WordTable) -> Langu
     return LanguageModelError(
         f"the {ngrams.order}-gram '{text.decode('utf-8', 'backslashreplace')}' cannot be used: "
         f"{problem.problem}",
-        line=ngrams.first_line + problem.row,
+        line=ngrams.line_of(problem.row),
         remedy="make the file again with the tool that wrote it",
     )

@@ -78,7 +78,7 @@ class NBestError(InputError):
 
 
 class LanguageModelError(InputError):
-    """An ARPA file that breaks its format."""
+    """A language model, ARPA or KenLM binary, that breaks its format."""
 
 
 class CorpusError(InputError):

@@ -104,10 +104,10 @@ def flat_weights(
 
 
 def load_language_model(path: Path, parsed: ParsedTables) -> ArrayLanguageModel:
-    """Read an ARPA file, or take what was parsed of it before.
+    """Read an ARPA file or a KenLM binary, or take what was parsed of it before.
 
     Raises:
-        LanguageModelError: It is not an ARPA file, or a damaged one.
+        LanguageModelError: It is neither, or damaged.
         InputError: It cannot be read.
     """
 

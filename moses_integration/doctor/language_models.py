@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from moses_integration.arpa import open_arpa
 from moses_integration.doctor.findings import Finding, at
 from moses_integration.doctor.words import TextWords
 from moses_integration.feature_kinds import LANGUAGE_MODEL_KINDS
-from moses_integration.kenlm_language_model import is_kenlm_binary
+from moses_integration.kenlm_binary import is_kenlm_binary
 from moses_integration.moses_ini import FeatureLine, MosesIni
+from moses_integration.ngram_files import open_ngrams
 from phrasescore.errors import InputError
 from phrasescore.progress import Progress
 
@@ -25,22 +25,21 @@ def language_model_findings(ini: MosesIni, references: list[TextWords]) -> Itera
         if line.kind not in LANGUAGE_MODEL_KINDS or not Path(path).is_file():
             continue
         try:
-            if is_kenlm_binary(path):
-                yield Finding("note", "a KenLM binary, into which nothing here looks", path)
-            elif line.kind == "KENLM":
-                yield from _arpa_findings(ini, line, path, references)
+            if line.kind == "KENLM":
+                yield from _model_findings(ini, line, path, references)
         except InputError as error:
             yield Finding.of(error, path)
 
 
-def _arpa_findings(
+def _model_findings(
     ini: MosesIni, line: FeatureLine, path: str, references: list[TextWords]
 ) -> Iterator[Finding]:
     what = f"reading {Path(path).name}"
-    with open_arpa(path) as arpa, Progress(what, unit="n-grams") as progress:
-        for block in arpa.blocks():
+    with open_ngrams(path) as model, Progress(what, unit="n-grams") as progress:
+        # a binary was checked when it was opened; finding its n-grams may take minutes
+        for block in () if is_kenlm_binary(path) else model.blocks():
             progress.advance(len(block.log10))
-    order = len(arpa.counts)
+    order = len(model.counts)
     stated = line.options.get("order")
     if stated is not None and stated != str(order):
         yield Finding(
@@ -57,7 +56,7 @@ def _arpa_findings(
             path,
             f"build Moses with --max-kenlm-order={order}",
         )
-    if not arpa.has_unknown:
+    if not model.has_unknown:
         yield Finding(
             "warning",
             "the model has no <unk>, so an unknown word costs ln p = -230",
@@ -65,7 +64,7 @@ def _arpa_findings(
             "estimate it with lmplz, or with open vocabulary (SRILM: ngram-count -unk)",
         )
     for word in (b"<s>", b"</s>"):
-        if arpa.words.id_of(word) is None:
+        if model.words.id_of(word) is None:
             yield Finding(
                 "error",
                 f"the model has no {word.decode()}, so it is not one of sentences",
@@ -73,6 +72,6 @@ def _arpa_findings(
                 "estimate it from text with one sentence in a line",
             )
     for words in references:
-        known = words.known_to(lambda word: arpa.words.id_of(word) is not None)
+        known = words.known_to(lambda word: model.words.id_of(word) is not None)
         owner = f"the language model {line.name}"
         yield from words.findings(known, owner, "it takes each of them for <unk>")

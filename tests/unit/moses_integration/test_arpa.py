@@ -12,8 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from moses_integration import arpa
-from moses_integration.arpa import NGrams, open_arpa
+from moses_integration.arpa import open_arpa
 from moses_integration.arpa_lines import parse_number
+from moses_integration.ngrams import NGrams
 from moses_integration.word_table import as_array
 from phrasescore.errors import InputError, LanguageModelError
 

@@ -1,12 +1,8 @@
-"""Scores and states of language models: the automaton, its plain twin, KenLM where installed."""
+"""Scores and states of language models: the automaton and its plain twin."""
 
 from __future__ import annotations
 
-import gzip
-import importlib.util
-import itertools
 import math
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,105 +10,28 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from moses_integration.kenlm_language_model import KenlmLanguageModel, open_language_model
 from moses_integration.language_model import (
     ArrayLanguageModel,
-    LanguageModel,
     perplexity,
     read_language_model,
     score_sentence,
 )
 from moses_integration.ngram_automaton import EMPTY_STATE, UNKNOWN_WORD, score_words
 from moses_integration.plain_language_model import PlainLanguageModel
-from phrasescore.errors import LanguageModelError, MissingDependencyError, SettingsError
-
-LETTERS = ["a", "b", "c"]
-# a trigram model by hand: "b c" is missing though "a b c" is there, "c b" has only a back-off
-TRIGRAMS = """\\data\\
-ngram 1=6
-ngram 2=4
-ngram 3=2
-
-\\1-grams:
--2\t<unk>\t0
--99\t<s>\t-0.5
--1\t</s>
--0.5\ta\t-0.25
--0.75\tb\t-0.125
--1\tc\t0
-
-\\2-grams:
--0.25\t<s> a\t-0.0625
--0.5\ta b\t-0.375
--0.125\tc b\t-1
--0.75\tb </s>
-
-\\3-grams:
--0.0625\ta b c
--0.03125\t<s> a b
-
-\\end\\
-"""
+from phrasescore.errors import LanguageModelError
+from tests.support.language_models import (
+    LETTERS,
+    TRIGRAMS,
+    assert_same_model,
+    follow,
+    models,
+)
 
 
 def write(folder: Path, text: str) -> Path:
     path = folder / "model.arpa"
     path.write_text(text)
     return path
-
-
-def arpa_of(ngrams: list[dict[str, tuple[float, float]]]) -> str:
-    counts = "".join(f"ngram {n}={len(grams)}\n" for n, grams in enumerate(ngrams, 1))
-    sections = ""
-    for n, grams in enumerate(ngrams, 1):
-        lines = (
-            f"{log10}\t{text}" + (f"\t{backoff}" if n < len(ngrams) else "") + "\n"
-            for text, (log10, backoff) in grams.items()
-        )
-        sections += f"\\{n}-grams:\n{''.join(lines)}\n"
-    return f"\\data\\\n{counts}\n{sections}\\end\\\n"
-
-
-@st.composite
-def models(draw: st.DrawFn) -> str:
-    """Draw models whose n-grams have their contexts, as formats demand, but not their suffixes."""
-    weight = st.sampled_from([-1.5, -0.75, -0.5, -0.25])
-    backoff = st.sampled_from([0.0, -0.0, -0.5, -0.25])
-    order = draw(st.integers(1, 4))
-    specials = ["<s>", "</s>", *draw(st.sampled_from([[], ["<unk>"]]))]
-    grams = [{word: (draw(weight), draw(backoff)) for word in [*specials, *LETTERS]}]
-    for _ in range(2, order + 1):
-        longer = [
-            f"{context} {word}"
-            for context, word in itertools.product(grams[-1], [*LETTERS, "</s>"])
-            if not context.endswith("</s>")
-        ]
-        kept = draw(st.lists(st.sampled_from(longer), max_size=12, unique=True)) if longer else []
-        grams.append({text: (draw(weight), draw(backoff)) for text in kept})
-    return arpa_of(grams)
-
-
-def follow(model: LanguageModel, words: list[bytes]) -> tuple[list[float], list[int]]:
-    state, scores, states = model.begin_state, [], []
-    for word in words:
-        log10, state = model.score(state, model.word_id(word))
-        scores.append(log10)
-        states.append(state)
-    return scores, states
-
-
-def assert_same_model(
-    one: LanguageModel, other: LanguageModel, sentences: list[list[bytes]], tolerance: float
-) -> None:
-    """Scores agree, and states are equal in one model where they are equal in the other."""
-    paired: dict[int, int] = {}
-    for words in sentences:
-        scores, states = follow(one, words)
-        other_scores, other_states = follow(other, words)
-        assert scores == pytest.approx(other_scores, abs=tolerance)
-        for state, other_state in zip(states, other_states, strict=True):
-            assert paired.setdefault(state, other_state) == other_state
-    assert len(set(paired.values())) == len(paired)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -259,38 +178,6 @@ def test_totals_of_kenlm(golden: Path, multi30k: Path, name: str) -> None:
     scores = [score_sentence(model, line.split()) for line in LINES]
     assert [score.total_log10 for score in scores] == pytest.approx(KENLM_TOTALS[name], rel=1e-6)
     assert [score.unknown_words for score in scores] == [0, 1, 0]
-
-
-def test_agrees_with_installed_kenlm(golden: Path, multi30k: Path) -> None:
-    """Where KenLM is installed, scores agree and hypotheses would recombine alike."""
-    pytest.importorskip("kenlm")
-    path = golden / "system" / "lm.arpa.gz"
-    with gzip.open(multi30k / "val.fr.gz") as stream:
-        sentences = [line.split(b" ") for line in stream.read().split(b"\n")[:300]]
-    one, other = read_language_model(path), KenlmLanguageModel(path)
-    assert_same_model(one, other, sentences, tolerance=1e-5)
-    assert one.order == other.order
-
-
-def test_binary_needs_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A KenLM binary without KenLM names the extra; our own reader asks for the ARPA file."""
-    path = tmp_path / "model.binlm"
-    path.write_bytes(b"mmap lm http://kheafield.com/code format version 5\n\0" + bytes(64))
-    monkeypatch.setitem(sys.modules, "kenlm", None)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'phrasescore\[kenlm\]'"):
-        open_language_model(path)
-    with pytest.raises(LanguageModelError, match="a KenLM binary, not an ARPA file"):
-        open_language_model(path, backend="own")
-
-
-def test_backends(tmp_path: Path) -> None:
-    """ARPA files are read into arrays unless KenLM is asked for; other backends are refused."""
-    path = write(tmp_path, TRIGRAMS)
-    assert isinstance(open_language_model(path), ArrayLanguageModel)
-    with pytest.raises(SettingsError, match="unknown backend srilm; there are: auto, own, kenlm"):
-        open_language_model(path, backend="srilm")
-    if importlib.util.find_spec("kenlm"):
-        assert isinstance(open_language_model(path, backend="kenlm"), KenlmLanguageModel)
 
 
 def test_ten_to_the_log10_is_what_moses_has() -> None:

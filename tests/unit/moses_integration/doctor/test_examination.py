@@ -15,6 +15,7 @@ import pytest
 from moses_integration.doctor.examination import Examined, examine
 from moses_integration.doctor.findings import Diagnosis
 from phrasescore.errors import InputError
+from tests.support.language_models import kenlm_binary
 
 TABLE, REORDERING, LM = "phrase-table.gz", "reordering-table.gz", "lm.arpa"
 GIVEN = Examined("system/moses.ini", "dev.en", ("dev.fr",))
@@ -371,6 +372,18 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
         "error",
         "the file ends",
         "system/lm.arpa:",
+    ),
+    "language model in binary form cut off": (
+        edit(LM, lambda data: kenlm_binary("trie")[:-100]),
+        "error",
+        "the file ends within its ",
+        "system/lm.arpa",
+    ),
+    "language model of another text in binary form": (
+        edit(LM, lambda data: kenlm_binary("probing")),
+        "error",
+        "the language model LM0 does not know 553 of 554 tokens",
+        "dev.fr",
     ),
     "order of the language model": (
         replaced("moses.ini", b"order=3", b"order=5"),

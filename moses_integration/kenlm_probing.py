@@ -1,0 +1,201 @@
+"""A KenLM probing binary: hash tables whose n-grams have to be found again.
+
+After KenLM's lm/search_hashed.hh, lm/vocab.cc and util/probing_hash_table.hh. The tables hold keys
+of n-grams, not their words. An n-gram's suffix and its context (all words but the last) are in the
+model too, so those of order n are among the pairs of (n-1)-grams that overlap in n-2 words. Two
+flags, the sign of the probability and that of a back-off weight of 0, say which (n-1)-grams are
+suffixes and contexts at all. Every key must be met by one of these pairs, which proves that none
+was missed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moses_integration.kenlm_hashes import (
+    Halves,
+    KeyIndex,
+    Matches,
+    find_matches,
+    keys_of,
+    suffix_halves,
+    word_halves,
+)
+from moses_integration.kenlm_header import KenlmHeader, Sections, damaged
+from moses_integration.ngrams import NGrams
+from phrasescore.errors import LanguageModelError
+from phrasescore.progress import Progress
+
+# how many pairs are tried at most for one order; ten minutes and more
+MOST_PAIRS = 200_000_000_000
+_PAIRS_AT_A_TIME = 100_000_000
+_SPARE_MATCHES = 1024  # by chance two n-grams may have one key
+_WORD = np.dtype([("key", "<u8"), ("id", "<u4")])
+_UNIGRAM = np.dtype([("log10", "<f4"), ("backoff", "<f4")])
+_MIDDLE = np.dtype([("key", "<u8"), ("log10", "<f4"), ("backoff", "<f4")])
+_LONGEST = np.dtype([("key", "<u8"), ("log10", "<f4")])
+
+
+class _Known(NamedTuple):
+    """The n-grams of one order.
+
+    Attributes:
+        words: Word ids, shape (rows, order).
+        keys: Their keys, shape (rows,).
+        is_suffix: Whether a longer n-gram ends with it, shape (rows,).
+        is_context: Whether a longer n-gram may begin with it, shape (rows,).
+    """
+
+    words: NDArray[np.int32]
+    keys: NDArray[np.uint64]
+    is_suffix: NDArray[np.bool_]
+    is_context: NDArray[np.bool_]
+
+
+class ProbingModel:
+    """The arrays of a probing binary.
+
+    Args:
+        sections: The file behind its header; is left behind the hash tables.
+        header: Its header.
+
+    Attributes:
+        hashes: The hash of each word by id, shape (words,).
+        unigrams: log10 and back-off of each word by id, shape (words,).
+
+    Raises:
+        LanguageModelError: The file is cut off or damaged.
+    """
+
+    def __init__(self, sections: Sections, header: KenlmHeader) -> None:
+        types = header.counts[0]
+        _, words = sections.take("<u4", 2, "its vocabulary").tolist()
+        table = sections.take(_WORD, _slots(types, header), "its vocabulary")
+        self.hashes = _hashes_by_id(table, words)
+        # <unk> is not counted where the ARPA file lacked it
+        self.unigrams = sections.take(_UNIGRAM, types + 1, "its 1-grams")[:words]
+        self._tables = [
+            sections.take(
+                _LONGEST if order == len(header.counts) else _MIDDLE,
+                _slots(count, header),
+                f"its {order}-grams",
+            )
+            for order, count in enumerate(header.counts[1:], 2)
+        ]
+
+    def longer(self) -> Iterator[NGrams]:
+        """Yield the n-grams of orders 2, 3, ..., in the order of their keys or another.
+
+        Raises:
+            LanguageModelError: They cannot be found again, or there are too many pairs to try.
+        """
+        known = _Known(
+            np.arange(self.unigrams.size, dtype=np.int32)[:, None],
+            np.arange(self.unigrams.size, dtype=np.uint64),
+            *_flags(self.unigrams),
+        )
+        for order, table in enumerate(self._tables, 2):
+            entries = table[table["key"] != 0]
+            entries = entries[np.argsort(entries["key"])]
+            rows, words = _recover(known, KeyIndex.of(_distinct(entries, order)), order)
+            entries = entries[rows]
+            longest = "backoff" not in (entries.dtype.names or ())
+            backoff = np.zeros(rows.size, np.float32) if longest else entries["backoff"].copy()
+            yield NGrams(order, words, -np.abs(entries["log10"]), backoff, None)
+            if not longest:
+                known = _Known(words, entries["key"].copy(), *_flags(entries))
+
+
+def _slots(entries: int, header: KenlmHeader) -> int:
+    """Return the length of a hash table, in the single precision that KenLM computes it in."""
+    scaled = np.float32(header.multiplier) * np.float32(entries)
+    return max(entries + 1, int(scaled))
+
+
+def _hashes_by_id(table: NDArray[Any], words: int) -> NDArray[np.uint64]:
+    filled = table[table["key"] != 0]
+    if filled.size + 1 != words or not np.all(filled["id"] < words):
+        raise damaged(f"its vocabulary has {filled.size:,} words, but should have {words - 1:,}")
+    hashes = np.zeros(words, np.uint64)
+    hashes[filled["id"]] = filled["key"]
+    return hashes
+
+
+def _distinct(entries: NDArray[Any], order: int) -> NDArray[np.uint64]:
+    keys: NDArray[np.uint64] = entries["key"].copy()
+    if np.any(keys[1:] == keys[:-1]):
+        raise damaged(f"two of its {order}-grams have the same key")
+    return keys
+
+
+def _flags(weights: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which n-grams are suffixes of longer ones, and which may be contexts."""
+    is_suffix = ~np.signbit(weights["log10"])
+    return is_suffix, (weights["backoff"] != 0) | ~np.signbit(weights["backoff"])
+
+
+def _recover(
+    known: _Known, index: KeyIndex, order: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Find the n-grams that the keys stand for among the pairs of known ones, one word shorter.
+
+    Returns:
+        Positions of the keys, shape (rows,), and words, shape (rows, order).
+
+    Raises:
+        LanguageModelError: A key is of none of the pairs, or there are too many to try.
+    """
+    suffixes, firsts, halves = _pairs(known)
+    pairs = np.concatenate([np.zeros(1, np.int64), np.cumsum(halves.stop - halves.start)])
+    total = int(pairs[-1])
+    if total > MOST_PAIRS:
+        raise LanguageModelError(
+            f"a KenLM probing binary holds hashes in the place of words, and its {order}-grams are "
+            f"among {total:,} that would have to be tried",
+            remedy="name the ARPA file, or a trie: build_binary trie MODEL.arpa MODEL.trie",
+        )
+    matches = Matches(*(np.zeros(index.keys.size + _SPARE_MATCHES, np.int64) for _ in range(3)))
+    found = row = 0
+    with Progress(f"finding the words of {order}-grams", total, "pairs") as progress:
+        while row < halves.suffix.size:
+            # whole suffixes, at least one
+            end = int(np.searchsorted(pairs, pairs[row] + _PAIRS_AT_A_TIME, "right")) - 1
+            end = max(end, row + 1)
+            found = int(find_matches(halves, row, end, index, matches, found))
+            progress.advance(int(pairs[end] - pairs[row]))
+            row = end
+    rows = matches.key[:found]
+    met = np.zeros(index.keys.size, np.bool_)
+    met[rows] = True
+    if not np.all(met) or found > matches.key.size:
+        raise damaged(
+            f"of its {index.keys.size:,} {order}-grams only {np.count_nonzero(met):,} were found"
+        )
+    suffix = suffixes[matches.suffix[:found]]
+    first = firsts[matches.word[:found]]
+    return rows, np.concatenate([known.words[first, :1], known.words[suffix]], axis=1)
+
+
+def _pairs(known: _Known) -> tuple[NDArray[np.int64], NDArray[np.int64], Halves]:
+    """Pair n-grams that may be suffixes with those that may be contexts and overlap with them.
+
+    Returns:
+        The rows of the suffixes, the rows of the contexts, and their halves of keys, each sorted
+        by what they have in common, then by value.
+    """
+    suffixes, contexts = np.flatnonzero(known.is_suffix), np.flatnonzero(known.is_context)
+    halves = suffix_halves(known.keys[suffixes])
+    common = keys_of(known.words[suffixes, :-1])
+    order = np.lexsort((halves, common))
+    suffixes, halves, common = suffixes[order], halves[order], common[order]
+    word = word_halves(known.words[contexts, 0])
+    other_common = keys_of(known.words[contexts, 1:])
+    order = np.lexsort((word, other_common))
+    contexts, word, other_common = contexts[order], word[order], other_common[order]
+    start = np.searchsorted(other_common, common, "left").astype(np.int64)
+    stop = np.searchsorted(other_common, common, "right").astype(np.int64)
+    return suffixes, contexts, Halves(halves, start, stop, word)

@@ -1,0 +1,232 @@
+"""A KenLM trie binary: n-grams from their last word to their first, packed in bits.
+
+After KenLM's lm/search_trie.cc, lm/trie.cc, lm/quantize.cc and lm/bhiksha.cc. The root's children
+are the words; the children of a node are the words that may precede its n-gram. Nodes of one order
+lie in a row, each with its word, its weights and where its children begin in the next row, which
+is where those of its predecessor end. Weights are numbers, or, quantised, positions in tables of
+them; where children begin is a number, or, compressed, its low bits beside a list of the nodes
+from which on the high bits are one greater.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moses_integration.kenlm_bits import MOST_BITS, as_floats, bits_for, unpack
+from moses_integration.kenlm_header import (
+    ARRAY_TRIE,
+    BUILD_AGAIN,
+    QUANTISED_ARRAY_TRIE,
+    QUANTISED_TRIE,
+    KenlmHeader,
+    Sections,
+    damaged,
+)
+from moses_integration.ngrams import NGrams
+from phrasescore.errors import LanguageModelError
+
+_UNIGRAM = np.dtype([("log10", "<f4"), ("backoff", "<f4"), ("children", "<u8")])
+_LOG10_BITS, _BACKOFF_BITS = 31, 32  # a probability's sign is not stored
+_SIGN = np.uint64(1 << 31)
+_QUANTISATION_VERSION, _ARRAY_VERSION = 2, 0
+_MOST_BITS_OF_A_TABLE = 25
+
+
+class Quantisation(NamedTuple):
+    """Tables of weights, if the model is quantised; a weight is the position of its value.
+
+    Attributes:
+        log10: A table of log10 probabilities for each order from 2 on; none otherwise.
+        backoff: A table of back-off weights for each order from 2 to the last but one.
+    """
+
+    log10: tuple[NDArray[np.float32], ...] = ()
+    backoff: tuple[NDArray[np.float32], ...] = ()
+
+
+class Level(NamedTuple):
+    """The n-grams of one order, not yet unpacked.
+
+    Attributes:
+        row: Their bits, shape (bytes,).
+        size: How many there are.
+        word_bits: Bits of a word.
+        weight_bits: Bits of a probability and of a back-off weight (0 in the highest order).
+        child_bits: Bits of where the children begin; none in the highest order, and where all of
+            them were moved to ``grows_at``.
+        grows_at: Nodes from which on the high bits are one greater, two greater, ...
+    """
+
+    row: NDArray[np.uint8]
+    size: int
+    word_bits: int
+    weight_bits: tuple[int, int]
+    child_bits: int
+    grows_at: NDArray[np.uint64]
+
+    @property
+    def step(self) -> int:
+        """Bits of a node."""
+        return self.word_bits + sum(self.weight_bits) + self.child_bits
+
+    def unpack(self, offset: int, width: int, extra: int = 0) -> NDArray[np.uint64]:
+        """Return what all nodes have at an offset; ``extra`` nodes more than there are."""
+        return unpack(self.row, offset, self.step, width, self.size + extra)
+
+
+class TrieModel:
+    """The arrays of a trie binary, of any of the four kinds.
+
+    Args:
+        sections: The file behind its header; is left behind the trie.
+        header: Its header.
+
+    Attributes:
+        hashes: The hash of each word by id, shape (words,).
+        unigrams: log10 and back-off of each word by id, shape (words,).
+
+    Raises:
+        LanguageModelError: The file is cut off, damaged, or of another version.
+    """
+
+    def __init__(self, sections: Sections, header: KenlmHeader) -> None:
+        types = header.counts[0]
+        hashes = sections.take("<u8", types + 1, "its vocabulary")
+        if int(hashes[0]) + 1 != types:
+            raise damaged(f"its vocabulary has {int(hashes[0]):,} words, not {types - 1:,}")
+        # their number stands where the hash of <unk> would
+        self.hashes = hashes[:types]
+        self._quantisation = Quantisation()
+        if header.kind in (QUANTISED_TRIE, QUANTISED_ARRAY_TRIE):
+            self._quantisation = _take_quantisation(sections, len(header.counts))
+        unigrams = sections.take(_UNIGRAM, types + 2, "its 1-grams")
+        self.unigrams = unigrams[:types]
+        self._children = unigrams["children"][: types + 1].astype(np.int64)
+        self._levels = [
+            _take_level(sections, header, order, self._quantisation)
+            for order in range(2, len(header.counts) + 1)
+        ]
+
+    def longer(self) -> Iterator[NGrams]:
+        """Yield the n-grams of orders 2, 3, ..., sorted by their last words.
+
+        Raises:
+            LanguageModelError: They do not form a trie.
+        """
+        words = np.arange(self.hashes.size, dtype=np.int32)[:, None]
+        children = self._children
+        for order, level in enumerate(self._levels, 2):
+            ascending = bool(np.all(children[1:] >= children[:-1]))
+            if children[0] != 0 or children[-1] != level.size or not ascending:
+                raise damaged(f"its {order}-grams do not belong to its {order - 1}-grams")
+            first = level.unpack(0, level.word_bits).astype(np.int32)
+            if not np.all(first < self.hashes.size):
+                raise damaged(f"its {order}-grams have words beyond its vocabulary")
+            words = np.concatenate(
+                [first[:, None], np.repeat(words, np.diff(children), axis=0)], axis=1
+            )
+            log10, backoff = _weights(level, order, self._quantisation)
+            yield NGrams(order, words, log10, backoff, None)
+            if level is not self._levels[-1]:
+                children = _children(level)
+
+
+def _take_quantisation(sections: Sections, order: int) -> Quantisation:
+    what = "its tables of weights"
+    version, log10_bits, backoff_bits = sections.take(np.uint8, 8, what)[:3].tolist()
+    widths = range(1, _MOST_BITS_OF_A_TABLE + 1)
+    if version != _QUANTISATION_VERSION or not {log10_bits, backoff_bits} <= set(widths):
+        raise _unknown_version("quantisation", version)
+    log10, backoff = [], []
+    for _ in range(2, order):
+        log10.append(sections.take("<f4", 1 << log10_bits, what))
+        backoff.append(sections.take("<f4", 1 << backoff_bits, what))
+    log10.append(sections.take("<f4", 1 << log10_bits, what))
+    return Quantisation(tuple(log10), tuple(backoff))
+
+
+def _take_level(
+    sections: Sections, header: KenlmHeader, order: int, quantisation: Quantisation
+) -> Level:
+    """Cut out the n-grams of one order; the list of high bits comes first, if there is one."""
+    longest = order == len(header.counts)
+    size, what = header.counts[order - 1], f"its {order}-grams"
+    weight_bits = (_LOG10_BITS, 0 if longest else _BACKOFF_BITS)
+    if quantisation.log10:
+        tables = (quantisation.log10[order - 2], *quantisation.backoff[order - 2 : order - 1])
+        weight_bits = (bits_for(tables[0].size - 1), 0 if longest else bits_for(tables[1].size - 1))
+    child_bits, grows_at = 0, np.zeros(1, np.uint64)
+    if not longest:
+        child_bits = bits_for(header.counts[order])
+        if header.kind in (ARRAY_TRIE, QUANTISED_ARRAY_TRIE):
+            moved, grows_at = _take_high_bits(sections, size, header.counts[order], what)
+            child_bits -= moved
+    word_bits = bits_for(header.counts[0])
+    step = word_bits + sum(weight_bits) + child_bits
+    if max(word_bits, child_bits) > MOST_BITS:
+        raise damaged(f"its header states {size:,} {order}-grams")
+    # one more, for where the children of the last one end, and eight bytes to spare
+    row = sections.take(np.uint8, ((1 + size) * step + 7) // 8 + 8, what)
+    return Level(row, size, word_bits, weight_bits, child_bits, grows_at)
+
+
+def _take_high_bits(
+    sections: Sections, size: int, children: int, what: str
+) -> tuple[int, NDArray[np.uint64]]:
+    """Cut out the list of nodes from which on the high bits of where children begin are greater.
+
+    Returns:
+        How many high bits there are, and the list, shape (greatest high bits + 1,).
+    """
+    start = sections.at
+    version, most = sections.take(np.uint8, 2, what).tolist()
+    if version != _ARRAY_VERSION:
+        raise _unknown_version("array compression", version)
+    width = bits_for(children)
+
+    def cost(moved: int) -> int:
+        """Return the bits of the list, less those it saves."""
+        return (children >> (width - moved)) * 64 - (size + 1) * moved
+
+    moved = min(range(min(width, most) + 1), key=cost)
+    # a header of eight bytes, the list, and seven bytes to align both to eight
+    sections.at = (start + 7) // 8 * 8 + 8
+    grows_at = sections.take("<u8", (children >> (width - moved)) + 1, what)
+    sections.at = start + 8 + grows_at.nbytes + 7
+    return moved, grows_at
+
+
+def _weights(
+    level: Level, order: int, quantisation: Quantisation
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Unpack probabilities and back-off weights, both shape (rows,)."""
+    at = level.word_bits
+    log10_bits, backoff_bits = level.weight_bits
+    if not quantisation.log10:
+        log10 = as_floats(level.unpack(at, log10_bits) | _SIGN)
+        backoff = as_floats(level.unpack(at + log10_bits, backoff_bits))
+        return log10, backoff
+    # here the back-off comes first
+    log10 = quantisation.log10[order - 2][level.unpack(at + backoff_bits, log10_bits)]
+    if not backoff_bits:
+        return log10, np.zeros(level.size, np.float32)
+    return log10, quantisation.backoff[order - 2][level.unpack(at, backoff_bits)]
+
+
+def _children(level: Level) -> NDArray[np.int64]:
+    """Return where the children of each node begin, and where the last one's end."""
+    low = level.unpack(level.step - level.child_bits, level.child_bits, extra=1)
+    nodes = np.arange(level.size + 1, dtype=np.uint64)
+    high = np.searchsorted(level.grows_at, nodes, "right") - 1
+    return (high << level.child_bits) | low.astype(np.int64)
+
+
+def _unknown_version(what: str, version: int) -> LanguageModelError:
+    return LanguageModelError(
+        f"a KenLM binary with {what} of version {version}, which is not known",
+        remedy=BUILD_AGAIN,
+    )

@@ -1,0 +1,184 @@
+"""Binaries that KenLM's build_binary makes: read like the ARPA files they were made from."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from moses_integration.language_model import ArrayLanguageModel, read_language_model, score_sentence
+from moses_integration.plain_language_model import PlainLanguageModel
+from tests.conftest import Phrasescore
+from tests.support.language_models import LETTERS, assert_same_model, models
+
+pytestmark = pytest.mark.moses
+EXACT = {
+    "probing": ["probing"],
+    "roomy probing": ["-p", "8", "probing"],
+    "trie": ["trie"],
+    "array": ["-a", "22", "trie"],
+}
+QUANTISED = {
+    "quantised": ["-q", "4", "-b", "5", "trie"],
+    "usual in EMS": ["-q", "8", "-b", "8", "-a", "22", "trie"],
+}
+# order, further options of lmplz
+ESTIMATES = {
+    "bigrams": ("2", []),
+    "trigrams": ("3", []),
+    "pruned": ("3", ["--prune", "0", "1", "1"]),
+    "fourgrams, pruned at the end": ("4", ["--prune", "0", "0", "0", "2"]),
+    "fivegrams": ("5", []),
+    "without <unk>": ("3", []),
+}
+
+Binary = Callable[[Path, list[str]], Path]
+
+
+@pytest.fixture
+def binary(moses_bin: Path, tmp_path: Path) -> Binary:
+    """Run build_binary on an ARPA file; return what it wrote."""
+
+    def build(arpa: Path, options: list[str]) -> Path:
+        output = tmp_path / "model.binary"
+        command = [moses_bin / "build_binary", "-S", "100M", *options, arpa, output]
+        subprocess.run(command, check=True, capture_output=True)
+        return output
+
+    return build
+
+
+def random_text(rng: np.random.Generator, sentences: int) -> list[list[bytes]]:
+    """Draw sentences over some hundred words, few of them frequent."""
+    lengths = rng.integers(1, 12, sentences)
+    return [[b"w%d" % word for word in rng.zipf(1.4, length) % 400] for length in lengths]
+
+
+@pytest.fixture(params=ESTIMATES)
+def arpa(
+    request: pytest.FixtureRequest, moses_bin: Path, tmp_path: Path, rng: np.random.Generator
+) -> Path:
+    """A model that lmplz estimated from random sentences."""
+    order, options = ESTIMATES[request.param]
+    text = b"".join(b" ".join(words) + b"\n" for words in random_text(rng, 1000))
+    output = subprocess.run(
+        [moses_bin / "lmplz", "-o", order, "--discount_fallback", "-S", "100M",
+         "-T", tmp_path, *options],
+        input=text, check=True, capture_output=True,
+    ).stdout  # fmt: skip
+    if request.param == "without <unk>":
+        lines = output.split(b"\n")
+        count = next(line for line in lines if line.startswith(b"ngram 1="))
+        fewer = b"ngram 1=%d" % (int(count.split(b"=")[1]) - 1)
+        kept = (fewer if line == count else line for line in lines if b"<unk>" not in line)
+        output = b"\n".join(kept)
+    path = tmp_path / "model.arpa"
+    path.write_bytes(output)
+    return path
+
+
+def sizes(model: ArrayLanguageModel) -> tuple[int, int, int, int]:
+    """Return order, words, nodes and n-grams of a model."""
+    ngrams = int(np.count_nonzero(model.tables.slots["key"]))
+    return model.order, len(model.words), model.tables.backoff.size, ngrams
+
+
+@pytest.mark.parametrize("kind", EXACT)
+def test_estimated_models(arpa: Path, binary: Binary, rng: np.random.Generator, kind: str) -> None:
+    """Sizes, scores and states are those of the ARPA file."""
+    ours = read_language_model(binary(arpa, EXACT[kind]))
+    theirs = read_language_model(arpa)
+    assert sizes(ours) == sizes(theirs)
+    sentences = random_text(rng, 300)
+    sentences += [[*words, b"xyzzy", *words] for words in sentences[:100]]
+    assert_same_model(ours, theirs, sentences, tolerance=1e-6)
+
+
+@pytest.mark.parametrize("kind", [*QUANTISED, *EXACT])
+def test_totals_of_query(
+    arpa: Path, binary: Binary, moses_bin: Path, rng: np.random.Generator, kind: str
+) -> None:
+    """Sentence scores are those that KenLM's own program gives for the same binary."""
+    path = binary(arpa, {**QUANTISED, **EXACT}[kind])
+    sentences = random_text(rng, 200)
+    sentences += [[*words, b"xyzzy", *words] for words in sentences[:50]]
+    output = subprocess.run(
+        [moses_bin / "query", "-v", "sentence", path],
+        input=b"".join(b" ".join(words) + b"\n" for words in sentences),
+        check=True,
+        capture_output=True,
+    ).stdout
+    totals = [float(line.split()[1]) for line in output.split(b"\n") if line.startswith(b"Total:")]
+    model = read_language_model(path)
+    ours = [score_sentence(model, words).total_log10 for words in sentences]
+    # query adds in single precision and prints six digits
+    assert ours == pytest.approx(totals, abs=1e-5, rel=5e-6)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    models(least_order=2),
+    st.lists(st.lists(st.sampled_from([*LETTERS, "x", "</s>"]), max_size=7), min_size=1),
+    st.sampled_from(["roomy probing", "trie", "array"]),
+)
+def test_models_without_suffixes(
+    tmp_path: Path, binary: Binary, text: str, sentences: list[list[str]], kind: str
+) -> None:
+    """Where KenLM puts suffixes in, scores and states are still those of the definition."""
+    arpa = tmp_path / "model.arpa"
+    arpa.write_text(text)
+    words = [[word.encode() for word in sentence] for sentence in sentences]
+    ours = read_language_model(binary(arpa, EXACT[kind]))
+    assert_same_model(ours, PlainLanguageModel(arpa), words, tolerance=1e-6)
+    assert sizes(ours) == sizes(read_language_model(arpa))
+
+
+@pytest.mark.parametrize("kind", [*EXACT, *QUANTISED])
+def test_golden_model(golden: Path, tmp_path: Path, binary: Binary, kind: str) -> None:
+    """A model of real text: sizes, scores and states, but for what quantisation rounds."""
+    arpa = tmp_path / "lm.arpa"
+    with gzip.open(golden / "system" / "lm.arpa.gz") as packed, arpa.open("wb") as stream:
+        shutil.copyfileobj(packed, stream)
+    lines = (golden / "decode" / "input.fr").read_bytes().split(b"\n")
+    sentences = [line.split() for line in lines]
+    ours = read_language_model(binary(arpa, {**EXACT, **QUANTISED}[kind]))
+    theirs = read_language_model(arpa)
+    assert sizes(ours) == sizes(theirs)
+    if kind in EXACT:
+        assert_same_model(ours, theirs, sentences, tolerance=1e-6)
+    else:
+        totals = [score_sentence(model, sentences[0]).total_log10 for model in (ours, theirs)]
+        assert totals[0] == pytest.approx(totals[1], rel=0.05)
+
+
+@pytest.mark.parametrize("kind", ["probing", "trie"])
+def test_decoding(
+    golden: Path, tmp_path: Path, binary: Binary, phrasescore: Phrasescore, kind: str
+) -> None:
+    """A system whose language model is a binary translates like Moses with the ARPA file."""
+    folder = tmp_path / "system"
+    folder.mkdir()
+    for file in (golden / "system").iterdir():
+        (folder / file.name).symlink_to(file)
+    with (
+        gzip.open(golden / "system" / "lm.arpa.gz") as packed,
+        (tmp_path / "lm.arpa").open("wb") as stream,
+    ):
+        shutil.copyfileobj(packed, stream)
+    shutil.move(binary(tmp_path / "lm.arpa", EXACT[kind]), folder / "lm.binary")
+    ini = (folder / "moses.ini").read_text()
+    assert "lm.arpa" in ini
+    (folder / "binary.ini").write_text(ini.replace("lm.arpa", "lm.binary"))
+    done = phrasescore(
+        "decode", folder / "binary.ini", "-i", golden / "decode" / "input.en", "-o", "best"
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    expected = (golden / "decode" / "default.1best").read_bytes()
+    assert (tmp_path / "best").read_bytes() == expected

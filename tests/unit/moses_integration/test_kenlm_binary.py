@@ -1,0 +1,205 @@
+"""KenLM binaries without KenLM: small real ones, damaged ones, and the formulas of the format."""
+
+from __future__ import annotations
+
+import gzip
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moses_integration import kenlm_probing
+from moses_integration.kenlm_binary import is_kenlm_binary, open_kenlm_binary
+from moses_integration.kenlm_bits import as_floats, unpack
+from moses_integration.kenlm_hashes import KeyIndex, find_key, keys_of
+from moses_integration.kenlm_words import murmur_hash
+from moses_integration.language_model import read_language_model
+from moses_integration.plain_language_model import PlainLanguageModel
+from moses_integration.word_table import as_array
+from phrasescore.errors import LanguageModelError
+from tests.support.language_models import TRIGRAMS, assert_same_model, kenlm_binary
+
+KINDS = ["probing", "trie", "array-trie", "quantised-trie", "quantised-array-trie"]
+SENTENCES = [line.split() for line in (b"a b c", b"a a", b"b c", b"c b c", b"a x b", b"c a b c b")]
+MASK = (1 << 64) - 1
+
+
+def plain_murmur_hash(key: bytes) -> int:
+    """MurmurHash64A with seed 0, as Austin Appleby published it, in Python's integers."""
+    m, r = 0xC6A4A7935BD1E995, 47
+    h = len(key) * m & MASK
+    whole = len(key) // 8 * 8
+    for (k,) in struct.iter_unpack("<Q", key[:whole]):
+        k = k * m & MASK
+        k ^= k >> r
+        h = ((h ^ (k * m & MASK)) * m) & MASK
+    if key[whole:]:
+        h = (h ^ int.from_bytes(key[whole:], "little")) * m & MASK
+    h = ((h ^ (h >> r)) * m) & MASK
+    return h ^ (h >> r)
+
+
+@given(st.binary(max_size=40))
+def test_hash_of_words(key: bytes) -> None:
+    """Compiled and plain hash agree at every length."""
+    assert int(murmur_hash(as_array(b"x" + key + b"y"), 1, 1 + len(key))) == plain_murmur_hash(key)
+
+
+@pytest.mark.parametrize(
+    ("word", "digest"), [(b"", 0), (b"a", 0x071717D2D36B6B11), (b"<s>", 0x00758639BD217E70)]
+)
+def test_hashes_known(word: bytes, digest: int) -> None:
+    """The hashes that KenLM itself has written."""
+    assert plain_murmur_hash(word) == digest
+
+
+@given(st.lists(st.integers(0, (1 << 57) - 1), min_size=1), st.integers(1, 57), st.integers(0, 20))
+def test_bits(numbers: list[int], width: int, between: int) -> None:
+    """Numbers packed by the definition come out again."""
+    numbers = [number & ((1 << width) - 1) for number in numbers]
+    step = width + between
+    row = sum(number << (3 + at * step) for at, number in enumerate(numbers))
+    data = row.to_bytes((3 + len(numbers) * step + 7) // 8 + 8, "little")
+    assert unpack(as_array(data), 3, step, width, len(numbers)).tolist() == numbers
+    assert unpack(as_array(data), 3, step, 0, len(numbers)).tolist() == [0] * len(numbers)
+
+
+def test_floats() -> None:
+    """The bits of single-precision numbers become these numbers."""
+    bits = np.array([0x3F800000, 0xBF000000, 0x80000000], np.uint64)
+    assert as_floats(bits).tolist() == [1.0, -0.5, 0.0]
+
+
+@given(st.lists(st.integers(0, 100), min_size=1, max_size=5))
+def test_keys(words: list[int]) -> None:
+    """A key is that of the suffix, multiplied, and the first word plus 1, multiplied."""
+    key = words[-1]
+    for word in reversed(words[:-1]):
+        key = (key * 8978948897894561157) ^ ((1 + word) * 17894857484156487943)
+        key &= MASK
+    assert keys_of(np.array([words], np.int32)).tolist() == [key]
+
+
+@given(st.sets(st.integers(1, MASK)))
+def test_key_index(keys: set[int]) -> None:
+    """Keys that there are are found, others are not."""
+    ordered = sorted(keys)
+    index = KeyIndex.of(np.array(ordered, np.uint64))
+    assert [find_key(index, np.uint64(key)) for key in ordered] == list(range(len(ordered)))
+    for key in ordered:
+        assert (find_key(index, np.uint64(key ^ 1)) >= 0) == (key ^ 1 in keys)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_small_model(tmp_path: Path, kind: str) -> None:
+    """A model that is small enough for quantisation to change nothing is that of the ARPA file."""
+    path = tmp_path / "model.arpa"
+    path.write_text(TRIGRAMS)
+    model = read_language_model(written(tmp_path, kind))
+    assert model.order == 3
+    assert {model.words.word(number) for number in range(len(model.words))} == {
+        b"<unk>", b"<s>", b"</s>", b"a", b"b", b"c"
+    }  # fmt: skip
+    assert_same_model(model, PlainLanguageModel(path), SENTENCES, tolerance=1e-6)
+
+
+def written(tmp_path: Path, kind: str) -> Path:
+    path = tmp_path / f"{kind}.binary"
+    path.write_bytes(kenlm_binary(kind))
+    return path
+
+
+def damaged(tmp_path: Path, kind: str, at: int, new: bytes) -> Path:
+    data = bytearray(kenlm_binary(kind))
+    data[at : at + len(new)] = new
+    path = tmp_path / "damaged.binary"
+    path.write_bytes(data)
+    return path
+
+
+# the parameters begin at byte 88: order, multiplier, type, words or not, version; then the counts
+@pytest.mark.parametrize(
+    ("at", "new", "message"),
+    [
+        (49, b"4", "format version 4, where version 5 was expected. Build it again from its ARPA"),
+        (34, b"incomplete\n", "a KenLM binary that was not finished. Run build_binary again."),
+        (60, b"\x3f\x80\x00\x00", "made on another kind of machine, or damaged"),
+        (88, b"\x01", "a damaged KenLM binary: its header says order 1, multiplier 3"),
+        (88, b"\xff", "the file ends within its header"),
+        (92, bytes(4), "its header says order 3, multiplier 0"),
+        (96, b"\x01", "rest costs, which are not supported. Name the ARPA file, or a binary"),
+        (96, b"\x07", "a KenLM binary of type 7, version 0, which is not known"),
+        (100, b"\x00", "a KenLM binary without the text of its words. Build it again"),
+        (104, b"\x02", "a KenLM binary of type 0, version 2, which is not known"),
+        (108, bytes([0, 0, 0, 0, 1]), "the file ends within its vocabulary: it has 701 bytes"),
+        (124, bytes([0, 0, 0, 0, 1]), "the file ends within its 3-grams: it has 701 bytes"),
+        (140, b"\x09", "its vocabulary has 5 words, but should have 8"),
+        (0x188, b"\x00\x00\x80\xff", "a weight of its 1-grams is not a finite number"),
+        (0x1F0, b"\x2a", "a damaged KenLM binary: of its 5 2-grams only 4 were found"),
+        (0x210, b"\x29\x86\x37\xd0\xbc\xc2\x83\x20", "two of its 2-grams have the same key"),
+        (-4, b"x", "the word 'x' at the end of the file is not the one that the model was built"),
+        (-4, b"\x00", "expected 6 words at the end of the file, found 7"),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, at: int, new: bytes, message: str) -> None:
+    """What cannot be read is named in one sentence with the file."""
+    at = at if at >= 0 else len(kenlm_binary("probing")) + at
+    path = damaged(tmp_path, "probing", at, new)
+    with pytest.raises(LanguageModelError) as caught:
+        read_language_model(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_files_cut_off(tmp_path: Path, kind: str) -> None:
+    """A file that ends anywhere is refused."""
+    data = kenlm_binary(kind)
+    path = tmp_path / "cut.binary"
+    for size in [*range(33, len(data), 7), len(data) - 1]:
+        path.write_bytes(data[:size])
+        with pytest.raises(LanguageModelError, match=r"the file ends within|at the end of the fil"):
+            read_language_model(path)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_damage_is_a_crash(tmp_path: Path, kind: str, rng: np.random.Generator) -> None:
+    """With any byte changed a file is read or refused, but nothing worse happens."""
+    size = len(kenlm_binary(kind))
+    for at in range(size):
+        path = damaged(tmp_path, kind, at, rng.bytes(1))
+        if not is_kenlm_binary(path):
+            continue
+        try:
+            read_language_model(path)
+        except LanguageModelError as error:
+            assert str(error).startswith(str(path))
+
+
+def test_too_many_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where finding the words again would take too long, that is said at once."""
+    monkeypatch.setattr(kenlm_probing, "MOST_PAIRS", 15)
+    with pytest.raises(LanguageModelError) as caught:
+        read_language_model(written(tmp_path, "probing"))
+    assert "its 2-grams are among 16 that would have to be tried" in str(caught.value)
+    assert "Name the ARPA file, or a trie" in str(caught.value)
+
+
+def test_packed_binary(tmp_path: Path) -> None:
+    """A binary within gzip data is to be unpacked first, as for KenLM."""
+    path = tmp_path / "model.binary.gz"
+    path.write_bytes(gzip.compress(kenlm_binary("trie")))
+    with pytest.raises(LanguageModelError, match=r"in gzip form. Unpack it with gunzip"):
+        read_language_model(path)
+
+
+def test_blocks_have_no_lines(tmp_path: Path) -> None:
+    """n-grams of a binary stand in no line."""
+    with open_kenlm_binary(written(tmp_path, "probing")) as model:
+        blocks = list(model.blocks())
+    assert [block.order for block in blocks] == [1, 2, 3]
+    assert {block.line_of(0) for block in blocks} == {None}
+    assert model.has_unknown and not model.unknown_is_context
