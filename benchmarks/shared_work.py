@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from phrasescore.model.encoder_decoder import END
 from phrasescore.model.folder import LoadedModel
 from phrasescore.model.settings import ModelSettings
-from phrasescore.table_block import read_blocks
+from phrasescore.table.block import read_blocks
 from phrasescore.token_sequences import TokenSequences
 
 Hashes = NDArray[np.uint64]

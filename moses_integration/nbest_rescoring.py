@@ -20,11 +20,11 @@ from moses_integration.nbest import CUT_REMEDY, CUT_SHORT
 from moses_integration.nbest_segmentation import PhrasePair, phrase_pairs
 from phrasescore.errors import ModelError, NBestError, SettingsError
 from phrasescore.files import STANDARD_STREAM, open_input, open_output, read_lines
-from phrasescore.phrase_table import phrase_tokens, scored_tokens
 from phrasescore.progress import Progress
 from phrasescore.scoring.block_scoring import ScoringModel
 from phrasescore.scoring.probability_column import FLOOR_LN
-from phrasescore.table_block import read_blocks
+from phrasescore.table.block import read_blocks
+from phrasescore.table.phrase_table import phrase_tokens, scored_tokens
 from phrasescore.token_sequences import from_lists
 from phrasescore.word_types import WordTypes
 

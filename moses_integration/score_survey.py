@@ -16,7 +16,7 @@ from numba import njit
 
 from phrasescore.errors import PhraseTableError
 from phrasescore.progress import Progress
-from phrasescore.table_block import TableBlock, read_blocks
+from phrasescore.table.block import TableBlock, read_blocks
 
 _FLOOR_LN = -100.0
 _SPACE, _TAB, _RETURN = 32, 9, 13

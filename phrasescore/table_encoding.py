@@ -31,10 +31,10 @@ from phrasescore.distinct_phrases import (
 from phrasescore.errors import InputError
 from phrasescore.files import sha256_of
 from phrasescore.phrase_pairs import MANIFEST, PairSettings, PhrasePairs, load_pairs
-from phrasescore.phrase_table import Side
 from phrasescore.progress import Progress
 from phrasescore.provenance import write_json
-from phrasescore.table_block import can_be_read_again, read_blocks
+from phrasescore.table.block import can_be_read_again, read_blocks
+from phrasescore.table.phrase_table import Side
 from phrasescore.vocabulary import UNK_ID, Coverage, Vocabulary, shortlist
 from phrasescore.word_types import WordTypes
 

@@ -23,7 +23,7 @@ from phrasescore.word_types import WordTypes
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from phrasescore.table_block import TokenSpans
+    from phrasescore.table.block import TokenSpans
 
 EOS_ID, UNK_ID = 0, 1
 EOS, UNK = b"</s>", b"<unk>"

@@ -1,6 +1,6 @@
 """The compiled loops that turn lines of a phrase or reordering table into arrays.
 
-They see lines whose first three columns ``phrasescore.table_block`` has found and checked.
+They see lines whose first three columns ``phrasescore.table.block`` has found and checked.
 """
 
 from __future__ import annotations

@@ -20,10 +20,10 @@ from moses_integration.decoder.source_phrases import SourcePhrases
 from moses_integration.word_table import WordArrays, WordTable, as_array
 from phrasescore.errors import PhraseTableError
 from phrasescore.files import open_input, sha256_of
-from phrasescore.phrase_table import PIPES, TableFormat
 from phrasescore.progress import Progress
-from phrasescore.table_block import LINES_PER_BLOCK, TableBlock, checked_block, read_blocks
-from phrasescore.truncated_gzip import truncation_named
+from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, checked_block, read_blocks
+from phrasescore.table.phrase_table import PIPES, TableFormat
+from phrasescore.table.truncated_gzip import truncation_named
 
 _PROBLEMS = {
     entry_parsing.FACTORS: (

@@ -23,7 +23,8 @@ from moses_integration.doctor.words import TableWords
 from moses_integration.score_survey import find_extremes
 from phrasescore.errors import InputError, PhraseTableError
 from phrasescore.files import open_input
-from phrasescore.phrase_table import (
+from phrasescore.progress import Progress
+from phrasescore.table.phrase_table import (
     GAP,
     INSPECTED_LINES,
     PIPES,
@@ -31,9 +32,8 @@ from phrasescore.phrase_table import (
     check_line,
     phrase_tokens,
 )
-from phrasescore.progress import Progress
-from phrasescore.table_scanning import find_columns, find_tokens
-from phrasescore.truncated_gzip import truncation_named
+from phrasescore.table.scanning import find_columns, find_tokens
+from phrasescore.table.truncated_gzip import truncation_named
 
 _BLOCK = 1 << 23
 _FLOOR_LN = -100.0

@@ -18,9 +18,9 @@ import click
 
 from phrasescore.errors import InputError, PhrasescoreError, PhraseTableError, SettingsError
 from phrasescore.files import open_input
-from phrasescore.phrase_table import parse_entry
 from phrasescore.progress import Progress
-from phrasescore.table_block import read_blocks
+from phrasescore.table.block import read_blocks
+from phrasescore.table.phrase_table import parse_entry
 
 _ENDING = ".gz"
 # what Moses writes for --PhraseCount

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from phrasescore.errors import CorpusError
 from phrasescore.files import open_input
-from phrasescore.phrase_table import PIPES
+from phrasescore.table.phrase_table import PIPES
 from phrasescore.word_types import WordTypes
 
 BOUNDARY = 0

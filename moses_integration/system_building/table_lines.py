@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from moses_integration.system_building.number_text import WIDTH, NumberTexts
 from moses_integration.system_building.pair_counts import MASK_BITS
 from moses_integration.system_building.phrase_scoring import PhraseTexts
-from phrasescore.phrase_table import SEPARATOR
+from phrasescore.table.phrase_table import SEPARATOR
 
 _SPACE, _MINUS, _ZERO = 32, 45, 48
 _LONGEST_LINK = 8  # 999-999 and a space

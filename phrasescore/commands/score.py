@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from phrasescore.scoring.model_loading import ComputeSettings, ReadyModels
     from phrasescore.scoring.table_rescoring import RescoringReport
-    from phrasescore.table_block import TableBlock
+    from phrasescore.table.block import TableBlock
 
 Device = Literal["auto", "cpu", "cuda"]
 Precision = Literal["auto", "fp32", "bf16"]
@@ -135,7 +135,7 @@ def _load_models(
 
     from phrasescore.scoring.model_loading import load_models
     from phrasescore.scoring.table_rescoring import read_table
-    from phrasescore.table_block import can_be_read_again, read_blocks
+    from phrasescore.table.block import can_be_read_again, read_blocks
 
     if not compute.wants_sample:
         return load_models(folders, compute, factor, None), None

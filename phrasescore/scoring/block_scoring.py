@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from phrasescore.errors import ModelError, SettingsError
 from phrasescore.phrase_pairs import Direction
-from phrasescore.phrase_table import Side
 from phrasescore.scoring.probability_column import FLOOR_LN, count_texts, probability_texts
 from phrasescore.scoring.shared_work import SharedWork
-from phrasescore.table_block import TableBlock, TokenSpans
+from phrasescore.table.block import TableBlock, TokenSpans
+from phrasescore.table.phrase_table import Side
 from phrasescore.token_sequences import TokenSequences
 from phrasescore.vocabulary import UNK_ID, Vocabulary
 

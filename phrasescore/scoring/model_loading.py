@@ -9,13 +9,13 @@ from typing import Any, Literal
 from phrasescore.device import choose_device, has_fast_bf16
 from phrasescore.errors import SettingsError
 from phrasescore.model.folder import LoadedModel, load_model
-from phrasescore.phrase_table import Side
 from phrasescore.scoring.block_scoring import ScoringModel
 from phrasescore.scoring.precision import Precision, PrecisionCheck, compare, sample_rows
 from phrasescore.scoring.scorer import Scorer
 from phrasescore.scoring.shared_work import SharedWork
 from phrasescore.scoring.unshared_scorer import UnsharedScorer
-from phrasescore.table_block import TableBlock
+from phrasescore.table.block import TableBlock
+from phrasescore.table.phrase_table import Side
 from phrasescore.token_sequences import TokenSequences
 
 

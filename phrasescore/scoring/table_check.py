@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 
 from phrasescore.errors import PhrasescoreError
-from phrasescore.table_block import read_blocks
+from phrasescore.table.block import read_blocks
 
 
 class TableCheck:

@@ -28,7 +28,7 @@ from phrasescore.scoring.block_scoring import (
 )
 from phrasescore.scoring.journaled_output import JournaledOutput, StreamOutput
 from phrasescore.scoring.table_check import TableCheck
-from phrasescore.table_block import LINES_PER_BLOCK, TableBlock, can_be_read_again, read_blocks
+from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, can_be_read_again, read_blocks
 
 _FIRST_LINES = 1024
 

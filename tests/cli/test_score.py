@@ -17,7 +17,7 @@ import torch
 
 from phrasescore.model.folder import build, load_model, save_model
 from phrasescore.model.settings import Direction, ModelSettings
-from phrasescore.phrase_table import Entry, parse_entry, parse_scores, phrase_tokens
+from phrasescore.table.phrase_table import Entry, parse_entry, parse_scores, phrase_tokens
 from phrasescore.vocabulary import Vocabulary
 from tests.conftest import PROJECT, Phrasescore
 

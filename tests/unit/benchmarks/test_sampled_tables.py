@@ -6,7 +6,7 @@ import itertools
 from pathlib import Path
 
 from benchmarks.sampled_tables import part_of, shuffled_by_source, with_many_targets, write_lines
-from phrasescore.table_block import read_blocks
+from phrasescore.table.block import read_blocks
 
 LINES = [
     b"s%04d ||| t%04d ||| 0.1 0.2 0.3 0.4 ||| 0-0 ||| 1 1 1 ||| |||\n" % (pair // 2, pair)

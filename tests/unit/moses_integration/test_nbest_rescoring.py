@@ -17,8 +17,8 @@ from moses_integration.nbest_rescoring import NBestModel, read_table_words, resc
 from moses_integration.nbest_segmentation import PhrasePair, phrase_pairs
 from phrasescore.errors import ModelError, NBestError, SettingsError
 from phrasescore.model.settings import Direction
-from phrasescore.phrase_table import read_entries
 from phrasescore.scoring.block_scoring import ScoringModel
+from phrasescore.table.phrase_table import read_entries
 from phrasescore.token_sequences import TokenSequences
 from phrasescore.vocabulary import Vocabulary
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from moses_integration.score_survey import ScoreSurvey, find_extremes, survey_scores
 from phrasescore.errors import PhraseTableError
-from phrasescore.phrase_table import parse_scores, read_entries
-from phrasescore.table_block import read_blocks
+from phrasescore.table.block import read_blocks
+from phrasescore.table.phrase_table import parse_scores, read_entries
 
 
 def table_of(folder: Path, *scores: str) -> Path:

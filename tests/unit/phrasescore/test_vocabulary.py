@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phrasescore.errors import InputError, ModelError
-from phrasescore.phrase_table import TableFormat
-from phrasescore.table_block import checked_block
+from phrasescore.table.block import checked_block
+from phrasescore.table.phrase_table import TableFormat
 from phrasescore.vocabulary import EOS_ID, UNK_ID, Vocabulary, shortlist
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from moses_integration.ems.rescoring_step import place_holder
 from phrasescore.errors import PhraseTableError
-from phrasescore.phrase_table import parse_scores, read_entries
+from phrasescore.table.phrase_table import parse_scores, read_entries
 from tests.conftest import PROJECT
 from tests.support.builders import write_phrase_table
 

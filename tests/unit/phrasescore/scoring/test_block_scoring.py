@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from phrasescore.errors import ModelError, SettingsError
-from phrasescore.phrase_table import TableFormat, parse_entry, parse_scores
 from phrasescore.scoring.block_scoring import (
     BlockScorer,
     ScoredBlock,
@@ -17,7 +16,8 @@ from phrasescore.scoring.block_scoring import (
     ScoringSettings,
 )
 from phrasescore.scoring.shared_work import SharedWork
-from phrasescore.table_block import checked_block
+from phrasescore.table.block import checked_block
+from phrasescore.table.phrase_table import TableFormat, parse_entry, parse_scores
 from phrasescore.token_sequences import from_lists
 from tests.unit.phrasescore.scoring.tiny_scorer import TinyScorer, tiny_ln_p, tiny_model
 

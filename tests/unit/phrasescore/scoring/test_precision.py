@@ -12,10 +12,10 @@ from phrasescore.errors import SettingsError
 from phrasescore.model.encoder_decoder import EncoderDecoder
 from phrasescore.model.folder import save_model
 from phrasescore.model.settings import ModelSettings
-from phrasescore.phrase_table import TableFormat
 from phrasescore.scoring.model_loading import ComputeSettings, load_models
 from phrasescore.scoring.precision import compare, sample_rows
-from phrasescore.table_block import TableBlock, checked_block
+from phrasescore.table.block import TableBlock, checked_block
+from phrasescore.table.phrase_table import TableFormat
 from phrasescore.token_sequences import from_lists
 from phrasescore.vocabulary import Vocabulary
 

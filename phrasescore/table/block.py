@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from phrasescore.errors import PhraseTableError
 from phrasescore.files import STANDARD_STREAM, open_input
-from phrasescore.phrase_table import (
+from phrasescore.table.phrase_table import (
     GAP,
     INSPECTED_LINES,
     Side,
@@ -26,8 +26,8 @@ from phrasescore.phrase_table import (
     check_line,
     scored_tokens,
 )
-from phrasescore.table_scanning import count_runs, find_columns, find_scores, find_tokens
-from phrasescore.truncated_gzip import truncation_named
+from phrasescore.table.scanning import count_runs, find_columns, find_scores, find_tokens
+from phrasescore.table.truncated_gzip import truncation_named
 
 LINES_PER_BLOCK = 65_536
 Positions = NDArray[np.int64]

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.phrasescore.test_phrase_table import BROKEN, table_lines
 
 from phrasescore.errors import InputError, PhraseTableError
-from phrasescore.phrase_table import (
+from phrasescore.table.block import TableBlock, checked_block, read_blocks
+from phrasescore.table.phrase_table import (
     TableFormat,
     check_line,
     parse_entry,
@@ -20,8 +22,6 @@ from phrasescore.phrase_table import (
     with_appended_scores,
     with_replaced_score,
 )
-from phrasescore.table_block import TableBlock, checked_block, read_blocks
-from tests.unit.phrasescore.test_phrase_table import BROKEN, table_lines
 
 
 def block_of(lines: list[bytes], expected: TableFormat) -> TableBlock:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phrasescore.errors import InputError, PhraseTableError
-from phrasescore.phrase_table import (
+from phrasescore.table.phrase_table import (
     Entry,
     TableFormat,
     parse_entry,

@@ -1,6 +1,6 @@
 """The compiled loops that find columns, scores and tokens in a block of phrase-table lines.
 
-They mirror the rules of ``phrasescore.phrase_table`` and mark every line they are not sure of as
+They mirror the rules of ``phrasescore.table.phrase_table`` and mark every line they are not sure of as
 doubtful. Positions are byte offsets into the block.
 """
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from phrasescore.phrase_table import GAP
+from phrasescore.table.phrase_table import GAP
 
 _LINE_FEED, _SPACE, _TAB, _RETURN = 10, 32, 9, 13
 _PIPE, _POINT, _MINUS, _E = ord("|"), ord("."), ord("-"), ord("e")

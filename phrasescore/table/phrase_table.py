@@ -6,7 +6,7 @@ probabilities: Moses takes their natural logarithm and floors it at -100. Everyt
 lines end at ``\n``, tokens at a space or a tab, and nothing else separates. The rules are those of
 Moses's own loader (RuleTable/LoaderStandard.cpp, Phrase.cpp).
 
-``phrasescore.table_block`` does the same to many lines at once.
+``phrasescore.table.block`` does the same to many lines at once.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from typing import Literal
 
 from phrasescore.errors import PhraseTableError
 from phrasescore.files import open_input
-from phrasescore.look_alikes import look_alike
-from phrasescore.truncated_gzip import truncation_named
+from phrasescore.table.look_alikes import look_alike
+from phrasescore.table.truncated_gzip import truncation_named
 
 SEPARATOR = b" ||| "
 PIPES = b"|||"

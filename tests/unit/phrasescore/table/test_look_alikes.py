@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from phrasescore.errors import PhraseTableError
-from phrasescore.look_alikes import look_alike
-from phrasescore.phrase_table import read_entries
+from phrasescore.table.look_alikes import look_alike
+from phrasescore.table.phrase_table import read_entries
 
 WRONG_FILES = {
     "a Hiero rule table": b"[X] ||| le [X,1] de ||| the [X,1] of ||| EgivenF=1.5 Lex=0.3\n",
