@@ -20,7 +20,7 @@ from phrasescore.model.encoder_decoder import END
 from phrasescore.model.folder import LoadedModel
 from phrasescore.model.settings import ModelSettings
 from phrasescore.table.block import read_blocks
-from phrasescore.token_sequences import TokenSequences
+from phrasescore.words.token_sequences import TokenSequences
 
 Hashes = NDArray[np.uint64]
 _FIRST, _SECOND = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)

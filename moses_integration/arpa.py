@@ -21,9 +21,9 @@ from moses_integration.arpa_diagnosis import diagnose_line, foreign_file, shown
 from moses_integration.arpa_lines import Rows, parse_ngrams, parse_unigrams, room_for
 from moses_integration.ngram_automaton import UNKNOWN_WORD
 from moses_integration.ngrams import NGrams
-from moses_integration.word_table import WordTable
 from phrasescore.errors import LanguageModelError
 from phrasescore.files import open_input
+from phrasescore.words.word_table import WordTable
 
 _BLOCK = 1 << 23
 _LONGEST_LINE = 1 << 26

@@ -6,8 +6,8 @@ import re
 
 import numpy as np
 
-from moses_integration.word_table import WordTable
 from phrasescore.errors import LanguageModelError
+from phrasescore.words.word_table import WordTable
 
 KENLM_BINARY_MAGIC = b"mmap lm http://kheafield.com/code"
 _LONGEST_SHOWN = 60

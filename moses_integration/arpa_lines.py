@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from moses_integration.word_table import WordArrays, find_word, intern_word
+from phrasescore.words.word_table import WordArrays, find_word, intern_word
 
 _NEWLINE, _TAB, _SPACE, _RETURN, _BACKSLASH = 10, 9, 32, 13, 92
 _MINUS, _PLUS, _POINT, _ZERO, _NINE, _LOWER_E, _UPPER_E = 45, 43, 46, 48, 57, 101, 69

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moses_integration.reference_ngrams import ORDERS, build, count_matches, encode
-from moses_integration.word_table import WordTable, as_array
 from phrasescore.errors import CorpusError
 from phrasescore.files import read_lines
+from phrasescore.words.word_table import WordTable, as_array
 
 # matches and totals of each order, and the reference length
 COLUMNS = 2 * ORDERS + 1

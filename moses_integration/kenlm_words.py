@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from moses_integration.arpa_diagnosis import shown
 from moses_integration.ngram_automaton import UNKNOWN_WORD
-from moses_integration.word_table import WordArrays, WordTable, intern_word
 from phrasescore.errors import LanguageModelError
+from phrasescore.words.word_table import WordArrays, WordTable, intern_word
 
 _MULTIPLIER = np.uint64(0xC6A4A7935BD1E995)
 _SHIFT = np.uint64(47)

@@ -18,8 +18,8 @@ from moses_integration.ngram_automaton import UNKNOWN_WORD, AutomatonTables, sco
 from moses_integration.ngram_automaton_building import AutomatonBuilder, NGramProblem
 from moses_integration.ngram_files import open_ngrams
 from moses_integration.ngrams import NGramFile, NGrams
-from moses_integration.word_table import WordTable
 from phrasescore.errors import LanguageModelError
+from phrasescore.words.word_table import WordTable
 
 LN_10 = 2.302585093  # as Moses has it
 UNKNOWN_LOG10 = -100.0  # KenLM's log10 p(<unk>) where the ARPA file has none

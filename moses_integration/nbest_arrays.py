@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from moses_integration.nbest import CUT_REMEDY, CUT_SHORT, NBestEntry, parse_entry
 from moses_integration.nbest_scanning import NBestBlock, scan
-from moses_integration.word_table import WordTable, as_array
 from phrasescore.errors import NBestError, did_you_mean
 from phrasescore.files import open_input
+from phrasescore.words.word_table import WordTable, as_array
 
 _BLOCK = 1 << 23
 

@@ -25,8 +25,8 @@ from phrasescore.scoring.block_scoring import ScoringModel
 from phrasescore.scoring.probability_column import FLOOR_LN
 from phrasescore.table.block import read_blocks
 from phrasescore.table.phrase_table import phrase_tokens, scored_tokens
-from phrasescore.token_sequences import from_lists
-from phrasescore.word_types import WordTypes
+from phrasescore.words.token_sequences import from_lists
+from phrasescore.words.word_types import WordTypes
 
 LINES_PER_CHUNK = 20_000
 _MOST_REMEMBERED = 1_000_000

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from moses_integration.word_table import WordArrays, find_word
+from phrasescore.words.word_table import WordArrays, find_word
 
 _LINE_FEED, _SPACE, _PIPE, _EQUALS = ord("\n"), ord(" "), ord("|"), ord("=")
 _ZERO, _NINE, _POINT, _PLUS, _MINUS = ord("0"), ord("9"), ord("."), ord("+"), ord("-")

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.word_table import WordTable
+from phrasescore.words.word_table import WordTable
 
 
 @dataclass(frozen=True)

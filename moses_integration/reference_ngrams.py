@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from moses_integration.word_table import WordArrays, find_word, intern_word
+from phrasescore.words.word_table import WordArrays, find_word, intern_word
 
 ORDERS = 4
 UNKNOWN = -1

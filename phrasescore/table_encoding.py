@@ -35,8 +35,8 @@ from phrasescore.progress import Progress
 from phrasescore.provenance import write_json
 from phrasescore.table.block import can_be_read_again, read_blocks
 from phrasescore.table.phrase_table import Side
-from phrasescore.vocabulary import UNK_ID, Coverage, Vocabulary, shortlist
-from phrasescore.word_types import WordTypes
+from phrasescore.words.vocabulary import UNK_ID, Coverage, Vocabulary, shortlist
+from phrasescore.words.word_types import WordTypes
 
 # a change of the files' meaning must change this number
 _FORMAT = 1

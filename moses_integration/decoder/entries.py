@@ -17,7 +17,7 @@ from moses_integration.decoder.features import FeatureSet
 from moses_integration.decoder.lm_scoring import PHRASE_WORD, PhraseWords
 from moses_integration.decoder.source_phrases import SourcePhrases
 from moses_integration.decoder.table_loading import TableEntries, joined_offsets
-from moses_integration.word_table import WordTable
+from phrasescore.words.word_table import WordTable
 
 UNKNOWN_PENALTY = -100.0  # Moses's floor of ln 0, for every unknown word
 _DIGITS = frozenset(b"0123456789")

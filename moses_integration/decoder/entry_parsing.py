@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from moses_integration.compiled import leaf
 from moses_integration.decoder.source_phrases import PhraseTrie, child
-from moses_integration.word_table import WordArrays, find_word, intern_word
+from phrasescore.words.word_table import WordArrays, find_word, intern_word
 
 _LINE_FEED, _SPACE, _TAB, _RETURN = 10, 32, 9, 13
 _BAR, _OPEN, _CLOSE, _DASH = ord("|"), ord("["), ord("]"), ord("-")

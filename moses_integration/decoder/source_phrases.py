@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.compiled import leaf
-from moses_integration.word_table import WordTable
+from phrasescore.words.word_table import WordTable
 
 _FREE = -1
 _SHIFT = np.uint64(32)

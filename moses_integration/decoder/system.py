@@ -18,9 +18,9 @@ from moses_integration.language_model import ArrayLanguageModel, read_language_m
 from moses_integration.model_files import find_model_file
 from moses_integration.moses_ini import MosesIni
 from moses_integration.ngram_automaton import AutomatonTables
-from moses_integration.word_table import WordArrays, WordTable
 from phrasescore.errors import IniError
 from phrasescore.files import sha256_of
+from phrasescore.words.word_table import WordArrays, WordTable
 
 _log = logging.getLogger(__name__)
 

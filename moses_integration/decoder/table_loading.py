@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from moses_integration.decoder import entry_parsing
 from moses_integration.decoder.parsed_tables import Arrays, ParsedTables
 from moses_integration.decoder.source_phrases import SourcePhrases
-from moses_integration.word_table import WordArrays, WordTable, as_array
 from phrasescore.errors import PhraseTableError
 from phrasescore.files import open_input, sha256_of
 from phrasescore.progress import Progress
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, checked_block, read_blocks
 from phrasescore.table.phrase_table import PIPES, TableFormat
 from phrasescore.table.truncated_gzip import truncation_named
+from phrasescore.words.word_table import WordArrays, WordTable, as_array
 
 _PROBLEMS = {
     entry_parsing.FACTORS: (

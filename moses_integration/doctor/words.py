@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from moses_integration.doctor.findings import Finding, Severity
 from moses_integration.text_preparation import escape, unescape
-from phrasescore.word_types import WordTypes
+from phrasescore.words.word_types import WordTypes
 
 _PUNCTUATION = ".,;:!?…)\"'»"
 _EXAMPLES = 5

@@ -12,8 +12,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from moses_integration.system_building.ngram_counting import Corpus, NGramCounts
-from moses_integration.word_table import WordArrays
 from phrasescore.files import open_output
+from phrasescore.words.word_table import WordArrays
 
 _MINUS, _POINT, _ZERO, _E, _TAB, _SPACE, _NEWLINE = 45, 46, 48, 101, 9, 32, 10
 _ROWS_AT_ONCE = 1 << 16

@@ -16,9 +16,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from moses_integration.word_table import WordArrays, WordTable, intern_word
 from phrasescore.errors import CorpusError
 from phrasescore.files import open_input
+from phrasescore.words.word_table import WordArrays, WordTable, intern_word
 
 UNKNOWN, BEGIN, END = 0, 1, 2
 SPECIAL_WORDS = [b"<unk>", b"<s>", b"</s>"]

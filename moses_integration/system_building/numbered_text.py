@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from phrasescore.errors import CorpusError
 from phrasescore.files import open_input
 from phrasescore.table.phrase_table import PIPES
-from phrasescore.word_types import WordTypes
+from phrasescore.words.word_types import WordTypes
 
 BOUNDARY = 0
 _NEWLINE, _SPACE = 10, 32

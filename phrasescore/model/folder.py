@@ -26,7 +26,7 @@ from phrasescore.model.encoder_decoder import EncoderDecoder
 from phrasescore.model.settings import Direction, ModelSettings
 from phrasescore.provenance import write_json
 from phrasescore.settings import from_mapping
-from phrasescore.vocabulary import Vocabulary
+from phrasescore.words.vocabulary import Vocabulary
 
 FORMAT = 1  # raised when a folder of today could no longer be read
 CONFIG, WEIGHTS, DIGESTS = "config.json", "model.safetensors", "SHA256SUMS"

@@ -15,8 +15,8 @@ from phrasescore.scoring.probability_column import FLOOR_LN, count_texts, probab
 from phrasescore.scoring.shared_work import SharedWork
 from phrasescore.table.block import TableBlock, TokenSpans
 from phrasescore.table.phrase_table import Side
-from phrasescore.token_sequences import TokenSequences
-from phrasescore.vocabulary import UNK_ID, Vocabulary
+from phrasescore.words.token_sequences import TokenSequences
+from phrasescore.words.vocabulary import UNK_ID, Vocabulary
 
 
 class Scorer(Protocol):

@@ -16,7 +16,7 @@ from phrasescore.scoring.shared_work import SharedWork
 from phrasescore.scoring.unshared_scorer import UnsharedScorer
 from phrasescore.table.block import TableBlock
 from phrasescore.table.phrase_table import Side
-from phrasescore.token_sequences import TokenSequences
+from phrasescore.words.token_sequences import TokenSequences
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.token_sequences import TokenSequences
+from phrasescore.words.token_sequences import TokenSequences
 
 _compiled = numba.njit(nogil=True, cache=True)
 
@@ -21,7 +21,7 @@ def pair_order(sources: TokenSequences, targets: TokenSequences) -> NDArray[np.i
         sources: N phrases.
         targets: N phrases.
 
-    >>> from phrasescore.token_sequences import from_lists
+    >>> from phrasescore.words.token_sequences import from_lists
     >>> pair_order(from_lists([[7], [2, 3], [2]]), from_lists([[], [], []])).tolist()
     [2, 1, 0]
     """

@@ -23,7 +23,7 @@ from phrasescore.scoring.precision import Precision
 from phrasescore.scoring.prefix_steps import PrefixSteps
 from phrasescore.scoring.prefix_trie import build_trie
 from phrasescore.scoring.shared_work import SharedWork
-from phrasescore.token_sequences import TokenSequences
+from phrasescore.words.token_sequences import TokenSequences
 
 _GROUP = {"cpu": 2048, "cuda": 32768}
 # Prefixes at a time: on a CPU few enough for the caches, enough for the products' full rate.

@@ -18,7 +18,7 @@ from torch import Tensor
 from phrasescore.device import choose_device
 from phrasescore.model.encoder_decoder import EncoderDecoder
 from phrasescore.scoring.shared_work import SharedWork
-from phrasescore.token_sequences import TokenSequences
+from phrasescore.words.token_sequences import TokenSequences
 
 Rows = NDArray[np.int64]
 

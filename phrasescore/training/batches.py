@@ -16,7 +16,7 @@ from torch import Tensor
 
 from phrasescore.model.encoder_decoder import END
 from phrasescore.phrase_pairs import PhraseSide
-from phrasescore.token_sequences import TokenSequences
+from phrasescore.words.token_sequences import TokenSequences
 
 Indices = npt.NDArray[np.int64]
 

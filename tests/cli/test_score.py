@@ -18,7 +18,7 @@ import torch
 from phrasescore.model.folder import build, load_model, save_model
 from phrasescore.model.settings import Direction, ModelSettings
 from phrasescore.table.phrase_table import Entry, parse_entry, parse_scores, phrase_tokens
-from phrasescore.vocabulary import Vocabulary
+from phrasescore.words.vocabulary import Vocabulary
 from tests.conftest import PROJECT, Phrasescore
 
 NOUNS = [(b"maison", b"house"), (b"chien", b"dog"), (b"chat", b"cat"), (b"eau", b"water")]

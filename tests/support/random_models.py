@@ -9,7 +9,7 @@ import torch
 
 from phrasescore.model.folder import build, save_model
 from phrasescore.model.settings import Direction, ModelSettings
-from phrasescore.vocabulary import Vocabulary
+from phrasescore.words.vocabulary import Vocabulary
 
 
 def save_random_model(

@@ -15,8 +15,8 @@ from moses_integration import arpa
 from moses_integration.arpa import open_arpa
 from moses_integration.arpa_lines import parse_number
 from moses_integration.ngrams import NGrams
-from moses_integration.word_table import as_array
 from phrasescore.errors import InputError, LanguageModelError
+from phrasescore.words.word_table import as_array
 
 BIGRAMS = b"""\\data\\
 ngram 1=5

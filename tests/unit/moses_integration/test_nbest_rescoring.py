@@ -19,8 +19,8 @@ from phrasescore.errors import ModelError, NBestError, SettingsError
 from phrasescore.model.settings import Direction
 from phrasescore.scoring.block_scoring import ScoringModel
 from phrasescore.table.phrase_table import read_entries
-from phrasescore.token_sequences import TokenSequences
-from phrasescore.vocabulary import Vocabulary
+from phrasescore.words.token_sequences import TokenSequences
+from phrasescore.words.vocabulary import Vocabulary
 
 LINE = b"0 ||| la maison .  ||| LM0= -4.5 T0= -1 -2 ||| -1.25 ||| 0-1=0-1 2=2 ||| 0-0 1-1 2-2 \n"
 SOURCE = b"the house .\n"

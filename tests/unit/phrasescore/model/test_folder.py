@@ -12,7 +12,7 @@ import torch
 from phrasescore.errors import ModelError
 from phrasescore.model.folder import build, load_model, save_model
 from phrasescore.model.settings import ModelSettings
-from phrasescore.vocabulary import Vocabulary
+from phrasescore.words.vocabulary import Vocabulary
 
 SETTINGS = ModelSettings(5, 6, hidden=4, embedding=3, maxout=2, rank=2, direction="target-source")
 

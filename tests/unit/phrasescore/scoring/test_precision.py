@@ -16,8 +16,8 @@ from phrasescore.scoring.model_loading import ComputeSettings, load_models
 from phrasescore.scoring.precision import compare, sample_rows
 from phrasescore.table.block import TableBlock, checked_block
 from phrasescore.table.phrase_table import TableFormat
-from phrasescore.token_sequences import from_lists
-from phrasescore.vocabulary import Vocabulary
+from phrasescore.words.token_sequences import from_lists
+from phrasescore.words.vocabulary import Vocabulary
 
 WORDS = [b"w%d" % number for number in range(8)]
 

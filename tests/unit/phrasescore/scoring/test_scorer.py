@@ -13,7 +13,7 @@ from phrasescore.model.settings import Formulation, ModelSettings
 from phrasescore.scoring.precision import Precision
 from phrasescore.scoring.scorer import Scorer
 from phrasescore.scoring.unshared_scorer import UnsharedScorer
-from phrasescore.token_sequences import TokenSequences, from_lists
+from phrasescore.words.token_sequences import TokenSequences, from_lists
 
 
 def model_of(formulation: Formulation = "code") -> EncoderDecoder:

@@ -18,7 +18,7 @@ from phrasescore.errors import PhraseTableError, SettingsError
 from phrasescore.scoring.block_scoring import ScoringSettings
 from phrasescore.scoring.table_check import TableCheck
 from phrasescore.table.phrase_table import read_entries
-from phrasescore.token_sequences import TokenSequences
+from phrasescore.words.token_sequences import TokenSequences
 from tests.conftest import PROJECT
 from tests.unit.phrasescore.scoring.tiny_scorer import TinyScorer, rescore, tiny_model
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from phrasescore.scoring.block_scoring import ScoringModel, ScoringSettings
 from phrasescore.scoring.shared_work import SharedWork
 from phrasescore.scoring.table_rescoring import RescoringReport, rescore_table
-from phrasescore.token_sequences import TokenSequences
-from phrasescore.vocabulary import Vocabulary
+from phrasescore.words.token_sequences import TokenSequences
+from phrasescore.words.vocabulary import Vocabulary
 
 
 def tiny_ln_p(source: list[int], target: list[int], scale: float = 1.0) -> float:

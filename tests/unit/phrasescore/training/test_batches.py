@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from phrasescore.token_sequences import from_lists
 from phrasescore.training.batches import padded, paper_plan, share, uniform_plan
+from phrasescore.words.token_sequences import from_lists
 
 
 @pytest.fixture

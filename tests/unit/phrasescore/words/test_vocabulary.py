@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from phrasescore.errors import InputError, ModelError
 from phrasescore.table.block import checked_block
 from phrasescore.table.phrase_table import TableFormat
-from phrasescore.vocabulary import EOS_ID, UNK_ID, Vocabulary, shortlist
+from phrasescore.words.vocabulary import EOS_ID, UNK_ID, Vocabulary, shortlist
 
 
 def test_ids() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from phrasescore.token_sequences import from_lists, gather
+from phrasescore.words.token_sequences import from_lists, gather
 
 
 @given(st.lists(st.lists(st.integers(0, 60_000), max_size=4), min_size=1), st.data())

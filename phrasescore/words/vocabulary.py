@@ -17,8 +17,8 @@ import numpy as np
 
 from phrasescore.errors import ModelError
 from phrasescore.files import read_lines, write_atomically
-from phrasescore.token_sequences import Ids, TokenSequences
-from phrasescore.word_types import WordTypes
+from phrasescore.words.token_sequences import Ids, TokenSequences
+from phrasescore.words.word_types import WordTypes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

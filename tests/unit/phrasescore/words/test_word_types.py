@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from phrasescore.word_types import WordTypes
+from phrasescore.words.word_types import WordTypes
 
 
 @given(st.lists(st.lists(st.binary(max_size=6), max_size=30), max_size=4))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moses_integration.word_table import WordTable
+from phrasescore.words.word_table import WordTable
 
 WORDS = st.lists(st.binary(min_size=0, max_size=12), max_size=200)
 

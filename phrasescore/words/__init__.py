@@ -1,0 +1,1 @@
+"""Words as numbers: vocabularies, the distinct words of a text, sequences of ids."""
