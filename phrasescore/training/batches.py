@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from phrasescore.model.encoder_decoder import END
-from phrasescore.phrase_pairs import PhraseSide
+from phrasescore.pairs.phrase_pairs import PhraseSide
 from phrasescore.words.token_sequences import TokenSequences
 
 Indices = npt.NDArray[np.int64]

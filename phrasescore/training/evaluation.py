@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from phrasescore.model.encoder_decoder import EncoderDecoder
-from phrasescore.phrase_pairs import PhrasePairs
+from phrasescore.pairs.phrase_pairs import PhrasePairs
 from phrasescore.training.batches import Indices, make_batch, uniform_plan
 
 _BATCH = 512

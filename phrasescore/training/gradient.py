@@ -16,7 +16,7 @@ import torch.distributed
 from torch import Tensor, nn
 
 from phrasescore.model.encoder_decoder import EncoderDecoder
-from phrasescore.phrase_pairs import PhrasePairs
+from phrasescore.pairs.phrase_pairs import PhrasePairs
 from phrasescore.training.batches import Indices, make_batch, share
 
 _LEAST_SHARE = 64  # pairs; a smaller share leaves the matrix products too thin

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from phrasescore.model.encoder_decoder import EncoderDecoder
-from phrasescore.phrase_pairs import PhrasePairs, Split
+from phrasescore.pairs.phrase_pairs import PhrasePairs, Split
 from phrasescore.progress import Progress
 from phrasescore.training.batches import Indices, share
 from phrasescore.training.checkpoint import (

@@ -17,9 +17,9 @@ from phrasescore.device import choose_device, has_fast_bf16
 from phrasescore.errors import InterruptedWorkError, ResumeError, SettingsError
 from phrasescore.model.folder import build, is_model_folder, save_model
 from phrasescore.model.settings import Direction, Formulation, ModelSettings
-from phrasescore.phrase_pairs import PairSettings, PhrasePairs, Split, split
+from phrasescore.pairs.phrase_pairs import PairSettings, PhrasePairs, Split, split
+from phrasescore.pairs.table_encoding import encode_table
 from phrasescore.provenance import provenance, write_json
-from phrasescore.table_encoding import encode_table
 from phrasescore.training.checkpoint import LATEST
 from phrasescore.training.curves import CURVES
 from phrasescore.training.evaluation import evaluate

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from phrasescore.errors import SettingsError
-from phrasescore.phrase_pairs import PairSettings, PhrasePairs, split
-from phrasescore.table_encoding import encode_table
+from phrasescore.pairs.phrase_pairs import PairSettings, PhrasePairs, split
+from phrasescore.pairs.table_encoding import encode_table
 
 
 @pytest.fixture(scope="module")

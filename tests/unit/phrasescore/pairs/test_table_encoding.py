@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phrasescore.errors import InputError, PhraseTableError, SettingsError
-from phrasescore.phrase_pairs import PairSettings, PhrasePairs, load_pairs
-from phrasescore.table_encoding import encode_table
+from phrasescore.pairs.phrase_pairs import PairSettings, PhrasePairs, load_pairs
+from phrasescore.pairs.table_encoding import encode_table
 
 
 def pairs_as_text(pairs: PhrasePairs) -> list[tuple[bytes, bytes]]:

@@ -20,7 +20,9 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.distinct_phrases import (
+from phrasescore.errors import InputError
+from phrasescore.files import sha256_of
+from phrasescore.pairs.distinct_phrases import (
     Digests,
     first_rows,
     groups_of,
@@ -28,9 +30,7 @@ from phrasescore.distinct_phrases import (
     pair_digests,
     phrase_digests,
 )
-from phrasescore.errors import InputError
-from phrasescore.files import sha256_of
-from phrasescore.phrase_pairs import MANIFEST, PairSettings, PhrasePairs, load_pairs
+from phrasescore.pairs.phrase_pairs import MANIFEST, PairSettings, PhrasePairs, load_pairs
 from phrasescore.progress import Progress
 from phrasescore.provenance import write_json
 from phrasescore.table.block import can_be_read_again, read_blocks
