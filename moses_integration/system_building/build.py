@@ -41,11 +41,11 @@ from moses_integration.system_building.phrase_table_building import (
     extract_runs,
     write_tables,
 )
-from moses_integration.system_building.resumable_steps import Outcome, Step, run_steps
 from moses_integration.system_building.word_alignment import align_words
 from moses_integration.text_preparation import Preprocessor, TextSettings, write_settings
 from phrasescore.files import open_output, sha256_of, write_atomically
 from phrasescore.provenance import provenance, write_json
+from phrasescore.resuming.steps import Outcome, Step, run_steps
 
 REPORT, PROVENANCE = "report.json", "provenance.json"
 _SIDES = ("source", "target")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from moses_integration.system_building.resumable_steps import Outcome
+from phrasescore.resuming.steps import Outcome
 
 
 def outcome_line(outcome: Outcome) -> str:

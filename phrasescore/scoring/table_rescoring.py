@@ -20,13 +20,13 @@ from phrasescore import __version__
 from phrasescore.errors import InputError, SettingsError
 from phrasescore.files import STANDARD_STREAM, is_gzip_name, sha256_of
 from phrasescore.progress import Progress
+from phrasescore.resuming.journaled_output import JournaledOutput, StreamOutput
 from phrasescore.scoring.block_scoring import (
     BlockScorer,
     ScoringCounts,
     ScoringModel,
     ScoringSettings,
 )
-from phrasescore.scoring.journaled_output import JournaledOutput, StreamOutput
 from phrasescore.scoring.table_check import TableCheck
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, can_be_read_again, read_blocks
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from phrasescore.errors import InputError, SettingsError
-from phrasescore.scoring.journaled_output import JournaledOutput
+from phrasescore.resuming.journaled_output import JournaledOutput
 
 SIGNATURE: dict[str, Any] = {"settings": {"average": False}, "models": [["a", 1.5]]}
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from moses_integration.system_building.resumable_steps import JOURNAL, Step, run_steps
 from phrasescore.errors import ResumeError
+from phrasescore.resuming.steps import JOURNAL, Step, run_steps
 
 
 class Kitchen:

@@ -1,0 +1,1 @@
+"""How long work survives: journals, steps that are done once, locks, interruption."""
