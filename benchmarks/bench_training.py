@@ -33,7 +33,7 @@ from torch import Tensor, nn
 from benchmarks.plain_scorer import log_likelihoods, padded
 from phrasescore.device import has_fast_bf16
 from phrasescore.model.encoder_decoder import EncoderDecoder
-from phrasescore.model.settings import ModelSettings
+from phrasescore.model.model_settings import ModelSettings
 from phrasescore.pairs.phrase_pairs import PairSettings, PhrasePairs
 from phrasescore.pairs.table_encoding import encode_table
 from phrasescore.training.batches import Indices, uniform_plan

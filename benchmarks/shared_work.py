@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from phrasescore.model.encoder_decoder import END
 from phrasescore.model.folder import LoadedModel
-from phrasescore.model.settings import ModelSettings
+from phrasescore.model.model_settings import ModelSettings
 from phrasescore.table.block import read_blocks
 from phrasescore.words.token_sequences import TokenSequences
 

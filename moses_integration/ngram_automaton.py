@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.compiled import Records, leaf
+from phrasescore.compiled import Records, leaf
 
 EMPTY_STATE = 0  # no history
 UNKNOWN_WORD = 0  # the id of <unk>

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import CorpusError, InputError, SettingsError
 from phrasescore.files import read_lines
 from phrasescore.provenance import write_json
-from phrasescore.settings import from_mapping
 
 SETTINGS_FILE = "text.json"
 Side = Literal["source", "target"]

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.compiled import Records, leaf
 from moses_integration.decoder.future_cost import gaps_estimate
+from phrasescore.compiled import Records, leaf
 
 _NONE = -1
 _BUCKETS = 1 << 12

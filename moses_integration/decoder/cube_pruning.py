@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.compiled import Record, inlined, leaf
 from moses_integration.decoder.coverage import find_steps
 from moses_integration.decoder.cubes import BUCKETS, Cubes, pop, push
 from moses_integration.decoder.hypotheses import NONE, Stacks, sort_members
@@ -24,6 +23,7 @@ from moses_integration.decoder.search import (
     Search,
     step_score,
 )
+from phrasescore.compiled import Record, inlined, leaf
 
 NEEDS_EDGES = 3
 _FORWARD, _BEGIN = 0, 1  # then the stack is filled

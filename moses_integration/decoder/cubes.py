@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.compiled import Records, leaf
 from moses_integration.decoder.hypotheses import NONE
+from phrasescore.compiled import Records, leaf
 
 BUCKETS = 1 << 13
 _FIRST_EDGES, _FIRST_RANKED, _FIRST_CELLS = 1 << 12, 1 << 15, 1 << 13

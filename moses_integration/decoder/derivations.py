@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.compiled import Records, leaf
 from moses_integration.decoder.features import FeatureSet
 from moses_integration.decoder.lm_scoring import LanguageModels, PhraseWords, model_tables
 from moses_integration.decoder.orientations import orientation
 from moses_integration.language_model import LN_10
 from moses_integration.ngram_automaton import UNKNOWN_WORD, score
+from phrasescore.compiled import Records, leaf
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.compiled import leaf
 from moses_integration.decoder.source_phrases import PhraseTrie, child
+from phrasescore.compiled import leaf
 from phrasescore.words.word_table import WordArrays, find_word, intern_word
 
 _LINE_FEED, _SPACE, _TAB, _RETURN = 10, 32, 9, 13

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.compiled import leaf
+from phrasescore.compiled import leaf
 
 
 @leaf

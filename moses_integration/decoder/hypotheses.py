@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.compiled import Records, leaf
+from phrasescore.compiled import Records, leaf
 
 NONE = -1
 _FIRST_RECORDS = 1 << 14

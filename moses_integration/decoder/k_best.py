@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.compiled import Records, leaf
 from moses_integration.decoder.hypotheses import INITIAL, NONE, sort_by_total
+from phrasescore.compiled import Records, leaf
 
 _UNLIMITED_FACTOR = 1000  # what Moses takes for n-best-factor 0
 _MOST_POPS = 1 << 16  # before more room is made

@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.compiled import Records, inlined, leaf
 from moses_integration.language_model import LN_10, ArrayLanguageModel
 from moses_integration.ngram_automaton import (
     EMPTY_STATE,
@@ -22,6 +21,7 @@ from moses_integration.ngram_automaton import (
     entry_key,
     score,
 )
+from phrasescore.compiled import Records, inlined, leaf
 from phrasescore.errors import SettingsError
 
 _LARGEST_STATE = 2**62

@@ -6,7 +6,7 @@ and each model maps them to its own.
 
 from __future__ import annotations
 
-from moses_integration.compiled import leaf
+from phrasescore.compiled import leaf
 
 MONOTONE, SWAP, LEFT, RIGHT = 0, 1, 2, 3
 CLASSES = 4

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.compiled import Record, inlined, leaf
 from moses_integration.decoder.hypotheses import NONE, Limits, Stacks
+from phrasescore.compiled import Record, inlined, leaf
 
 
 @leaf

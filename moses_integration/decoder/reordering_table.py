@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.compiled import leaf
 from moses_integration.decoder.orientations import CLASSES
 from moses_integration.decoder.reordering_feature import ReorderingFeature
 from moses_integration.decoder.table_loading import TableEntries
+from phrasescore.compiled import leaf
 
 _NONE = -1
 

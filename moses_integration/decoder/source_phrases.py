@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.compiled import leaf
+from phrasescore.compiled import leaf
 from phrasescore.words.word_table import WordTable
 
 _FREE = -1

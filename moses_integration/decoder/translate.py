@@ -19,7 +19,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.compiled import Records
 from moses_integration.decoder.derivations import Derivations, feature_values
 from moses_integration.decoder.entries import permuted
 from moses_integration.decoder.hypotheses import HYPOTHESIS, Limits
@@ -35,6 +34,7 @@ from moses_integration.decoder.workspace import Workspace
 from moses_integration.feature_weights import FeatureLayout
 from moses_integration.language_model import ArrayLanguageModel
 from moses_integration.moses_ini import MosesIni
+from phrasescore.compiled import Records
 
 
 @dataclass(frozen=True)

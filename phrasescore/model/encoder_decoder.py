@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from phrasescore.model.gated_recurrence import run_gated_unit
-from phrasescore.model.settings import ModelSettings
+from phrasescore.model.model_settings import ModelSettings
 from phrasescore.model.softmax import gathered_log_softmax, summed_cross_entropy
 
 END = 0  # the id of </s> on both sides

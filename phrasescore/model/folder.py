@@ -20,12 +20,12 @@ import safetensors
 import safetensors.torch
 import torch
 
+from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import ModelError, SettingsError
 from phrasescore.files import sha256_of, write_atomically
 from phrasescore.model.encoder_decoder import EncoderDecoder
-from phrasescore.model.settings import Direction, ModelSettings
+from phrasescore.model.model_settings import Direction, ModelSettings
 from phrasescore.provenance import write_json
-from phrasescore.settings import from_mapping
 from phrasescore.words.vocabulary import Vocabulary
 
 FORMAT = 1  # raised when a folder of today could no longer be read

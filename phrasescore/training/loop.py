@@ -28,7 +28,7 @@ from phrasescore.training.curves import CURVES, Curves
 from phrasescore.training.evaluation import HeldOutFigure, evaluate, lengths_of
 from phrasescore.training.gradient import GradientWorkers, Processes
 from phrasescore.training.recipes import clip_gradient, recipe_of
-from phrasescore.training.settings import TrainingSettings
+from phrasescore.training.training_settings import TrainingSettings
 
 
 class TrainingInterrupted(BaseException):

@@ -16,7 +16,7 @@ from torch import nn
 
 from phrasescore.model.encoder_decoder import Initialisation
 from phrasescore.training.batches import Indices, paper_plan, uniform_plan
-from phrasescore.training.settings import TrainingSettings
+from phrasescore.training.training_settings import TrainingSettings
 
 Plan = Callable[[Indices, Indices, int, np.random.Generator], list[Indices]]
 

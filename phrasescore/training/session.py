@@ -16,7 +16,7 @@ import torch
 from phrasescore.device import choose_device, has_fast_bf16
 from phrasescore.errors import InterruptedWorkError, ResumeError, SettingsError
 from phrasescore.model.folder import build, is_model_folder, save_model
-from phrasescore.model.settings import Direction, Formulation, ModelSettings
+from phrasescore.model.model_settings import Direction, Formulation, ModelSettings
 from phrasescore.pairs.phrase_pairs import PairSettings, PhrasePairs, Split, split
 from phrasescore.pairs.table_encoding import encode_table
 from phrasescore.provenance import provenance, write_json
@@ -26,7 +26,7 @@ from phrasescore.training.evaluation import evaluate
 from phrasescore.training.gradient import Processes
 from phrasescore.training.loop import Run, Trainer, TrainingInterrupted
 from phrasescore.training.recipes import RECIPES
-from phrasescore.training.settings import RecipeName, TrainingSettings
+from phrasescore.training.training_settings import RecipeName, TrainingSettings
 
 _DEFAULT_EPOCHS = 10
 _LARGEST_HELD_OUT_SHARE = 20  # of a small table, one in so many pairs at most is held out

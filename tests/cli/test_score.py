@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from phrasescore.model.folder import build, load_model, save_model
-from phrasescore.model.settings import Direction, ModelSettings
+from phrasescore.model.model_settings import Direction, ModelSettings
 from phrasescore.table.phrase_table import Entry, parse_entry, parse_scores, phrase_tokens
 from phrasescore.words.vocabulary import Vocabulary
 from tests.conftest import PROJECT, Phrasescore

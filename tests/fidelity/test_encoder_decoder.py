@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from phrasescore.model.encoder_decoder import EncoderDecoder
-from phrasescore.model.settings import Formulation, ModelSettings
+from phrasescore.model.model_settings import Formulation, ModelSettings
 
 
 def golden_model(

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from phrasescore.model.folder import build, save_model
-from phrasescore.model.settings import Direction, ModelSettings
+from phrasescore.model.model_settings import Direction, ModelSettings
 from phrasescore.words.vocabulary import Vocabulary
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from tuning.experiment.settings import ExperimentSettings
+    from tuning.experiment.experiment_file import ExperimentSettings
 
 
 @click.command("experiment", short_help="Compare systems over tuning seeds, in one table.")
@@ -53,7 +53,7 @@ def experiment(
     Every step is a command, shown in FOLDER/commands.sh, with a log in FOLDER/steps/. After any
     interruption, and after any change of settings or data, the same command does what is missing.
     """
-    from tuning.experiment.settings import read_experiment
+    from tuning.experiment.experiment_file import read_experiment
 
     settings = _overridden(read_experiment(path), data, decoder, only)
     if dry_run:

@@ -21,7 +21,7 @@ from moses_integration.feature_kinds import TEXT_TABLE_KINDS
 from moses_integration.moses_ini import MosesIni
 from moses_integration.table_feature import path_keys
 from phrasescore.errors import SettingsError
-from tuning.experiment.settings import ExperimentSettings, ModelSettings, SystemSettings
+from tuning.experiment.experiment_file import ExperimentSettings, ModelSettings, SystemSettings
 from tuning.experiment.step import PROGRAM, Step
 
 TEXTS = ("dev", "test")

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from moses_integration.bleu_statistics import References, bleu_of_sums
 from phrasescore.errors import CorpusError
 from phrasescore.files import read_lines
+from tuning.experiment.experiment_file import SystemSettings
 from tuning.experiment.plan import TEXTS, Plan
-from tuning.experiment.settings import SystemSettings
 from tuning.experiment.stamps import Stamps
 from tuning.resampling import bootstrap, randomization_p_value
 from tuning.significance import TRIALS

@@ -9,10 +9,10 @@ from moses_integration.external_moses import find_moses
 from phrasescore.errors import InputError
 from phrasescore.files import write_atomically
 from phrasescore.provenance import provenance, write_json
+from tuning.experiment.experiment_file import ExperimentSettings
 from tuning.experiment.plan import TEXTS, Plan
 from tuning.experiment.report import collect
 from tuning.experiment.runner import Runner, Say, possession
-from tuning.experiment.settings import ExperimentSettings
 from tuning.experiment.stamps import Stamps
 from tuning.experiment.step import Step
 from tuning.experiment.tables import as_json, latex, markdown

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from tuning.experiment.experiment_file import ExperimentSettings
 from tuning.experiment.report import Row, Score
-from tuning.experiment.settings import ExperimentSettings
 
 _NOTHING = "–"
 

@@ -11,7 +11,7 @@ import torch
 from benchmarks.plain_scorer import BATCH, score_table
 from phrasescore.model.encoder_decoder import EncoderDecoder
 from phrasescore.model.folder import save_model
-from phrasescore.model.settings import ModelSettings
+from phrasescore.model.model_settings import ModelSettings
 from phrasescore.words.vocabulary import Vocabulary
 
 WORDS = [b"a", b"b", b"c", b"d"]

@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.shared_work import Steps, Work, count_work
 from phrasescore.model.encoder_decoder import EncoderDecoder
-from phrasescore.model.settings import ModelSettings
+from phrasescore.model.model_settings import ModelSettings
 from phrasescore.words.token_sequences import from_lists
 
 Pair = tuple[tuple[int, ...], tuple[int, ...]]

@@ -16,7 +16,7 @@ from moses_integration.nbest import read_nbest
 from moses_integration.nbest_rescoring import NBestModel, read_table_words, rescore_nbest
 from moses_integration.nbest_segmentation import PhrasePair, phrase_pairs
 from phrasescore.errors import ModelError, NBestError, SettingsError
-from phrasescore.model.settings import Direction
+from phrasescore.model.model_settings import Direction
 from phrasescore.scoring.block_scoring import ScoringModel
 from phrasescore.table.phrase_table import read_entries
 from phrasescore.words.token_sequences import TokenSequences

@@ -11,7 +11,7 @@ import torch
 
 from phrasescore.errors import ModelError
 from phrasescore.model.folder import build, load_model, save_model
-from phrasescore.model.settings import ModelSettings
+from phrasescore.model.model_settings import ModelSettings
 from phrasescore.words.vocabulary import Vocabulary
 
 SETTINGS = ModelSettings(5, 6, hidden=4, embedding=3, maxout=2, rank=2, direction="target-source")

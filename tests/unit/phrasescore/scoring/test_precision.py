@@ -11,7 +11,7 @@ import torch
 from phrasescore.errors import SettingsError
 from phrasescore.model.encoder_decoder import EncoderDecoder
 from phrasescore.model.folder import save_model
-from phrasescore.model.settings import ModelSettings
+from phrasescore.model.model_settings import ModelSettings
 from phrasescore.scoring.model_loading import ComputeSettings, load_models
 from phrasescore.scoring.precision import compare, sample_rows
 from phrasescore.table.block import TableBlock, checked_block

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phrasescore.model.encoder_decoder import EncoderDecoder
-from phrasescore.model.settings import Formulation, ModelSettings
+from phrasescore.model.model_settings import Formulation, ModelSettings
 from phrasescore.scoring.precision import Precision
 from phrasescore.scoring.scorer import Scorer
 from phrasescore.scoring.unshared_scorer import UnsharedScorer

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from phrasescore.training.recipes import RECIPES, batch_size_for, clip_gradient, recipe_of
-from phrasescore.training.settings import TrainingSettings
+from phrasescore.training.training_settings import TrainingSettings
 
 
 def test_the_paper_recipe_is_the_paper_s() -> None:

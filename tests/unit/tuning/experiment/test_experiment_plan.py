@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from phrasescore.errors import SettingsError
-from tuning.experiment.plan import Plan, slug
-from tuning.experiment.settings import (
+from tuning.experiment.experiment_file import (
     DataSettings,
     DecoderSettings,
     ExperimentSettings,
     ModelSettings,
     SystemSettings,
 )
+from tuning.experiment.plan import Plan, slug
 from tuning.experiment.step import Step
 
 INI = """\

@@ -9,9 +9,9 @@ import pytest
 
 from phrasescore.errors import CorpusError
 from phrasescore.files import write_atomically
+from tuning.experiment.experiment_file import DataSettings, ExperimentSettings, SystemSettings
 from tuning.experiment.plan import Plan
 from tuning.experiment.report import Row, collect
-from tuning.experiment.settings import DataSettings, ExperimentSettings, SystemSettings
 from tuning.experiment.stamps import Stamp, Stamps
 from tuning.experiment.tables import as_json, latex, markdown
 

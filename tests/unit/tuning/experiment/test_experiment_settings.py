@@ -8,7 +8,7 @@ import pytest
 
 from phrasescore.errors import InputError, SettingsError
 from tests.conftest import PROJECT
-from tuning.experiment.settings import ModelSettings, read_experiment
+from tuning.experiment.experiment_file import ModelSettings, read_experiment
 
 DATA = """
 [data]

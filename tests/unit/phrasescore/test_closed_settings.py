@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import pytest
 
+from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import SettingsError
-from phrasescore.settings import from_mapping
 
 
 @dataclass(frozen=True)

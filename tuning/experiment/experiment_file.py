@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import InputError, SettingsError, did_you_mean
-from phrasescore.settings import from_mapping
 
 if sys.version_info >= (3, 11):
     import tomllib
