@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from moses_integration.feature_kinds import TEXT_TABLE_KINDS
-from moses_integration.model_files import find_binary_file, find_model_file
-from moses_integration.moses_ini import FeatureLine, MosesIni
+from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
+from moses_integration.ini.model_files import find_binary_file, find_model_file
+from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from phrasescore.files import open_input, open_output, write_atomically
 from phrasescore.progress import Progress
 

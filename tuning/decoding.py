@@ -20,10 +20,10 @@ from moses_integration.external_moses import (
     copy_text,
     find_moses,
 )
-from moses_integration.ini_sections import with_section
-from moses_integration.moses_ini import MosesIni
+from moses_integration.ini.moses_ini import MosesIni
+from moses_integration.ini.sections import with_section
+from moses_integration.ini.table_feature import with_absolute_paths
 from moses_integration.shown_weights import check_features
-from moses_integration.table_feature import with_absolute_paths
 from moses_integration.table_filtering import INI_NAME, FilteredTable, filter_system
 from phrasescore.errors import CorpusError
 from phrasescore.files import open_output, read_lines

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from moses_integration.bleu_statistics import COLUMNS, ReferenceLength, bleu_of_sums
-from moses_integration.feature_weights import FeatureLayout
-from moses_integration.moses_ini import MosesIni
+from moses_integration.ini.feature_weights import FeatureLayout
+from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.provenance import provenance, write_json
 from tuning.candidate_pool import CandidatePool
 from tuning.candidate_statistics import CandidateStatistics

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from moses_integration.moses_ini import MosesIni
+from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import InputError
 from phrasescore.files import write_atomically
 from phrasescore.provenance import write_json

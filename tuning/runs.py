@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from moses_integration.bleu_statistics import ReferenceLength
-from moses_integration.moses_ini import MosesIni
-from moses_integration.table_feature import path_keys
+from moses_integration.ini.moses_ini import MosesIni
+from moses_integration.ini.table_feature import path_keys
 from phrasescore.errors import CorpusError, IniError
 from phrasescore.files import sha256_of, write_atomically
 from phrasescore.provenance import provenance, write_json

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.feature_weights import FeatureLayout
-from moses_integration.moses_ini import MosesIni
+from moses_integration.ini.feature_weights import FeatureLayout
+from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import InputError, SettingsError, did_you_mean
 from phrasescore.files import open_input
 from tuning.candidate_pool import PoolArrays

@@ -9,7 +9,7 @@ import click
 from phrasescore.errors import ResumeError, SettingsError
 
 if TYPE_CHECKING:
-    from moses_integration.moses_ini import MosesIni
+    from moses_integration.ini.moses_ini import MosesIni
 
 
 @click.command("filter")
@@ -46,7 +46,7 @@ def filter_tables(
     """
     from pathlib import Path
 
-    from moses_integration.moses_ini import MosesIni
+    from moses_integration.ini.moses_ini import MosesIni
     from moses_integration.table_filtering import filter_system
     from phrasescore.files import read_lines
 
@@ -66,9 +66,9 @@ def filter_tables(
 
 def _prepared(ini: MosesIni, settings: tuple[str, ...]) -> MosesIni:
     """Return the ini with the settings, and absolute paths of files that exist."""
-    from moses_integration.ini_sections import with_section
-    from moses_integration.model_files import find_binary_file, find_model_file
-    from moses_integration.table_feature import path_keys, with_absolute_paths
+    from moses_integration.ini.model_files import find_binary_file, find_model_file
+    from moses_integration.ini.sections import with_section
+    from moses_integration.ini.table_feature import path_keys, with_absolute_paths
 
     ini.refuse_old_style()
     for setting in settings:

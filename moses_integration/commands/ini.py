@@ -18,8 +18,8 @@ def _finite(context: click.Context, option: click.Parameter, value: float) -> fl
 @click.argument("path", metavar="MOSES_INI")
 def show(path: str) -> None:
     """List the features, weights and files of MOSES_INI, and what Moses would stumble over."""
-    from moses_integration.ini_listing import listing
-    from moses_integration.moses_ini import MosesIni
+    from moses_integration.ini.listing import listing
+    from moses_integration.ini.moses_ini import MosesIni
 
     text = listing(MosesIni.read(path)) + "\n"
     sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
@@ -71,15 +71,15 @@ def add_column(
 
     The scores of the whole table are checked first. Every other byte of the ini stays as it is.
     """
-    from moses_integration.ini_listing import problems
-    from moses_integration.moses_ini import MosesIni
-    from moses_integration.score_survey import survey_scores
-    from moses_integration.table_feature import (
+    from moses_integration.ini.listing import problems
+    from moses_integration.ini.moses_ini import MosesIni
+    from moses_integration.ini.table_feature import (
         check_table_path,
         find_table_feature,
         with_absolute_paths,
         with_table,
     )
+    from moses_integration.score_survey import survey_scores
     from phrasescore.files import write_atomically
 
     check_table_path(table)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from moses_integration.decoder.ini_checks import check_feature, check_sections
 from moses_integration.decoder.reordering_feature import ReorderingFeature, reordering_feature
-from moses_integration.feature_weights import FeatureLayout
-from moses_integration.moses_ini import FeatureLine, MosesIni
+from moses_integration.ini.feature_weights import FeatureLayout
+from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from phrasescore.errors import IniError
 
 DEFAULT_TABLE_LIMIT = 20  # Moses's

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from moses_integration import ini_lines
-from moses_integration.moses_ini import FeatureLine, MosesIni
-from moses_integration.moses_parameters import SECTIONS, SHORT_NAMES
+from moses_integration.ini import lines as ini_lines
+from moses_integration.ini.moses_ini import FeatureLine, MosesIni
+from moses_integration.ini.parameters import SECTIONS, SHORT_NAMES
 from phrasescore.errors import IniError, did_you_mean
 
 # what every feature function of Moses accepts; the last three change nothing here

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 from moses_integration.decoder.orientations import CLASSES, COLUMNS
-from moses_integration.feature_weights import FeatureLayout
-from moses_integration.moses_ini import FeatureLine, MosesIni
+from moses_integration.ini.feature_weights import FeatureLayout
+from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from phrasescore.errors import IniError
 
 _NO_COLUMN = -1

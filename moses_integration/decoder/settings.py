@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from moses_integration.moses_ini import MosesIni
+from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import IniError, SettingsError
 
 STACK_SEARCH, CUBE_PRUNING = 0, 1

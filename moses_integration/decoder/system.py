@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from moses_integration.decoder.features import FeatureSet
 from moses_integration.decoder.parsed_tables import Arrays, ParsedTables
 from moses_integration.decoder.settings import SearchSettings
-from moses_integration.feature_weights import FeatureLayout
+from moses_integration.ini.feature_weights import FeatureLayout
+from moses_integration.ini.model_files import find_model_file
+from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.language_model import ArrayLanguageModel, read_language_model
-from moses_integration.model_files import find_model_file
-from moses_integration.moses_ini import MosesIni
 from moses_integration.ngram_automaton import AutomatonTables
 from phrasescore.errors import IniError
 from phrasescore.files import sha256_of

@@ -31,9 +31,9 @@ from moses_integration.decoder.search import Model
 from moses_integration.decoder.settings import CUBE_PRUNING, SearchSettings
 from moses_integration.decoder.system import System, flat_weights, load_language_model
 from moses_integration.decoder.workspace import Workspace
-from moses_integration.feature_weights import FeatureLayout
+from moses_integration.ini.feature_weights import FeatureLayout
+from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.language_model import ArrayLanguageModel
-from moses_integration.moses_ini import MosesIni
 from phrasescore.compiled import Records
 
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from moses_integration.doctor.findings import Finding, at
-from moses_integration.feature_kinds import component_count
-from moses_integration.moses_ini import FeatureLine, MosesIni
+from moses_integration.ini.feature_kinds import component_count
+from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from phrasescore.errors import IniError, InputError, PhraseTableError
 
 _LONG = struct.Struct("<Q")

@@ -28,9 +28,9 @@ from moses_integration.doctor.texts import (
 )
 from moses_integration.doctor.tuning_runs import moses_findings, work_dir_findings
 from moses_integration.doctor.words import TableWords, TextWords
-from moses_integration.feature_kinds import TEXT_TABLE_KINDS, component_count
-from moses_integration.model_files import find_binary_file, find_model_file
-from moses_integration.moses_ini import FeatureLine, MosesIni
+from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS, component_count
+from moses_integration.ini.model_files import find_binary_file, find_model_file
+from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from phrasescore.errors import IniError, InputError
 
 _REORDERING = "LexicalReordering"

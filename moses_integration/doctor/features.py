@@ -8,17 +8,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from moses_integration.doctor.findings import Finding, at
-from moses_integration.feature_kinds import (
+from moses_integration.ini.feature_kinds import (
     LANGUAGE_MODEL_KINDS,
     PHRASE_TABLE_KINDS,
     TEXT_TABLE_KINDS,
 )
-from moses_integration.feature_weights import FeatureLayout
-from moses_integration.ini_lines import format_weight
-from moses_integration.model_files import find_binary_file, find_model_file
-from moses_integration.moses_ini import FeatureLine, MosesIni
-from moses_integration.moses_parameters import OLD_STYLE_SECTIONS, SECTIONS, SHORT_NAMES
-from moses_integration.table_feature import path_keys
+from moses_integration.ini.feature_weights import FeatureLayout
+from moses_integration.ini.lines import format_weight
+from moses_integration.ini.model_files import find_binary_file, find_model_file
+from moses_integration.ini.moses_ini import FeatureLine, MosesIni
+from moses_integration.ini.parameters import OLD_STYLE_SECTIONS, SECTIONS, SHORT_NAMES
+from moses_integration.ini.table_feature import path_keys
 from phrasescore.errors import IniError, InputError, did_you_mean
 
 # what mert-moses.pl takes for the name of a dense feature

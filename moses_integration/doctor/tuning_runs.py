@@ -11,14 +11,14 @@ from pathlib import Path
 
 from moses_integration.doctor.findings import Finding
 from moses_integration.external_moses import DecoderError
-from moses_integration.moses_ini import MosesIni
+from moses_integration.ini.moses_ini import MosesIni
+from moses_integration.ini.table_feature import path_keys
 from moses_integration.shown_weights import (
     check_features,
     tuned_sizes,
     version_of,
     weights_shown,
 )
-from moses_integration.table_feature import path_keys
 from phrasescore.errors import IniError, PhrasescoreError
 
 _FRESH = "name another --working-dir, or remove this one"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.moses_ini import MosesIni
+from moses_integration.ini.moses_ini import MosesIni
 from tests.conftest import Phrasescore
 
 TABLE = """\

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from moses_integration.feature_kinds import TEXT_TABLE_KINDS
-from moses_integration.moses_ini import MosesIni
-from moses_integration.table_feature import path_keys
+from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
+from moses_integration.ini.moses_ini import MosesIni
+from moses_integration.ini.table_feature import path_keys
 from phrasescore.errors import SettingsError
 from tuning.experiment.experiment_file import ExperimentSettings, ModelSettings, SystemSettings
 from tuning.experiment.step import PROGRAM, Step

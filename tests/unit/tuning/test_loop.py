@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from moses_integration.moses_ini import MosesIni
+from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import InputError
 from tests.support import toy_decoder
 from tests.support.toy_decoder import ToyDecoder

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from moses_integration.moses_ini import MosesIni
+from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import IniError, InputError, SettingsError
 from tuning.candidate_pool import CandidatePool
 from tuning.objective import Objective

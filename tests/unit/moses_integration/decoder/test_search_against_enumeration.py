@@ -17,7 +17,7 @@ from moses_integration.decoder.plain_search import PlainSearch
 from moses_integration.decoder.settings import CUBE_PRUNING, SearchSettings
 from moses_integration.decoder.source_phrases import child
 from moses_integration.decoder.translate import Decoder
-from moses_integration.moses_ini import MosesIni
+from moses_integration.ini.moses_ini import MosesIni
 from tests.support.random_system import random_sentences, write_random_system
 
 Phrase = tuple[int, int, int]  # entry, first and last source word

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from moses_integration.decoder.k_best import NBestSettings
 from moses_integration.decoder.settings import SearchSettings
 from moses_integration.decoder.translate import Decoder
-from moses_integration.moses_ini import MosesIni
+from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.ngram_automaton import EMPTY_STATE
 from moses_integration.plain_language_model import PlainLanguageModel
 from tests.support.random_system import write_random_system

@@ -14,7 +14,7 @@ from moses_integration.decoder.plain_cube_pruning import PlainCubePruning
 from moses_integration.decoder.plain_search import PlainSearch
 from moses_integration.decoder.settings import CUBE_PRUNING, STACK_SEARCH, SearchSettings
 from moses_integration.decoder.translate import Decoder
-from moses_integration.moses_ini import MosesIni
+from moses_integration.ini.moses_ini import MosesIni
 from tests.support.random_system import random_sentences, write_random_system
 
 BOTH = pytest.mark.parametrize("algorithm", [STACK_SEARCH, CUBE_PRUNING])

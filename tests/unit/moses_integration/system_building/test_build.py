@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from moses_integration.moses_ini import MosesIni
+from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.system_building.build import build_system
 from moses_integration.system_building.build_settings import (
     BuildInputs,

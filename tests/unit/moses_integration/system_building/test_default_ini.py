@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from moses_integration.moses_ini import MosesIni
+from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.system_building.default_ini import ModelPaths, default_ini
 
 

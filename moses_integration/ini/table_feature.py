@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from moses_integration.feature_kinds import (
+from moses_integration.ini.feature_kinds import (
     PHRASE_TABLE_KINDS,
     TEXT_TABLE_KINDS,
     component_count,
 )
-from moses_integration.ini_lines import format_weight, refuse_unreadable
-from moses_integration.moses_ini import FeatureLine, MosesIni
+from moses_integration.ini.lines import format_weight, refuse_unreadable
+from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from phrasescore.errors import IniError, PhraseTableError, SettingsError
 from phrasescore.files import STANDARD_STREAM
 

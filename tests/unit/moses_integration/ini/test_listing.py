@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.ini_listing import listing, problems
-from moses_integration.moses_ini import MosesIni
+from moses_integration.ini.listing import listing, problems
+from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import IniError
 
 INI = b"""\

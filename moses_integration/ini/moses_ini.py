@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from moses_integration import ini_lines
-from moses_integration.moses_parameters import OLD_STYLE_SECTIONS, SECTIONS
+from moses_integration.ini import lines as ini_lines
+from moses_integration.ini.parameters import OLD_STYLE_SECTIONS, SECTIONS
 from phrasescore.errors import IniError, did_you_mean
 from phrasescore.files import open_input
 

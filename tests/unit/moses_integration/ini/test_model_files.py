@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.model_files import ModelFile, find_binary_file, find_model_file
+from moses_integration.ini.model_files import ModelFile, find_binary_file, find_model_file
 from phrasescore.errors import InputError
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.moses_ini import MosesIni
-from moses_integration.table_feature import (
+from moses_integration.ini.moses_ini import MosesIni
+from moses_integration.ini.table_feature import (
     TableChange,
     check_table_path,
     find_table_feature,

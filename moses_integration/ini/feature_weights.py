@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from moses_integration.feature_kinds import FEATURE_KINDS, component_count
-from moses_integration.moses_ini import FeatureLine, MosesIni
-from moses_integration.moses_parameters import REWRITING_SECTIONS
+from moses_integration.ini.feature_kinds import FEATURE_KINDS, component_count
+from moses_integration.ini.moses_ini import FeatureLine, MosesIni
+from moses_integration.ini.parameters import REWRITING_SECTIONS
 from phrasescore.errors import IniError, did_you_mean
 
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from moses_integration.moses_ini import MosesIni
-from moses_integration.moses_parameters import SECTIONS
+from moses_integration.ini.moses_ini import MosesIni
+from moses_integration.ini.parameters import SECTIONS
 from phrasescore.errors import SettingsError, did_you_mean
 
 # these describe the model; a value for them alone would contradict the rest of the file

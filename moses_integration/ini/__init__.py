@@ -1,0 +1,1 @@
+"""A moses.ini: what Moses reads in it, which weight belongs to which feature, and edits."""
