@@ -25,13 +25,13 @@ BUILD = (
     "write_arpa(sys.argv[1], int(sys.argv[2]), sys.argv[3])"
 )
 LOAD = (
-    "import sys; from moses_integration.language_model import read_language_model; "
+    "import sys; from moses_integration.language_model.back_off import read_language_model; "
     "read_language_model(sys.argv[1])"
 )
 QUERY = (
     "import sys, numpy as np, time; "
-    "from moses_integration.language_model import read_language_model; "
-    "from moses_integration.ngram_automaton import score_words; "
+    "from moses_integration.language_model.back_off import read_language_model; "
+    "from moses_integration.language_model.automaton import score_words; "
     "model = read_language_model(sys.argv[1]); "
     "words = open(sys.argv[2], 'rb').read(2_500_000).split(); "
     "ids = np.array([model.word_id(word) for word in words], np.int32); "

@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.arpa_diagnosis import KENLM_BINARY_MAGIC
 from moses_integration.kenlm_header import PROBING, Sections, damaged, read_header
 from moses_integration.kenlm_probing import ProbingModel
 from moses_integration.kenlm_trie import TrieModel
 from moses_integration.kenlm_words import read_words
-from moses_integration.ngram_automaton import UNKNOWN_WORD
-from moses_integration.ngrams import NGrams
+from moses_integration.language_model.arpa_diagnosis import KENLM_BINARY_MAGIC
+from moses_integration.language_model.automaton import UNKNOWN_WORD
+from moses_integration.language_model.ngrams import NGrams
 from phrasescore.errors import LanguageModelError
 from phrasescore.files import GZIP_MAGIC, STANDARD_STREAM, open_input
 

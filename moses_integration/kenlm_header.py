@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
-from moses_integration.arpa_diagnosis import KENLM_BINARY_MAGIC
+from moses_integration.language_model.arpa_diagnosis import KENLM_BINARY_MAGIC
 from phrasescore.errors import LanguageModelError
 
 VERSION = 5

@@ -26,7 +26,7 @@ from moses_integration.kenlm_hashes import (
     word_halves,
 )
 from moses_integration.kenlm_header import KenlmHeader, Sections, damaged
-from moses_integration.ngrams import NGrams
+from moses_integration.language_model.ngrams import NGrams
 from phrasescore.errors import LanguageModelError
 from phrasescore.progress import Progress
 

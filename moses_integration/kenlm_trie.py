@@ -26,7 +26,7 @@ from moses_integration.kenlm_header import (
     Sections,
     damaged,
 )
-from moses_integration.ngrams import NGrams
+from moses_integration.language_model.ngrams import NGrams
 from phrasescore.errors import LanguageModelError
 
 _UNIGRAM = np.dtype([("log10", "<f4"), ("backoff", "<f4"), ("children", "<u8")])

@@ -10,8 +10,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from moses_integration.arpa_diagnosis import shown
-from moses_integration.ngram_automaton import UNKNOWN_WORD
+from moses_integration.language_model.arpa_diagnosis import shown
+from moses_integration.language_model.automaton import UNKNOWN_WORD
 from phrasescore.errors import LanguageModelError
 from phrasescore.words.word_table import WordArrays, WordTable, intern_word
 

@@ -13,14 +13,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.language_model import LN_10, ArrayLanguageModel
-from moses_integration.ngram_automaton import (
+from moses_integration.language_model.automaton import (
     EMPTY_STATE,
     SLOT,
     AutomatonTables,
     entry_key,
     score,
 )
+from moses_integration.language_model.back_off import LN_10, ArrayLanguageModel
 from phrasescore.compiled import Records, inlined, leaf
 from phrasescore.errors import SettingsError
 

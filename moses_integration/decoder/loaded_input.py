@@ -30,7 +30,7 @@ from moses_integration.decoder.table_loading import (
     load_phrase_table,
     load_reordering_table,
 )
-from moses_integration.language_model import LN_10, ArrayLanguageModel
+from moses_integration.language_model.back_off import LN_10, ArrayLanguageModel
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from moses_integration.decoder.loaded_input import LoadedInput
 from moses_integration.decoder.options import Options, spans_of
 from moses_integration.decoder.orientations import orientation
 from moses_integration.decoder.settings import SearchSettings
-from moses_integration.language_model import LN_10
-from moses_integration.ngram_automaton import score as score_word
+from moses_integration.language_model.automaton import score as score_word
+from moses_integration.language_model.back_off import LN_10
 
 State = tuple[int, ...]
 Weights = NDArray[np.float64]

@@ -16,8 +16,8 @@ from moses_integration.decoder.settings import SearchSettings
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.model_files import find_model_file
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.language_model import ArrayLanguageModel, read_language_model
-from moses_integration.ngram_automaton import AutomatonTables
+from moses_integration.language_model.automaton import AutomatonTables
+from moses_integration.language_model.back_off import ArrayLanguageModel, read_language_model
 from phrasescore.errors import IniError
 from phrasescore.files import sha256_of
 from phrasescore.words.word_table import WordArrays, WordTable

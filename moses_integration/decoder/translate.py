@@ -33,7 +33,7 @@ from moses_integration.decoder.system import System, flat_weights, load_language
 from moses_integration.decoder.workspace import Workspace
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.language_model import ArrayLanguageModel
+from moses_integration.language_model.back_off import ArrayLanguageModel
 from phrasescore.compiled import Records
 
 

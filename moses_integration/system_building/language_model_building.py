@@ -11,7 +11,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from moses_integration.arpa import open_arpa
+from moses_integration.language_model.arpa import open_arpa
 from moses_integration.system_building.kneser_ney import check_order, write_arpa
 from moses_integration.system_building.ngram_counting import SPECIAL_WORDS, no_words, read_corpus
 from phrasescore.errors import CorpusError, MissingDependencyError, SettingsError

@@ -13,8 +13,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from moses_integration.language_model import ArrayLanguageModel, read_language_model, score_sentence
-from moses_integration.plain_language_model import PlainLanguageModel
+from moses_integration.language_model.back_off import (
+    ArrayLanguageModel,
+    read_language_model,
+    score_sentence,
+)
+from moses_integration.language_model.plain_back_off import PlainLanguageModel
 from tests.conftest import Phrasescore
 from tests.support.language_models import LETTERS, assert_same_model, models
 

@@ -7,7 +7,7 @@ import itertools
 import pytest
 from hypothesis import strategies as st
 
-from moses_integration.language_model import LanguageModel
+from moses_integration.language_model.back_off import LanguageModel
 from tests.conftest import PROJECT
 
 LETTERS = ["a", "b", "c"]

@@ -16,8 +16,8 @@ from moses_integration.kenlm_binary import is_kenlm_binary, open_kenlm_binary
 from moses_integration.kenlm_bits import as_floats, unpack
 from moses_integration.kenlm_hashes import KeyIndex, find_key, keys_of
 from moses_integration.kenlm_words import murmur_hash
-from moses_integration.language_model import read_language_model
-from moses_integration.plain_language_model import PlainLanguageModel
+from moses_integration.language_model.back_off import read_language_model
+from moses_integration.language_model.plain_back_off import PlainLanguageModel
 from phrasescore.errors import LanguageModelError
 from phrasescore.words.word_table import as_array
 from tests.support.language_models import TRIGRAMS, assert_same_model, kenlm_binary

@@ -17,8 +17,8 @@ from moses_integration.decoder.k_best import NBestSettings
 from moses_integration.decoder.settings import SearchSettings
 from moses_integration.decoder.translate import Decoder
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.ngram_automaton import EMPTY_STATE
-from moses_integration.plain_language_model import PlainLanguageModel
+from moses_integration.language_model.automaton import EMPTY_STATE
+from moses_integration.language_model.plain_back_off import PlainLanguageModel
 from tests.support.random_system import write_random_system
 
 LN_10 = math.log(10)

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from moses_integration.language_model import read_language_model
-from moses_integration.plain_language_model import PlainLanguageModel
+from moses_integration.language_model.back_off import read_language_model
+from moses_integration.language_model.plain_back_off import PlainLanguageModel
 from moses_integration.system_building.kneser_ney import Discounts, write_arpa
 from moses_integration.system_building.language_model_building import build_language_model
 from phrasescore.errors import CorpusError, MissingDependencyError, SettingsError

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from moses_integration.language_model import (
+from moses_integration.language_model.automaton import EMPTY_STATE, UNKNOWN_WORD, score_words
+from moses_integration.language_model.back_off import (
     ArrayLanguageModel,
     perplexity,
     read_language_model,
     score_sentence,
 )
-from moses_integration.ngram_automaton import EMPTY_STATE, UNKNOWN_WORD, score_words
-from moses_integration.plain_language_model import PlainLanguageModel
+from moses_integration.language_model.plain_back_off import PlainLanguageModel
 from phrasescore.errors import LanguageModelError
 from tests.support.language_models import (
     LETTERS,
@@ -182,6 +182,6 @@ def test_totals_of_kenlm(golden: Path, multi30k: Path, name: str) -> None:
 
 def test_ten_to_the_log10_is_what_moses_has() -> None:
     """The factor to natural logarithms is Moses's constant, within its float32."""
-    from moses_integration.language_model import LN_10
+    from moses_integration.language_model.back_off import LN_10
 
     assert np.float32(LN_10) == np.float32(math.log(10))

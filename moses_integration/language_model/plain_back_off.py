@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from moses_integration.arpa import open_arpa
-from moses_integration.language_model import UNKNOWN_LOG10
-from moses_integration.ngram_automaton import EMPTY_STATE, UNKNOWN_WORD
+from moses_integration.language_model.arpa import open_arpa
+from moses_integration.language_model.automaton import EMPTY_STATE, UNKNOWN_WORD
+from moses_integration.language_model.back_off import UNKNOWN_LOG10
 
 NGram = tuple[int, ...]
 

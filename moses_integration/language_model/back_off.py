@@ -14,10 +14,10 @@ from typing import Protocol
 
 import numpy as np
 
-from moses_integration.ngram_automaton import UNKNOWN_WORD, AutomatonTables, score
-from moses_integration.ngram_automaton_building import AutomatonBuilder, NGramProblem
-from moses_integration.ngram_files import open_ngrams
-from moses_integration.ngrams import NGramFile, NGrams
+from moses_integration.language_model.automaton import UNKNOWN_WORD, AutomatonTables, score
+from moses_integration.language_model.automaton_building import AutomatonBuilder, NGramProblem
+from moses_integration.language_model.ngram_files import open_ngrams
+from moses_integration.language_model.ngrams import NGramFile, NGrams
 from phrasescore.errors import LanguageModelError
 from phrasescore.words.word_table import WordTable
 

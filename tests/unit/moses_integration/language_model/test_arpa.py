@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from moses_integration import arpa
-from moses_integration.arpa import open_arpa
-from moses_integration.arpa_lines import parse_number
-from moses_integration.ngrams import NGrams
+from moses_integration.language_model.arpa import open_arpa
+from moses_integration.language_model.arpa_lines import parse_number
+from moses_integration.language_model.back_off import arpa
+from moses_integration.language_model.ngrams import NGrams
 from phrasescore.errors import InputError, LanguageModelError
 from phrasescore.words.word_table import as_array
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from moses_integration.arpa import open_arpa
 from moses_integration.kenlm_binary import is_kenlm_binary, open_kenlm_binary
-from moses_integration.ngrams import NGramFile
+from moses_integration.language_model.arpa import open_arpa
+from moses_integration.language_model.ngrams import NGramFile
 
 
 def open_ngrams(path: str | Path) -> AbstractContextManager[NGramFile]:

@@ -1,7 +1,7 @@
 """The lines of an ARPA file, read by compiled code: numbers, words, n-grams.
 
 What is wrong with a bad line is not said here: the functions only say which line it is, and
-``moses_integration.arpa`` looks at that one line again.
+``moses_integration.language_model.arpa`` looks at that one line again.
 """
 
 from __future__ import annotations

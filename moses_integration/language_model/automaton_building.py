@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from moses_integration.ngram_automaton import (
+from moses_integration.language_model.automaton import (
     EMPTY_STATE,
     ROOM,
     SLOT,

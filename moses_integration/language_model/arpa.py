@@ -17,10 +17,10 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.arpa_diagnosis import diagnose_line, foreign_file, shown
-from moses_integration.arpa_lines import Rows, parse_ngrams, parse_unigrams, room_for
-from moses_integration.ngram_automaton import UNKNOWN_WORD
-from moses_integration.ngrams import NGrams
+from moses_integration.language_model.arpa_diagnosis import diagnose_line, foreign_file, shown
+from moses_integration.language_model.arpa_lines import Rows, parse_ngrams, parse_unigrams, room_for
+from moses_integration.language_model.automaton import UNKNOWN_WORD
+from moses_integration.language_model.ngrams import NGrams
 from phrasescore.errors import LanguageModelError
 from phrasescore.files import open_input
 from phrasescore.words.word_table import WordTable

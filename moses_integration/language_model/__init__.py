@@ -1,0 +1,1 @@
+"""Back-off language models: files of n-grams read, and asked for probabilities."""
