@@ -9,7 +9,7 @@ from moses_integration.doctor.findings import Finding, at
 from moses_integration.doctor.words import TextWords
 from moses_integration.ini.feature_kinds import LANGUAGE_MODEL_KINDS
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
-from moses_integration.kenlm_binary import is_kenlm_binary
+from moses_integration.language_model.kenlm.binary import is_kenlm_binary
 from moses_integration.language_model.ngram_files import open_ngrams
 from phrasescore.errors import InputError
 from phrasescore.progress import Progress

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from moses_integration.kenlm_binary import is_kenlm_binary, open_kenlm_binary
 from moses_integration.language_model.arpa import open_arpa
+from moses_integration.language_model.kenlm.binary import is_kenlm_binary, open_kenlm_binary
 from moses_integration.language_model.ngrams import NGramFile
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.kenlm_hashes import (
+from moses_integration.language_model.kenlm.hashes import (
     Halves,
     KeyIndex,
     Matches,
@@ -25,7 +25,7 @@ from moses_integration.kenlm_hashes import (
     suffix_halves,
     word_halves,
 )
-from moses_integration.kenlm_header import KenlmHeader, Sections, damaged
+from moses_integration.language_model.kenlm.header import KenlmHeader, Sections, damaged
 from moses_integration.language_model.ngrams import NGrams
 from phrasescore.errors import LanguageModelError
 from phrasescore.progress import Progress

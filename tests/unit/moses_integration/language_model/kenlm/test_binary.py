@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moses_integration import kenlm_probing
-from moses_integration.kenlm_binary import is_kenlm_binary, open_kenlm_binary
-from moses_integration.kenlm_bits import as_floats, unpack
-from moses_integration.kenlm_hashes import KeyIndex, find_key, keys_of
-from moses_integration.kenlm_words import murmur_hash
 from moses_integration.language_model.back_off import read_language_model
+from moses_integration.language_model.kenlm import probing as kenlm_probing
+from moses_integration.language_model.kenlm.binary import is_kenlm_binary, open_kenlm_binary
+from moses_integration.language_model.kenlm.bits import as_floats, unpack
+from moses_integration.language_model.kenlm.hashes import KeyIndex, find_key, keys_of
+from moses_integration.language_model.kenlm.words import murmur_hash
 from moses_integration.language_model.plain_back_off import PlainLanguageModel
 from phrasescore.errors import LanguageModelError
 from phrasescore.words.word_table import as_array

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.kenlm_bits import MOST_BITS, as_floats, bits_for, unpack
-from moses_integration.kenlm_header import (
+from moses_integration.language_model.kenlm.bits import MOST_BITS, as_floats, bits_for, unpack
+from moses_integration.language_model.kenlm.header import (
     ARRAY_TRIE,
     BUILD_AGAIN,
     QUANTISED_ARRAY_TRIE,
