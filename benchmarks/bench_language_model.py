@@ -21,7 +21,7 @@ from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parent.parent
 BUILD = (
-    "import sys; from moses_integration.system_building.kneser_ney import write_arpa; "
+    "import sys; from moses_integration.language_model.estimation.kneser_ney import write_arpa; "
     "write_arpa(sys.argv[1], int(sys.argv[2]), sys.argv[3])"
 )
 LOAD = (

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
+from moses_integration.language_model.estimation.building import build_language_model
 from moses_integration.system_building.build_settings import (
     BuildInputs,
     BuildSettings,
@@ -20,7 +21,6 @@ from moses_integration.system_building.corpus_preparation import (
 from moses_integration.system_building.default_ini import ModelPaths, default_ini
 from moses_integration.system_building.external_sort import Run
 from moses_integration.system_building.extraction import AlignedText
-from moses_integration.system_building.language_model_building import build_language_model
 from moses_integration.system_building.lexical_weights import (
     count_linked_words,
     write_lexical_tables,

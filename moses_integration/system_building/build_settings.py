@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from moses_integration.language_model.estimation.kneser_ney import check_order
 from moses_integration.system_building.cleaning import CleaningSettings
 from moses_integration.system_building.default_ini import check_ini_path
-from moses_integration.system_building.kneser_ney import check_order
 from moses_integration.system_building.word_alignment import ALIGNERS, Aligner
 from moses_integration.text_preparation import (
     SETTINGS_FILE,

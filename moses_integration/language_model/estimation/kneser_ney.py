@@ -22,8 +22,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from moses_integration.system_building.arpa_writing import open_arpa_writer
-from moses_integration.system_building.ngram_counting import (
+from moses_integration.language_model.estimation.arpa_writing import open_arpa_writer
+from moses_integration.language_model.estimation.ngram_counting import (
     BEGIN,
     Corpus,
     NGramCounts,

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from moses_integration.language_model.back_off import read_language_model
+from moses_integration.language_model.estimation.building import build_language_model
+from moses_integration.language_model.estimation.kneser_ney import Discounts, write_arpa
 from moses_integration.language_model.plain_back_off import PlainLanguageModel
-from moses_integration.system_building.kneser_ney import Discounts, write_arpa
-from moses_integration.system_building.language_model_building import build_language_model
 from phrasescore.errors import CorpusError, MissingDependencyError, SettingsError
 
 NGram = tuple[str, ...]

@@ -12,8 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from moses_integration.language_model.arpa import open_arpa
-from moses_integration.system_building.kneser_ney import check_order, write_arpa
-from moses_integration.system_building.ngram_counting import SPECIAL_WORDS, no_words, read_corpus
+from moses_integration.language_model.estimation.kneser_ney import check_order, write_arpa
+from moses_integration.language_model.estimation.ngram_counting import (
+    SPECIAL_WORDS,
+    no_words,
+    read_corpus,
+)
 from phrasescore.errors import CorpusError, MissingDependencyError, SettingsError
 from phrasescore.files import open_input, open_output
 

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from moses_integration.system_building.ngram_counting import Corpus, NGramCounts
+from moses_integration.language_model.estimation.ngram_counting import Corpus, NGramCounts
 from phrasescore.files import open_output
 from phrasescore.words.word_table import WordArrays
 

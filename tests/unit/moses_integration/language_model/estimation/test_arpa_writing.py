@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moses_integration.system_building.arpa_writing import format_float32
+from moses_integration.language_model.estimation.arpa_writing import format_float32
 
 
 def written(value: float) -> str:
