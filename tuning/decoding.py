@@ -139,7 +139,7 @@ class EmbeddedDecoder:
         """
         from moses_integration.decoder.k_best import NBestSettings
         from moses_integration.decoder.output import OutputSettings, nbest_entries
-        from moses_integration.nbest import format_entry
+        from moses_integration.nbest.format import format_entry
 
         begin = time.perf_counter()
         decoder, loaded = self._loaded

@@ -9,7 +9,7 @@ import click
 from phrasescore.errors import SettingsError
 
 if TYPE_CHECKING:
-    from moses_integration.nbest_rescoring import NBestModel
+    from moses_integration.nbest.rescoring import NBestModel
 
 Device = Literal["auto", "cpu", "cuda"]
 
@@ -67,7 +67,7 @@ def nbest(
     -include-segmentation-in-n-best. Totals, order and every other byte stay; phrasescore optimize
     then finds weights for all features.
     """
-    from moses_integration.nbest_rescoring import read_table_words, rescore_nbest
+    from moses_integration.nbest.rescoring import read_table_words, rescore_nbest
 
     models = _load(folders, names, device, threads)
     words = read_table_words(table) if table is not None else None
@@ -80,7 +80,7 @@ def _load(
 ) -> list[NBestModel]:
     import torch
 
-    from moses_integration.nbest_rescoring import NBestModel
+    from moses_integration.nbest.rescoring import NBestModel
     from phrasescore.model.folder import load_model
     from phrasescore.scoring.block_scoring import ScoringModel
     from phrasescore.scoring.scorer import Scorer

@@ -25,8 +25,8 @@ from moses_integration.decoder.settings import SearchSettings
 from moses_integration.decoder.translate import Decoder, Translation
 from moses_integration.ini.lines import parse_weights
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.minimum_bayes_risk import least_risk
-from moses_integration.nbest import format_entry
+from moses_integration.nbest.format import format_entry
+from moses_integration.nbest.minimum_bayes_risk import least_risk
 from phrasescore.errors import IniError, SettingsError
 from phrasescore.files import STANDARD_STREAM, open_output
 from phrasescore.progress import Progress

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from moses_integration.decoder.derivations import Derivations, feature_values
 from moses_integration.decoder.loaded_input import LoadedInput
 from moses_integration.decoder.source_phrases import child
-from moses_integration.nbest import NBestEntry, format_entry, read_nbest_lists
-from moses_integration.nbest_segmentation import PhraseSpan, phrase_spans
+from moses_integration.nbest.format import NBestEntry, format_entry, read_nbest_lists
+from moses_integration.nbest.segmentation import PhraseSpan, phrase_spans
 from phrasescore.errors import NBestError
 from phrasescore.files import open_output
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from moses_integration.decoder.translate import Translation
-from moses_integration.nbest import NBestEntry
+from moses_integration.nbest.format import NBestEntry
 
 STATISTICS_HEADER = b"sentence\twords\toptions\thypotheses\tcomplete\tseconds\tscore\n"
 # how a size_t prints -1: Moses's end of an empty target phrase at position 0

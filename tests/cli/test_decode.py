@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.nbest import read_nbest_lists
+from moses_integration.nbest.format import read_nbest_lists
 from tests.conftest import Phrasescore
 from tests.support.random_system import write_random_system
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from moses_integration.nbest import read_nbest
+from moses_integration.nbest.format import read_nbest
 from tests.conftest import PROJECT
 from tests.support.random_models import save_random_model
 

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from moses_integration.bleu_statistics import References
-from moses_integration.nbest_arrays import NBestReader
+from moses_integration.nbest.arrays import NBestReader
 
 Row = tuple[float, ...]
 

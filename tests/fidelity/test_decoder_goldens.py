@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 import sacrebleu
 
-from moses_integration.nbest import NBestEntry, read_nbest_lists
+from moses_integration.nbest.format import NBestEntry, read_nbest_lists
 from tests.conftest import Phrasescore
 
 # Moses adds in single precision and prints six digits

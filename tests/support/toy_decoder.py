@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.nbest import NBestEntry, write_nbest
+from moses_integration.nbest.format import NBestEntry, write_nbest
 from phrasescore.files import write_atomically
 
 INI = b"""\

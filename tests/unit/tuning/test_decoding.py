@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.nbest import read_nbest_lists
+from moses_integration.nbest.format import read_nbest_lists
 from phrasescore.errors import InputError
 from tests.support.toy_system import write_toy_system
 from tuning.decoding import DecoderSettings, prepare

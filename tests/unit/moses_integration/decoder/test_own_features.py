@@ -15,7 +15,7 @@ from moses_integration.decoder.output import OutputSettings, nbest_entries
 from moses_integration.decoder.own_features import WeightedFeature
 from moses_integration.decoder.translate import Decoder
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.nbest import format_entry, parse_entry
+from moses_integration.nbest.format import format_entry, parse_entry
 from phrasescore.errors import SettingsError
 from tests.support.random_system import random_sentences, write_random_system
 

@@ -14,7 +14,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from moses_integration.nbest import NBestEntry, words_of
+from moses_integration.nbest.format import NBestEntry, words_of
 from phrasescore.errors import NBestError
 
 _SPAN = re.compile(rb"([0-9]+)(?:-([0-9]+))?=([0-9]+)(?:-[0-9]+)?")

@@ -1,6 +1,6 @@
 """Whole n-best lists as arrays, without a Python object a line.
 
-The rules are those of ``moses_integration.nbest``; lines that the compiled loop is not sure of
+The rules are those of ``moses_integration.nbest.format``; lines that the compiled loop is not sure of
 are read by it. All lines of a list must have the dense features of its first one. Sparse features
 (``TranslationModel0_name=`` behind ``TranslationModel0=``) are not tuned: they enter as one sum.
 """
@@ -15,8 +15,8 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.nbest import CUT_REMEDY, CUT_SHORT, NBestEntry, parse_entry
-from moses_integration.nbest_scanning import NBestBlock, scan
+from moses_integration.nbest.format import CUT_REMEDY, CUT_SHORT, NBestEntry, parse_entry
+from moses_integration.nbest.scanning import NBestBlock, scan
 from phrasescore.errors import NBestError, did_you_mean
 from phrasescore.files import open_input
 from phrasescore.words.word_table import WordTable, as_array

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from moses_integration.nbest import read_nbest
-from moses_integration.nbest_rescoring import NBestModel, read_table_words, rescore_nbest
-from moses_integration.nbest_segmentation import PhrasePair, phrase_pairs
+from moses_integration.nbest.format import read_nbest
+from moses_integration.nbest.rescoring import NBestModel, read_table_words, rescore_nbest
+from moses_integration.nbest.segmentation import PhrasePair, phrase_pairs
 from phrasescore.errors import ModelError, NBestError, SettingsError
 from phrasescore.model.model_settings import Direction
 from phrasescore.scoring.block_scoring import ScoringModel

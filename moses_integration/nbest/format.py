@@ -6,7 +6,7 @@ before the second ``|||``. Numbers have six significant digits. Feature function
 tuneable, and components that are not, are missing; sparse features stand after the dense values
 of their function as ``Name_sparse= v``.
 
-Lines end at ``\n``, words at a space, nothing else separates. ``moses_integration.nbest_arrays``
+Lines end at ``\n``, words at a space, nothing else separates. ``moses_integration.nbest.arrays``
 does the same to whole files without an object a line.
 """
 

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from moses_integration.nbest import CUT_REMEDY, CUT_SHORT
-from moses_integration.nbest_segmentation import PhrasePair, phrase_pairs
+from moses_integration.nbest.format import CUT_REMEDY, CUT_SHORT
+from moses_integration.nbest.segmentation import PhrasePair, phrase_pairs
 from phrasescore.errors import ModelError, NBestError, SettingsError
 from phrasescore.files import STANDARD_STREAM, open_input, open_output, read_lines
 from phrasescore.progress import Progress
