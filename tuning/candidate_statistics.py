@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.bleu_statistics import ReferenceLength, References
+from moses_integration.bleu.statistics import ReferenceLength, References
 from phrasescore.files import read_lines
 from tuning.objective import Objective
 

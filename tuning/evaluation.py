@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from moses_integration.bleu_statistics import COLUMNS, BleuStatistics
+from moses_integration.bleu.statistics import COLUMNS, BleuStatistics
 from tuning.score_tables import ScoreTable, points
 from tuning.text_scores import LABELS, ReferenceTexts, ScoredText, TextScoring, score_of_sums
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from moses_integration.bleu_statistics import COLUMNS, ReferenceLength, bleu_of_sums
+from moses_integration.bleu.statistics import COLUMNS, ReferenceLength, bleu_of_sums
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.provenance import provenance, write_json

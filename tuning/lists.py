@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.bleu_statistics import COLUMNS, BleuStatistics, bleu_of_sums
+from moses_integration.bleu.statistics import COLUMNS, BleuStatistics, bleu_of_sums
 from moses_integration.nbest.arrays import Candidates, NBestReader
 from phrasescore.errors import NBestError, did_you_mean
 from tuning.candidate_pool import Batch, CandidatePool, PoolArrays

@@ -17,8 +17,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from moses_integration.bleu_statistics import COLUMNS as BLEU_COLUMNS
-from moses_integration.bleu_statistics import bleu_of_sums
+from moses_integration.bleu.statistics import COLUMNS as BLEU_COLUMNS
+from moses_integration.bleu.statistics import bleu_of_sums
 from phrasescore.errors import SettingsError, did_you_mean
 
 METRICS = ("bleu", "chrf", "ter")

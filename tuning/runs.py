@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from moses_integration.bleu_statistics import ReferenceLength
+from moses_integration.bleu.statistics import ReferenceLength
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.ini.table_feature import path_keys
 from phrasescore.errors import CorpusError, IniError

@@ -22,8 +22,8 @@ from sacrebleu.metrics.bleu import BLEU, _get_tokenizer
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
-from moses_integration.bleu_statistics import COLUMNS as BLEU_COLUMNS
-from moses_integration.bleu_statistics import References, bleu_of_sums
+from moses_integration.bleu.statistics import COLUMNS as BLEU_COLUMNS
+from moses_integration.bleu.statistics import References, bleu_of_sums
 from moses_integration.text_preparation import read_text
 from phrasescore.errors import CorpusError, SettingsError
 from tuning.objective import ALL_COLUMNS, CHRF_ORDERS, TER_AT

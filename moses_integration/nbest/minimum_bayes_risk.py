@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from moses_integration.bleu_statistics import References, sentence_bleu
+from moses_integration.bleu.statistics import References, sentence_bleu
 
 _SMOOTHED_FROM = 2  # the order; Moses's mbr.cpp
 SIZE, SCALE = 200, 1.0  # Moses's defaults

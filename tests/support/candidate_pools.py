@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.bleu_statistics import COLUMNS
+from moses_integration.bleu.statistics import COLUMNS
 from tuning.candidate_pool import Batch, CandidatePool, PoolArrays
 from tuning.objective import ALL_COLUMNS, Objective
 from tuning.optimizer import Problem, Weights

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.bleu_statistics import References, bleu_of_sums
+from moses_integration.bleu.statistics import References, bleu_of_sums
 from phrasescore.errors import CorpusError
 from phrasescore.files import read_lines
 from tuning.experiment.experiment_file import SystemSettings

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from moses_integration.reference_ngrams import ORDERS, build, count_matches, encode
+from moses_integration.bleu.reference_ngrams import ORDERS, build, count_matches, encode
 from phrasescore.errors import CorpusError
 from phrasescore.files import read_lines
 from phrasescore.words.word_table import WordTable, as_array

@@ -1,0 +1,1 @@
+"""BLEU: n-gram statistics of candidates against references, and scores from them."""
