@@ -13,17 +13,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from moses_integration.external_moses import (
+from moses_integration.ini.moses_ini import MosesIni
+from moses_integration.ini.sections import with_section
+from moses_integration.ini.table_feature import with_absolute_paths
+from moses_integration.real_moses.decoder import (
     DecoderError,
     ExternalMoses,
     check_input,
     copy_text,
     find_moses,
 )
-from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.ini.sections import with_section
-from moses_integration.ini.table_feature import with_absolute_paths
-from moses_integration.shown_weights import check_features
+from moses_integration.real_moses.shown_weights import check_features
 from moses_integration.table_filtering import INI_NAME, FilteredTable, filter_system
 from phrasescore.errors import CorpusError
 from phrasescore.files import open_output, read_lines

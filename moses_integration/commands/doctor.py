@@ -53,7 +53,7 @@ def doctor(
     warning), else 0. Relative paths resolve against the current directory, as in Moses.
     """
     from moses_integration.doctor.examination import Examined, examine
-    from moses_integration.external_moses import find_moses
+    from moses_integration.real_moses.decoder import find_moses
     from phrasescore.errors import SettingsError
     from phrasescore.provenance import write_json
 

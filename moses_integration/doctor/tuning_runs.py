@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from moses_integration.doctor.findings import Finding
-from moses_integration.external_moses import DecoderError
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.ini.table_feature import path_keys
-from moses_integration.shown_weights import (
+from moses_integration.real_moses.decoder import DecoderError
+from moses_integration.real_moses.shown_weights import (
     check_features,
     tuned_sizes,
     version_of,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from moses_integration.external_moses import find_moses
+from moses_integration.real_moses.decoder import find_moses
 from phrasescore.errors import InputError
 from phrasescore.files import write_atomically
 from phrasescore.provenance import provenance, write_json

@@ -10,9 +10,9 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from moses_integration.external_moses import DecoderError
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import MosesIni
+from moses_integration.real_moses.decoder import DecoderError
 
 _WEIGHTS = re.compile(r"([^ =]+)= (.+)")
 _VERSION = re.compile(r"Moses code version[^\n]*\n\s*(\S+)")

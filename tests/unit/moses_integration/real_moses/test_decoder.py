@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.external_moses import (
+from moses_integration.real_moses.decoder import (
     DecoderError,
     ExternalMoses,
     check_input,

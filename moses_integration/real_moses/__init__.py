@@ -1,0 +1,1 @@
+"""Real Moses, where it is installed: found, asked, run as a decoder."""
