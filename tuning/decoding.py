@@ -24,7 +24,7 @@ from moses_integration.real_moses.decoder import (
     find_moses,
 )
 from moses_integration.real_moses.shown_weights import check_features
-from moses_integration.table_filtering import INI_NAME, FilteredTable, filter_system
+from moses_integration.tables.filtering import INI_NAME, FilteredTable, filter_system
 from phrasescore.errors import CorpusError
 from phrasescore.files import open_output, read_lines
 from phrasescore.progress import Progress

@@ -47,7 +47,7 @@ def filter_tables(
     from pathlib import Path
 
     from moses_integration.ini.moses_ini import MosesIni
-    from moses_integration.table_filtering import filter_system
+    from moses_integration.tables.filtering import filter_system
     from phrasescore.files import read_lines
 
     folder = Path(output)

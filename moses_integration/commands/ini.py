@@ -79,7 +79,7 @@ def add_column(
         with_absolute_paths,
         with_table,
     )
-    from moses_integration.score_survey import survey_scores
+    from moses_integration.tables.score_survey import survey_scores
     from phrasescore.files import write_atomically
 
     check_table_path(table)

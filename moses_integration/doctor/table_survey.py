@@ -20,7 +20,7 @@ from moses_integration.doctor.table_scanning import (
     scan_scores,
 )
 from moses_integration.doctor.words import TableWords
-from moses_integration.score_survey import find_extremes
+from moses_integration.tables.score_survey import find_extremes
 from phrasescore.errors import InputError, PhraseTableError
 from phrasescore.files import open_input
 from phrasescore.progress import Progress

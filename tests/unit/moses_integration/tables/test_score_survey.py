@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moses_integration.score_survey import ScoreSurvey, find_extremes, survey_scores
+from moses_integration.tables.score_survey import ScoreSurvey, find_extremes, survey_scores
 from phrasescore.errors import PhraseTableError
 from phrasescore.table.block import read_blocks
 from phrasescore.table.phrase_table import parse_scores, read_entries

@@ -1,0 +1,1 @@
+"""Whole phrase and reordering tables: cut down to texts, and surveyed."""
