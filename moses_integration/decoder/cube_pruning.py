@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from moses_integration.decoder.coverage import find_steps
 from moses_integration.decoder.cubes import BUCKETS, Cubes, pop, push
+from moses_integration.decoder.features.lm_scoring import score_after
 from moses_integration.decoder.hypotheses import NONE, Stacks, sort_members
-from moses_integration.decoder.lm_scoring import score_after
 from moses_integration.decoder.recombination import prune, put
 from moses_integration.decoder.search import (
     DONE,

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.features import FeatureSet
-from moses_integration.decoder.lm_scoring import PHRASE_WORD, PhraseWords
+from moses_integration.decoder.features.features import FeatureSet
+from moses_integration.decoder.features.lm_scoring import PHRASE_WORD, PhraseWords
 from moses_integration.decoder.source_phrases import SourcePhrases
 from moses_integration.decoder.table_loading import TableEntries, joined_offsets
 from phrasescore.words.word_table import WordTable

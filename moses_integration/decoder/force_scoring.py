@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.derivations import Derivations, feature_values
+from moses_integration.decoder.features.derivations import Derivations, feature_values
 from moses_integration.decoder.loaded_input import LoadedInput
 from moses_integration.decoder.source_phrases import child
 from moses_integration.nbest.format import NBestEntry, format_entry, read_nbest_lists

@@ -9,11 +9,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.derivations import FeatureTables, orientation_tables
 from moses_integration.decoder.entries import Entries, collect_entries, permuted, phrase_words
-from moses_integration.decoder.lm_scoring import PhraseWords, join_models, score_alone
+from moses_integration.decoder.features.derivations import FeatureTables, orientation_tables
+from moses_integration.decoder.features.lm_scoring import PhraseWords, join_models, score_alone
+from moses_integration.decoder.features.orientations import CLASSES
 from moses_integration.decoder.options import Options, choose_entries
-from moses_integration.decoder.orientations import CLASSES
 from moses_integration.decoder.parsed_tables import ParsedTables
 from moses_integration.decoder.reordering_table import (
     PhrasePairs,

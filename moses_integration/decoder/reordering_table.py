@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.orientations import CLASSES
-from moses_integration.decoder.reordering_feature import ReorderingFeature
+from moses_integration.decoder.features.orientations import CLASSES
+from moses_integration.decoder.features.reordering_feature import ReorderingFeature
 from moses_integration.decoder.table_loading import TableEntries
 from phrasescore.compiled import leaf
 

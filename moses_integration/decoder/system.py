@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.features import FeatureSet
+from moses_integration.decoder.features.features import FeatureSet
+from moses_integration.decoder.features.search_settings import SearchSettings
 from moses_integration.decoder.parsed_tables import Arrays, ParsedTables
-from moses_integration.decoder.settings import SearchSettings
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.model_files import find_model_file
 from moses_integration.ini.moses_ini import MosesIni

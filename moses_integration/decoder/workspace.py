@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from moses_integration.decoder import coverage, cubes, hypotheses
 from moses_integration.decoder.coverage import SentenceSpans
 from moses_integration.decoder.cube_pruning import NEEDS_EDGES, search_cubes
+from moses_integration.decoder.features.lm_scoring import recent_answers
 from moses_integration.decoder.hypotheses import Limits, Stacks
-from moses_integration.decoder.lm_scoring import recent_answers
 from moses_integration.decoder.search import (
     DONE,
     NEEDS_COVERAGES,

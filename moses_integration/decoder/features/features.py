@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from moses_integration.decoder.ini_checks import check_feature, check_sections
-from moses_integration.decoder.reordering_feature import ReorderingFeature, reordering_feature
+from moses_integration.decoder.features.ini_checks import check_feature, check_sections
+from moses_integration.decoder.features.reordering_feature import (
+    ReorderingFeature,
+    reordering_feature,
+)
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from phrasescore.errors import IniError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from moses_integration.decoder.orientations import CLASSES, COLUMNS
+from moses_integration.decoder.features.orientations import CLASSES, COLUMNS
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from phrasescore.errors import IniError

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.features import FeatureSet
-from moses_integration.decoder.lm_scoring import LanguageModels, PhraseWords, model_tables
-from moses_integration.decoder.orientations import orientation
+from moses_integration.decoder.features.features import FeatureSet
+from moses_integration.decoder.features.lm_scoring import LanguageModels, PhraseWords, model_tables
+from moses_integration.decoder.features.orientations import orientation
 from moses_integration.language_model.automaton import UNKNOWN_WORD, score
 from moses_integration.language_model.back_off import LN_10
 from phrasescore.compiled import Records, leaf
