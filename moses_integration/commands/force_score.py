@@ -37,7 +37,7 @@ def force_score(context: click.Context, /, **options: Any) -> None:
     from moses_integration.decoder.decoding import make_decoder
     from moses_integration.decoder.force_scoring import Comparison, ForcedScorer
     from moses_integration.decoder.force_scoring import force_score as score_list
-    from moses_integration.decoder.input_text import read_sentences
+    from moses_integration.decoder.loading.input_text import read_sentences
     from moses_integration.ini.moses_ini import MosesIni
     from phrasescore.errors import SettingsError
     from phrasescore.progress import Progress

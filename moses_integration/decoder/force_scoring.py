@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from moses_integration.decoder.features.derivations import Derivations, feature_values
 from moses_integration.decoder.loaded_input import LoadedInput
-from moses_integration.decoder.source_phrases import child
+from moses_integration.decoder.loading.source_phrases import child
 from moses_integration.nbest.format import NBestEntry, format_entry, read_nbest_lists
 from moses_integration.nbest.segmentation import PhraseSpan, phrase_spans
 from phrasescore.errors import NBestError

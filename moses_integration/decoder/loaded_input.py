@@ -9,27 +9,32 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.entries import Entries, collect_entries, permuted, phrase_words
 from moses_integration.decoder.features.derivations import FeatureTables, orientation_tables
 from moses_integration.decoder.features.lm_scoring import PhraseWords, join_models, score_alone
 from moses_integration.decoder.features.orientations import CLASSES
-from moses_integration.decoder.options import Options, choose_entries
-from moses_integration.decoder.parsed_tables import ParsedTables
-from moses_integration.decoder.reordering_table import (
+from moses_integration.decoder.loading.entries import (
+    Entries,
+    collect_entries,
+    permuted,
+    phrase_words,
+)
+from moses_integration.decoder.loading.parsed_tables import ParsedTables
+from moses_integration.decoder.loading.reordering_table import (
     PhrasePairs,
     find_rows,
     forward_classes,
     reordering_scores,
     weighted_scores,
 )
-from moses_integration.decoder.search import Model
-from moses_integration.decoder.source_phrases import SourcePhrases
-from moses_integration.decoder.system import System
-from moses_integration.decoder.table_loading import (
+from moses_integration.decoder.loading.source_phrases import SourcePhrases
+from moses_integration.decoder.loading.system import System
+from moses_integration.decoder.loading.table_loading import (
     TableEntries,
     load_phrase_table,
     load_reordering_table,
 )
+from moses_integration.decoder.options import Options, choose_entries
+from moses_integration.decoder.search import Model
 from moses_integration.language_model.back_off import LN_10, ArrayLanguageModel
 
 

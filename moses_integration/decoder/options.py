@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.decoder.coverage import SentenceSpans
-from moses_integration.decoder.entries import Entries
 from moses_integration.decoder.future_cost import close_over_splits
-from moses_integration.decoder.source_phrases import PhraseTrie, child
+from moses_integration.decoder.loading.entries import Entries
+from moses_integration.decoder.loading.source_phrases import PhraseTrie, child
 from phrasescore.compiled import leaf
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.source_phrases import PhraseTrie, child
+from moses_integration.decoder.loading.source_phrases import PhraseTrie, child
 from phrasescore.compiled import leaf
 from phrasescore.words.word_table import WordArrays, find_word, intern_word
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from moses_integration.decoder.features.orientations import CLASSES
 from moses_integration.decoder.features.reordering_feature import ReorderingFeature
-from moses_integration.decoder.table_loading import TableEntries
+from moses_integration.decoder.loading.table_loading import TableEntries
 from phrasescore.compiled import leaf
 
 _NONE = -1

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder import entry_parsing
-from moses_integration.decoder.parsed_tables import Arrays, ParsedTables
-from moses_integration.decoder.source_phrases import SourcePhrases
+from moses_integration.decoder.loading import entry_parsing
+from moses_integration.decoder.loading.parsed_tables import Arrays, ParsedTables
+from moses_integration.decoder.loading.source_phrases import SourcePhrases
 from phrasescore.errors import PhraseTableError
 from phrasescore.files import open_input, sha256_of
 from phrasescore.progress import Progress

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from moses_integration.decoder.features.features import FeatureSet
 from moses_integration.decoder.features.lm_scoring import PHRASE_WORD, PhraseWords
-from moses_integration.decoder.source_phrases import SourcePhrases
-from moses_integration.decoder.table_loading import TableEntries, joined_offsets
+from moses_integration.decoder.loading.source_phrases import SourcePhrases
+from moses_integration.decoder.loading.table_loading import TableEntries, joined_offsets
 from phrasescore.words.word_table import WordTable
 
 UNKNOWN_PENALTY = -100.0  # Moses's floor of ln 0, for every unknown word

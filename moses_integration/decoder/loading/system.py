@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from moses_integration.decoder.features.features import FeatureSet
 from moses_integration.decoder.features.search_settings import SearchSettings
-from moses_integration.decoder.parsed_tables import Arrays, ParsedTables
+from moses_integration.decoder.loading.parsed_tables import Arrays, ParsedTables
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.model_files import find_model_file
 from moses_integration.ini.moses_ini import MosesIni

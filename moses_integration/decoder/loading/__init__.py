@@ -1,0 +1,1 @@
+"""What of the tables and models an input needs, read into arrays and kept for the next start."""
