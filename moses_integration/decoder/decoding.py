@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from moses_integration.decoder.features.search_settings import SearchSettings
-from moses_integration.decoder.k_best import NBestSettings
 from moses_integration.decoder.loading.input_text import read_sentences
 from moses_integration.decoder.loading.parsed_tables import default_folder
 from moses_integration.decoder.output import (
@@ -22,6 +21,7 @@ from moses_integration.decoder.output import (
     target_lines,
     unknown_line,
 )
+from moses_integration.decoder.search.k_best import NBestSettings
 from moses_integration.decoder.translate import Decoder, Translation
 from moses_integration.ini.lines import parse_weights
 from moses_integration.ini.moses_ini import MosesIni

@@ -33,8 +33,8 @@ from moses_integration.decoder.loading.table_loading import (
     load_phrase_table,
     load_reordering_table,
 )
-from moses_integration.decoder.options import Options, choose_entries
-from moses_integration.decoder.search import Model
+from moses_integration.decoder.search.options import Options, choose_entries
+from moses_integration.decoder.search.stack_decoding import Model
 from moses_integration.language_model.back_off import LN_10, ArrayLanguageModel
 
 

@@ -21,16 +21,16 @@ from numpy.typing import NDArray
 
 from moses_integration.decoder.features.derivations import Derivations, feature_values
 from moses_integration.decoder.features.search_settings import CUBE_PRUNING, SearchSettings
-from moses_integration.decoder.hypotheses import HYPOTHESIS, Limits
-from moses_integration.decoder.k_best import NBestSettings, best_paths, path_to
 from moses_integration.decoder.loaded_input import LoadedInput
 from moses_integration.decoder.loading.entries import permuted
 from moses_integration.decoder.loading.parsed_tables import ParsedTables
 from moses_integration.decoder.loading.system import System, flat_weights, load_language_model
-from moses_integration.decoder.options import spans_of
 from moses_integration.decoder.own_features import CANDIDATES, WeightedFeature, reordered
-from moses_integration.decoder.search import Model
-from moses_integration.decoder.workspace import Workspace
+from moses_integration.decoder.search.hypotheses import HYPOTHESIS, Limits
+from moses_integration.decoder.search.k_best import NBestSettings, best_paths, path_to
+from moses_integration.decoder.search.options import spans_of
+from moses_integration.decoder.search.stack_decoding import Model
+from moses_integration.decoder.search.workspace import Workspace
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.language_model.back_off import ArrayLanguageModel

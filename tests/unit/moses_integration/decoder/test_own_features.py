@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from moses_integration.decoder.k_best import NBestSettings
 from moses_integration.decoder.output import OutputSettings, nbest_entries
 from moses_integration.decoder.own_features import WeightedFeature
+from moses_integration.decoder.search.k_best import NBestSettings
 from moses_integration.decoder.translate import Decoder
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.nbest.format import format_entry, parse_entry

@@ -11,11 +11,11 @@ import pytest
 
 from moses_integration.decoder.features.derivations import Derivations, feature_values
 from moses_integration.decoder.features.search_settings import CUBE_PRUNING, SearchSettings
-from moses_integration.decoder.k_best import NBestSettings
 from moses_integration.decoder.loaded_input import LoadedInput
 from moses_integration.decoder.loading.source_phrases import child
-from moses_integration.decoder.plain_cube_pruning import PlainCubePruning
-from moses_integration.decoder.plain_search import PlainSearch
+from moses_integration.decoder.search.k_best import NBestSettings
+from moses_integration.decoder.search.plain_cube_pruning import PlainCubePruning
+from moses_integration.decoder.search.plain_search import PlainSearch
 from moses_integration.decoder.translate import Decoder
 from moses_integration.ini.moses_ini import MosesIni
 from tests.support.random_system import random_sentences, write_random_system

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.future_cost import gaps_estimate
+from moses_integration.decoder.search.future_cost import gaps_estimate
 from phrasescore.compiled import Records, leaf
 
 _NONE = -1

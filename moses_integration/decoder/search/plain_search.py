@@ -17,7 +17,7 @@ from moses_integration.decoder.features.lm_scoring import model_tables
 from moses_integration.decoder.features.orientations import orientation
 from moses_integration.decoder.features.search_settings import SearchSettings
 from moses_integration.decoder.loaded_input import LoadedInput
-from moses_integration.decoder.options import Options, spans_of
+from moses_integration.decoder.search.options import Options, spans_of
 from moses_integration.language_model.automaton import score as score_word
 from moses_integration.language_model.back_off import LN_10
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.hypotheses import NONE, Limits, Stacks
+from moses_integration.decoder.search.hypotheses import NONE, Limits, Stacks
 from phrasescore.compiled import Record, inlined, leaf
 
 

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.coverage import SentenceSpans
-from moses_integration.decoder.future_cost import close_over_splits
 from moses_integration.decoder.loading.entries import Entries
 from moses_integration.decoder.loading.source_phrases import PhraseTrie, child
+from moses_integration.decoder.search.coverage import SentenceSpans
+from moses_integration.decoder.search.future_cost import close_over_splits
 from phrasescore.compiled import leaf
 
 

@@ -8,17 +8,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder import coverage, cubes, hypotheses
-from moses_integration.decoder.coverage import SentenceSpans
-from moses_integration.decoder.cube_pruning import NEEDS_EDGES, search_cubes
 from moses_integration.decoder.features.lm_scoring import recent_answers
-from moses_integration.decoder.hypotheses import Limits, Stacks
-from moses_integration.decoder.search import (
+from moses_integration.decoder.search.coverage import SentenceSpans
+from moses_integration.decoder.search.cube_pruning import NEEDS_EDGES, search_cubes
+from moses_integration.decoder.search.hypotheses import Limits, Stacks
+from moses_integration.decoder.search.stack_decoding import (
     DONE,
     NEEDS_COVERAGES,
     NEEDS_RECORDS,
     Model,
     Search,
+    coverage,
+    cubes,
+    hypotheses,
     search_stacks,
 )
 

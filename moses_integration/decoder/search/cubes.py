@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.hypotheses import NONE
+from moses_integration.decoder.search.hypotheses import NONE
 from phrasescore.compiled import Records, leaf
 
 BUCKETS = 1 << 13

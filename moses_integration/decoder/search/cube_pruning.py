@@ -10,12 +10,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.coverage import find_steps
-from moses_integration.decoder.cubes import BUCKETS, Cubes, pop, push
 from moses_integration.decoder.features.lm_scoring import score_after
-from moses_integration.decoder.hypotheses import NONE, Stacks, sort_members
-from moses_integration.decoder.recombination import prune, put
-from moses_integration.decoder.search import (
+from moses_integration.decoder.search.coverage import find_steps
+from moses_integration.decoder.search.cubes import BUCKETS, Cubes, pop, push
+from moses_integration.decoder.search.hypotheses import NONE, Stacks, sort_members
+from moses_integration.decoder.search.recombination import prune, put
+from moses_integration.decoder.search.stack_decoding import (
     DONE,
     NEEDS_COVERAGES,
     NEEDS_RECORDS,

@@ -11,12 +11,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.coverage import Coverages, SentenceSpans, find_steps
 from moses_integration.decoder.features.lm_scoring import LanguageModels, PhraseWords, score_after
 from moses_integration.decoder.features.orientations import orientation
-from moses_integration.decoder.hypotheses import Limits, Stacks, sort_members
-from moses_integration.decoder.options import Options
-from moses_integration.decoder.recombination import prune, put
+from moses_integration.decoder.search.coverage import Coverages, SentenceSpans, find_steps
+from moses_integration.decoder.search.hypotheses import Limits, Stacks, sort_members
+from moses_integration.decoder.search.options import Options
+from moses_integration.decoder.search.recombination import prune, put
 from phrasescore.compiled import Record, Records, inlined, leaf
 
 NEEDS_RECORDS, NEEDS_COVERAGES, DONE = 0, 1, 2

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.hypotheses import INITIAL, NONE, sort_by_total
+from moses_integration.decoder.search.hypotheses import INITIAL, NONE, sort_by_total
 from phrasescore.compiled import Records, leaf
 
 _UNLIMITED_FACTOR = 1000  # what Moses takes for n-best-factor 0

@@ -1,0 +1,1 @@
+"""The search for the best derivation: options, stacks, cube pruning, the k best."""
