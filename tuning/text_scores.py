@@ -24,7 +24,7 @@ from sacrebleu.metrics.ter import TER
 
 from moses_integration.bleu.statistics import COLUMNS as BLEU_COLUMNS
 from moses_integration.bleu.statistics import References, bleu_of_sums
-from moses_integration.text_preparation import read_text
+from moses_integration.system_building.corpus.text_preparation import read_text
 from phrasescore.errors import CorpusError, SettingsError
 from tuning.objective import ALL_COLUMNS, CHRF_ORDERS, TER_AT
 from tuning.sacrebleu_statistics import SacrebleuStatistics

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from moses_integration.text_preparation import TextSettings
+    from moses_integration.system_building.corpus.text_preparation import TextSettings
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Side = Literal["source", "target"]
@@ -65,7 +65,10 @@ def _settings(system: str | None, side: Side, given: dict[str, Any]) -> TextSett
     """Take the settings of a system, or the defaults, and overrule what is given."""
     import dataclasses
 
-    from moses_integration.text_preparation import TextSettings, read_settings
+    from moses_integration.system_building.corpus.text_preparation import (
+        TextSettings,
+        read_settings,
+    )
 
     settings = TextSettings() if system is None else read_settings(system).side(side)
     return dataclasses.replace(
@@ -75,7 +78,7 @@ def _settings(system: str | None, side: Side, given: dict[str, Any]) -> TextSett
 
 def _convert(text: str, output: str, convert: Callable[[str], str], what: str) -> None:
     """Write every line of a text converted, one line for each."""
-    from moses_integration.text_preparation import read_text
+    from moses_integration.system_building.corpus.text_preparation import read_text
     from phrasescore.files import open_output
     from phrasescore.progress import Progress
 
@@ -93,7 +96,7 @@ def preprocess(text: str, output: str, system: str | None, side: Side, **given: 
     Tokens meet the phrase table only if they are made as those of its training text were. Give
     --system, or the language and case of a system that was built elsewhere.
     """
-    from moses_integration.text_preparation import Preprocessor
+    from moses_integration.system_building.corpus.text_preparation import Preprocessor
 
     _convert(text, output, Preprocessor(_settings(system, side, given)), "preprocess")
 
@@ -110,7 +113,7 @@ def postprocess(
 
     Lower-cased text stays lower-cased; see --capitalize.
     """
-    from moses_integration.text_preparation import Postprocessor
+    from moses_integration.system_building.corpus.text_preparation import Postprocessor
 
     convert = Postprocessor(_settings(system, side, given), capitalize=capitalize)
     _convert(text, output, convert, "postprocess")

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.doctor.findings import Finding, Severity
-from moses_integration.text_preparation import escape, unescape
+from moses_integration.system_building.corpus.text_preparation import escape, unescape
 from phrasescore.words.word_types import WordTypes
 
 _PUNCTUATION = ".,;:!?…)\"'»"

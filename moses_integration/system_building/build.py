@@ -13,10 +13,16 @@ from moses_integration.system_building.build_settings import (
     BuildSettings,
     SystemFolder,
 )
-from moses_integration.system_building.corpus_preparation import (
+from moses_integration.system_building.corpus.numbered_text import NumberedText, read_numbered_text
+from moses_integration.system_building.corpus.preparation import (
     PreparedCorpus,
     TextSource,
     prepare_corpus,
+)
+from moses_integration.system_building.corpus.text_preparation import (
+    Preprocessor,
+    TextSettings,
+    write_settings,
 )
 from moses_integration.system_building.default_ini import ModelPaths, default_ini
 from moses_integration.system_building.external_sort import Run
@@ -32,7 +38,6 @@ from moses_integration.system_building.links import (
     read_links,
     select_links,
 )
-from moses_integration.system_building.numbered_text import NumberedText, read_numbered_text
 from moses_integration.system_building.phrase_numbers import PhraseNumbers, number_phrases
 from moses_integration.system_building.phrase_scoring import PhraseTexts
 from moses_integration.system_building.phrase_table_building import (
@@ -42,7 +47,6 @@ from moses_integration.system_building.phrase_table_building import (
     write_tables,
 )
 from moses_integration.system_building.word_alignment import align_words
-from moses_integration.text_preparation import Preprocessor, TextSettings, write_settings
 from phrasescore.files import open_output, sha256_of, write_atomically
 from phrasescore.provenance import provenance, write_json
 from phrasescore.resuming.steps import Outcome, Step, run_steps

@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from moses_integration.system_building.numbered_text import BOUNDARY, NumberedText
+from moses_integration.system_building.corpus.numbered_text import BOUNDARY, NumberedText
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from moses_integration.system_building.corpus.numbered_text import NumberedText
 from moses_integration.system_building.external_sort import Run
 from moses_integration.system_building.lexical_weights import LexicalTable
-from moses_integration.system_building.numbered_text import NumberedText
 from moses_integration.system_building.pair_counts import MASK_BITS, PairCounts
 from moses_integration.system_building.phrase_numbers import PhraseNumbers
 

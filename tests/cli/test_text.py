@@ -9,7 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.text_preparation import SystemText, TextSettings, write_settings
+from moses_integration.system_building.corpus.text_preparation import (
+    SystemText,
+    TextSettings,
+    write_settings,
+)
 
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
 

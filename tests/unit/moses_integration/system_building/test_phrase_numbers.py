@@ -8,7 +8,7 @@ import hypothesis.strategies as st
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 
-from moses_integration.system_building.numbered_text import read_numbered_text
+from moses_integration.system_building.corpus.numbered_text import read_numbered_text
 from moses_integration.system_building.phrase_numbers import PhraseNumbers, number_phrases
 
 # few words, so that phrases repeat and continue each other; bytes on both sides of space and |

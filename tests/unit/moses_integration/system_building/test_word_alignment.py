@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from moses_integration.system_building.corpus.numbered_text import NumberedText, read_numbered_text
 from moses_integration.system_building.links import Links, link_lines
-from moses_integration.system_building.numbered_text import NumberedText, read_numbered_text
 from moses_integration.system_building.word_alignment import Aligner, align_words
 from phrasescore.errors import CorpusError, MissingDependencyError
 

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.system_building.cleaning import (
+from moses_integration.system_building.corpus.cleaning import (
     MOST_WORDS,
     Cleaner,
     CleaningSettings,
     Reason,
 )
-from moses_integration.system_building.corpus import (
+from moses_integration.system_building.corpus.parallel_text import (
     LOOKS_RAW,
     Notes,
     ParallelLines,

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.system_building.cleaning import CleaningSettings
-from moses_integration.system_building.corpus import LOOKS_ESCAPED, LOOKS_RAW
-from moses_integration.system_building.corpus_preparation import (
+from moses_integration.system_building.corpus.cleaning import CleaningSettings
+from moses_integration.system_building.corpus.parallel_text import LOOKS_ESCAPED, LOOKS_RAW
+from moses_integration.system_building.corpus.preparation import (
     PreparedCorpus,
     TextSource,
     prepare_corpus,
 )
-from moses_integration.text_preparation import Preprocessor, TextSettings
+from moses_integration.system_building.corpus.text_preparation import Preprocessor, TextSettings
 from phrasescore.errors import CorpusError
 
 

@@ -1,0 +1,1 @@
+"""Parallel text on its way to a system: read, prepared, cleaned, numbered."""
