@@ -8,6 +8,14 @@ from functools import cached_property
 from typing import Any
 
 from moses_integration.language_model.estimation.building import build_language_model
+from moses_integration.system_building.alignment.links import (
+    Links,
+    check_links,
+    link_lines,
+    read_links,
+    select_links,
+)
+from moses_integration.system_building.alignment.word_alignment import align_words
 from moses_integration.system_building.build_settings import (
     BuildInputs,
     BuildSettings,
@@ -31,13 +39,6 @@ from moses_integration.system_building.lexical_weights import (
     count_linked_words,
     write_lexical_tables,
 )
-from moses_integration.system_building.links import (
-    Links,
-    check_links,
-    link_lines,
-    read_links,
-    select_links,
-)
 from moses_integration.system_building.phrase_numbers import PhraseNumbers, number_phrases
 from moses_integration.system_building.phrase_scoring import PhraseTexts
 from moses_integration.system_building.phrase_table_building import (
@@ -46,7 +47,6 @@ from moses_integration.system_building.phrase_table_building import (
     extract_runs,
     write_tables,
 )
-from moses_integration.system_building.word_alignment import align_words
 from phrasescore.files import open_output, sha256_of, write_atomically
 from phrasescore.provenance import provenance, write_json
 from phrasescore.resuming.steps import Outcome, Step, run_steps

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from moses_integration.language_model.estimation.kneser_ney import check_order
+from moses_integration.system_building.alignment.word_alignment import ALIGNERS, Aligner
 from moses_integration.system_building.corpus.cleaning import CleaningSettings
 from moses_integration.system_building.corpus.text_preparation import (
     SETTINGS_FILE,
@@ -14,7 +15,6 @@ from moses_integration.system_building.corpus.text_preparation import (
     check_language,
 )
 from moses_integration.system_building.default_ini import check_ini_path
-from moses_integration.system_building.word_alignment import ALIGNERS, Aligner
 from phrasescore.errors import SettingsError, did_you_mean
 from phrasescore.files import STANDARD_STREAM, open_input
 

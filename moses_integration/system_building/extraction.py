@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from moses_integration.system_building.alignment.links import Links
 from moses_integration.system_building.corpus.numbered_text import NumberedText
-from moses_integration.system_building.links import Links
 from moses_integration.system_building.pair_counts import MASK_BITS, PairCounts, empty_counts
 from moses_integration.system_building.phrase_numbers import PhraseNumbers
 

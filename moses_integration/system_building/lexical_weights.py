@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from moses_integration.system_building.alignment.links import Links
 from moses_integration.system_building.corpus.numbered_text import NumberedText
-from moses_integration.system_building.links import Links
 from phrasescore.files import open_output
 
 NULL = b"NULL"

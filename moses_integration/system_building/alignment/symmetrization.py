@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from moses_integration.system_building.links import Links
+from moses_integration.system_building.alignment.links import Links
 
 # in the order in which symal looks around a link: (target, source)
 _NEIGHBOURS = np.array(

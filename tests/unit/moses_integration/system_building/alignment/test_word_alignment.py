@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from moses_integration.system_building.alignment.links import Links, link_lines
+from moses_integration.system_building.alignment.word_alignment import Aligner, align_words
 from moses_integration.system_building.corpus.numbered_text import NumberedText, read_numbered_text
-from moses_integration.system_building.links import Links, link_lines
-from moses_integration.system_building.word_alignment import Aligner, align_words
 from phrasescore.errors import CorpusError, MissingDependencyError
 
 NOUNS = {"house": "maison", "door": "porte", "dog": "chien", "tree": "arbre", "sea": "mer"}

@@ -12,10 +12,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from moses_integration.system_building.alignment_programs import align_with_program
+from moses_integration.system_building.alignment.links import Links
+from moses_integration.system_building.alignment.programs import align_with_program
+from moses_integration.system_building.alignment.symmetrization import grow_diag_final_and
 from moses_integration.system_building.corpus.numbered_text import NumberedText
-from moses_integration.system_building.links import Links
-from moses_integration.system_building.symmetrization import grow_diag_final_and
 from phrasescore.errors import MissingDependencyError
 from phrasescore.progress import Progress
 

@@ -9,8 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
+from moses_integration.system_building.alignment.links import (
+    Links,
+    check_links,
+    read_links,
+    select_links,
+)
 from moses_integration.system_building.corpus.numbered_text import NumberedText
-from moses_integration.system_building.links import Links, check_links, read_links, select_links
 from phrasescore.errors import CorpusError, MissingDependencyError
 from phrasescore.files import open_output
 

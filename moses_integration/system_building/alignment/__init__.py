@@ -1,0 +1,1 @@
+"""Word alignments: computed, read, joined from two directions."""
