@@ -33,15 +33,15 @@ from moses_integration.system_building.corpus.text_preparation import (
     write_settings,
 )
 from moses_integration.system_building.default_ini import ModelPaths, default_ini
-from moses_integration.system_building.external_sort import Run
-from moses_integration.system_building.extraction import AlignedText
-from moses_integration.system_building.lexical_weights import (
+from moses_integration.system_building.phrases.external_sort import Run
+from moses_integration.system_building.phrases.extraction import AlignedText
+from moses_integration.system_building.phrases.lexical_weights import (
     count_linked_words,
     write_lexical_tables,
 )
-from moses_integration.system_building.phrase_numbers import PhraseNumbers, number_phrases
-from moses_integration.system_building.phrase_scoring import PhraseTexts
-from moses_integration.system_building.phrase_table_building import (
+from moses_integration.system_building.phrases.phrase_numbers import PhraseNumbers, number_phrases
+from moses_integration.system_building.phrases.phrase_scoring import PhraseTexts
+from moses_integration.system_building.phrases.table_building import (
     PhraseModel,
     Resources,
     extract_runs,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from moses_integration.system_building import reordering
+from moses_integration.system_building.phrases import reordering
 from phrasescore.errors import SettingsError
 
 _TEMPLATE = """\

@@ -24,10 +24,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from moses_integration.system_building.corpus.numbered_text import NumberedText
-from moses_integration.system_building.external_sort import Run
-from moses_integration.system_building.lexical_weights import LexicalTable
-from moses_integration.system_building.pair_counts import MASK_BITS, PairCounts
-from moses_integration.system_building.phrase_numbers import PhraseNumbers
+from moses_integration.system_building.phrases.external_sort import Run
+from moses_integration.system_building.phrases.lexical_weights import LexicalTable
+from moses_integration.system_building.phrases.pair_counts import MASK_BITS, PairCounts
+from moses_integration.system_building.phrases.phrase_numbers import PhraseNumbers
 
 # from here on, Moses prints counts with an exponent and six digits, and divides what it printed
 _ROUNDED_COUNT = 1_000_000

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from moses_integration.system_building.pair_counts import PairCounts
-from moses_integration.system_building.phrase_numbers import PhraseNumbers
-from moses_integration.system_building.phrase_scoring import printed_counts, summarise
+from moses_integration.system_building.phrases.pair_counts import PairCounts
+from moses_integration.system_building.phrases.phrase_numbers import PhraseNumbers
+from moses_integration.system_building.phrases.phrase_scoring import printed_counts, summarise
 
 LONGEST = 3
 

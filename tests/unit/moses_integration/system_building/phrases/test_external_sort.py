@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from moses_integration.system_building.external_sort import (
+from moses_integration.system_building.phrases.external_sort import (
     Run,
     merged_slices,
     rows_within,
     together,
     write_run,
 )
-from moses_integration.system_building.pair_counts import (
+from moses_integration.system_building.phrases.pair_counts import (
     PairCounts,
     mask_words,
     sorted_and_added,

@@ -16,26 +16,26 @@ from pathlib import Path
 
 import numpy as np
 
-from moses_integration.system_building.external_sort import (
+from moses_integration.system_building.phrases.external_sort import (
     Run,
     merged_slices,
     rows_within,
     together,
     write_run,
 )
-from moses_integration.system_building.extraction import AlignedText, extract_phrase_pairs
-from moses_integration.system_building.lexical_weights import LexicalTable
-from moses_integration.system_building.number_text import six_digits
-from moses_integration.system_building.pair_counts import PairCounts, sorted_and_added
-from moses_integration.system_building.phrase_scoring import (
+from moses_integration.system_building.phrases.extraction import AlignedText, extract_phrase_pairs
+from moses_integration.system_building.phrases.lexical_weights import LexicalTable
+from moses_integration.system_building.phrases.number_text import six_digits
+from moses_integration.system_building.phrases.pair_counts import PairCounts, sorted_and_added
+from moses_integration.system_building.phrases.phrase_scoring import (
     PhraseTexts,
     count_phrases,
     lexical_weights,
     printed_counts,
     summarise,
 )
-from moses_integration.system_building.reordering import orientation_probabilities
-from moses_integration.system_building.table_lines import (
+from moses_integration.system_building.phrases.reordering import orientation_probabilities
+from moses_integration.system_building.phrases.table_lines import (
     Speller,
     phrase_table_lines,
     reordering_table_lines,

@@ -8,7 +8,7 @@ import pytest
 
 from moses_integration.system_building.alignment.links import read_links
 from moses_integration.system_building.corpus.numbered_text import read_numbered_text
-from moses_integration.system_building.lexical_weights import (
+from moses_integration.system_building.phrases.lexical_weights import (
     LexicalCounts,
     count_linked_words,
     write_lexical_tables,

@@ -9,9 +9,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from moses_integration.system_building.number_text import WIDTH, NumberTexts
-from moses_integration.system_building.pair_counts import MASK_BITS
-from moses_integration.system_building.phrase_scoring import PhraseTexts
+from moses_integration.system_building.phrases.number_text import WIDTH, NumberTexts
+from moses_integration.system_building.phrases.pair_counts import MASK_BITS
+from moses_integration.system_building.phrases.phrase_scoring import PhraseTexts
 from phrasescore.table.phrase_table import SEPARATOR
 
 _SPACE, _MINUS, _ZERO = 32, 45, 48

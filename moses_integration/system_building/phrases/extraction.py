@@ -18,8 +18,12 @@ from numba import njit
 
 from moses_integration.system_building.alignment.links import Links
 from moses_integration.system_building.corpus.numbered_text import NumberedText
-from moses_integration.system_building.pair_counts import MASK_BITS, PairCounts, empty_counts
-from moses_integration.system_building.phrase_numbers import PhraseNumbers
+from moses_integration.system_building.phrases.pair_counts import (
+    MASK_BITS,
+    PairCounts,
+    empty_counts,
+)
+from moses_integration.system_building.phrases.phrase_numbers import PhraseNumbers
 
 MONOTONE, SWAP, OTHER = 0, 1, 2
 # the columns of the counts: three towards the phrase before, then three towards the one behind

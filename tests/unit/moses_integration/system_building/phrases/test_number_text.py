@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from moses_integration.system_building.number_text import WIDTH, six_digits
+from moses_integration.system_building.phrases.number_text import WIDTH, six_digits
 
 
 def printed(values: list[float]) -> list[str]:

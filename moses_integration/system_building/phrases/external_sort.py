@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.system_building.pair_counts import (
+from moses_integration.system_building.phrases.pair_counts import (
     PairCounts,
     mask_words,
     sorted_and_added,
