@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tuning.candidate_pool import PoolArrays
 from tuning.climbing import Region
 from tuning.line_search import combine
-from tuning.objective import score_of_sums
+from tuning.metrics.objective import score_of_sums
 
 # deviations of the model score within a sentence: from nearly uniform to nearly decided
 SHARPNESSES = (3.0, 6.0, 12.0, 25.0, 50.0)

@@ -39,7 +39,7 @@ from tuning.envelope import (
     winner_at,
     workspace_for,
 )
-from tuning.objective import plain_score_of_sums, score_of_sums
+from tuning.metrics.objective import plain_score_of_sums, score_of_sums
 
 NARROW = 1e-6
 BEYOND = 0.1

@@ -18,7 +18,7 @@ from numba import njit
 from tuning.candidate_pool import PoolArrays
 from tuning.guards import defect_of, prepare
 from tuning.line_search import combine
-from tuning.objective import score_of_sums
+from tuning.metrics.objective import score_of_sums
 from tuning.optimizer import Problem, Solution, Weights, written
 
 _REFERENCE_LENGTH = 8

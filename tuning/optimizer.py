@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tuning.candidate_pool import PoolArrays
 from tuning.line_search import point_at
-from tuning.objective import Objective, score_of_sums
+from tuning.metrics.objective import Objective, score_of_sums
 
 _DIGITS = 9
 Weights = NDArray[np.float64]

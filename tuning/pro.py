@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from tuning.climbing import Region
 from tuning.guards import defect_of, prepare
 from tuning.line_search import point_at, search_directions
+from tuning.metrics.sentence_scores import sentence_scores
 from tuning.optimizer import Problem, Solution, Weights, written
-from tuning.sentence_scores import sentence_scores
 
 _ITERATIONS = 50
 _CONVERGED = 1e-10

@@ -15,10 +15,10 @@ from moses_integration.ini.table_feature import path_keys
 from phrasescore.errors import CorpusError, IniError
 from phrasescore.files import sha256_of, write_atomically
 from phrasescore.provenance import provenance, write_json
-from tuning.candidate_statistics import CandidateStatistics
 from tuning.decoding import DecoderSettings, prepare, read_source
 from tuning.loop import NBestDecoder, Say, StopRules, Tuning, TuningResult, TuningTask
-from tuning.objective import Objective
+from tuning.metrics.candidate_statistics import CandidateStatistics
+from tuning.metrics.objective import Objective
 from tuning.settings import OptimizerSettings
 from tuning.weight_plan import WeightPlan
 from tuning.work_folder import WorkFolder

@@ -18,7 +18,7 @@ from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import InputError, SettingsError, did_you_mean
 from phrasescore.files import open_input
 from tuning.candidate_pool import PoolArrays
-from tuning.objective import Objective
+from tuning.metrics.objective import Objective
 from tuning.optimizer import Problem, Weights
 
 # what lists do not show of model scores enters as one more feature of weight 1

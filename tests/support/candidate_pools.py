@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from moses_integration.bleu.statistics import COLUMNS
 from tuning.candidate_pool import Batch, CandidatePool, PoolArrays
-from tuning.objective import ALL_COLUMNS, Objective
+from tuning.metrics.objective import ALL_COLUMNS, Objective
 from tuning.optimizer import Problem, Weights
 
 BLEU = Objective()

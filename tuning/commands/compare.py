@@ -55,7 +55,7 @@ def compare(
     Shows mean and deviation over runs and, for the gain over the baseline, p-values of paired
     approximate randomisation and of a paired bootstrap.
     """
-    from tuning.significance import compare_systems
+    from tuning.metrics.significance import compare_systems
 
     named = grouped(baselines, "baseline")
     if len(named) > 1:

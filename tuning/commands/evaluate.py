@@ -22,7 +22,7 @@ def evaluate(
     Words are what stands between spaces, because the text of Moses is tokenised; --tokenize 13a is
     for plain text. Scores are printed times 100, with the signatures of sacrebleu.
     """
-    from tuning.evaluation import evaluate as score
+    from tuning.metrics.evaluation import evaluate as score
 
     found = score(translations, references, parse_scoring(options))
     for note in found.notes:

@@ -55,7 +55,7 @@ def optimize(
     they choose.
     """
     from tuning.list_optimization import ListOptimization, optimize_lists
-    from tuning.objective import Objective
+    from tuning.metrics.objective import Objective
 
     task = ListOptimization(
         lists=lists,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from tuning.text_scores import TextScoring
+    from tuning.metrics.text_scores import TextScoring
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -49,7 +49,7 @@ def scoring_options(command: Command) -> Command:
 
 def parse_scoring(options: Mapping[str, Any]) -> TextScoring:
     """Build the settings from the values of the options."""
-    from tuning.text_scores import METRIC_NAMES, TextScoring
+    from tuning.metrics.text_scores import METRIC_NAMES, TextScoring
 
     chosen = tuple(name for name in METRIC_NAMES if name in options["metrics"])
     return TextScoring(chosen or METRIC_NAMES, options["tokenize"], options["lowercase"])

@@ -102,7 +102,7 @@ def tune(output: str, **options: Any) -> None:
 def _settings(options: dict[str, Any]) -> TuningSettings:
     from tuning.decoding import DecoderName, DecoderSettings
     from tuning.loop import StopRules
-    from tuning.objective import Objective
+    from tuning.metrics.objective import Objective
     from tuning.runs import TuningSettings
     from tuning.settings import OptimizerSettings
 

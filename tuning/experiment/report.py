@@ -16,8 +16,8 @@ from phrasescore.files import read_lines
 from tuning.experiment.experiment_file import SystemSettings
 from tuning.experiment.plan import TEXTS, Plan
 from tuning.experiment.stamps import Stamps
-from tuning.resampling import bootstrap, randomization_p_value
-from tuning.significance import TRIALS
+from tuning.metrics.resampling import bootstrap, randomization_p_value
+from tuning.metrics.significance import TRIALS
 
 _SEED = 12345
 

@@ -23,7 +23,7 @@ from tuning.line_search import (
     point_at,
     search_directions,
 )
-from tuning.objective import ALL_COLUMNS, Objective
+from tuning.metrics.objective import ALL_COLUMNS, Objective
 from tuning.optimizer import Problem, Weights
 
 SEEDS = st.integers(0, 1 << 30)

@@ -14,7 +14,7 @@ import pytest
 from phrasescore.errors import NBestError, PhrasescoreError, SettingsError
 from tests.support.translations import noisy_translations, references
 from tuning.list_optimization import ListOptimization, OptimizationReport, optimize_lists
-from tuning.objective import Objective
+from tuning.metrics.objective import Objective
 from tuning.settings import OptimizerSettings
 
 INI = """\

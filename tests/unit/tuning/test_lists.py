@@ -10,9 +10,9 @@ import pytest
 
 from phrasescore.errors import NBestError
 from tuning.candidate_pool import CandidatePool
-from tuning.candidate_statistics import CandidateStatistics
 from tuning.lists import ScoredList, check_features, read_scored, with_empty_translations
-from tuning.objective import Objective
+from tuning.metrics.candidate_statistics import CandidateStatistics
+from tuning.metrics.objective import Objective
 
 REFERENCES = [
     b"the little house is old",

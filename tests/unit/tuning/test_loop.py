@@ -14,10 +14,10 @@ from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import InputError
 from tests.support import toy_decoder
 from tests.support.toy_decoder import ToyDecoder
-from tuning.candidate_statistics import CandidateStatistics
 from tuning.loop import StopRules, Tuning, TuningResult, TuningTask
 from tuning.mert import Mert
-from tuning.objective import Objective
+from tuning.metrics.candidate_statistics import CandidateStatistics
+from tuning.metrics.objective import Objective
 from tuning.weight_plan import WeightPlan
 from tuning.work_folder import WorkFolder
 

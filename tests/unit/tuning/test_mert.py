@@ -11,7 +11,7 @@ from tests.support.candidate_pools import crossings, of_quality, pool_of, proble
 from tuning.climbing import Climb, climb
 from tuning.guards import prepare
 from tuning.mert import Mert
-from tuning.objective import ALL_COLUMNS, Objective
+from tuning.metrics.objective import ALL_COLUMNS, Objective
 
 
 @pytest.mark.parametrize("seed", range(8))

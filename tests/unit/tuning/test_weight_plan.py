@@ -11,7 +11,7 @@ import pytest
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import IniError, InputError, SettingsError
 from tuning.candidate_pool import CandidatePool
-from tuning.objective import Objective
+from tuning.metrics.objective import Objective
 from tuning.weight_plan import WeightPlan, read_weights_file
 
 INI = b"""\

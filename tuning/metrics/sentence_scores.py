@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from moses_integration.bleu.statistics import COLUMNS as BLEU_COLUMNS
 from moses_integration.bleu.statistics import BleuStatistics, sentence_bleu
-from tuning.objective import Objective, score_of_sums
+from tuning.metrics.objective import Objective, score_of_sums
 
 _CHRF_ONLY, _TER_ONLY = np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.0, 1.0])
 

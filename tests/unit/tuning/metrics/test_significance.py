@@ -11,9 +11,9 @@ import pytest
 
 from phrasescore.errors import SettingsError
 from tests.support.translations import noisy_translations, references
-from tuning.score_tables import ScoreTable
-from tuning.significance import Comparison, compare_systems
-from tuning.text_scores import TextScoring
+from tuning.metrics.score_tables import ScoreTable
+from tuning.metrics.significance import Comparison, compare_systems
+from tuning.metrics.text_scores import TextScoring
 
 
 @pytest.fixture(scope="module")

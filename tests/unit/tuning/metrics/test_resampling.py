@@ -12,7 +12,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.significance import Result, _paired_ar_test, _paired_bs_test
 
 from tests.support.translations import noisy_translations, references
-from tuning.resampling import (
+from tuning.metrics.resampling import (
     Floats,
     Statistics,
     bootstrap,
@@ -25,7 +25,7 @@ from tuning.resampling import (
     share_at_least,
     swapped_differences,
 )
-from tuning.text_scores import score_of_columns
+from tuning.metrics.text_scores import score_of_columns
 
 SACREBLEU_SEED = 12345
 bleu = partial(score_of_columns, "bleu")

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from moses_integration.bleu.statistics import ReferenceLength, References
 from phrasescore.files import read_lines
-from tuning.objective import Objective
+from tuning.metrics.objective import Objective
 
 if TYPE_CHECKING:
-    from tuning.sacrebleu_statistics import SacrebleuStatistics
+    from tuning.metrics.sacrebleu_statistics import SacrebleuStatistics
 
 
 class CandidateStatistics:
@@ -39,7 +39,7 @@ class CandidateStatistics:
         self.objective = objective
         self._more: SacrebleuStatistics | None = None
         if not objective.is_bleu:
-            from tuning.sacrebleu_statistics import SacrebleuStatistics
+            from tuning.metrics.sacrebleu_statistics import SacrebleuStatistics
 
             self._more = SacrebleuStatistics([list(read_lines(path)) for path in paths])
 

@@ -2,7 +2,7 @@
 
 Tuning is random: a system tuned twice scores differently. So every system has several translations
 of the test set, one for each tuning run; what counts is the mean, the deviation over runs, and
-whether the difference to the first system could be chance (``tuning.resampling``).
+whether the difference to the first system could be chance (``tuning.metrics.resampling``).
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import SettingsError
-from tuning.resampling import bootstrap, randomization_p_value, replica_p_value
-from tuning.score_tables import ScoreTable, points
-from tuning.text_scores import (
+from tuning.metrics.resampling import bootstrap, randomization_p_value, replica_p_value
+from tuning.metrics.score_tables import ScoreTable, points
+from tuning.metrics.text_scores import (
     LABELS,
     ReferenceTexts,
     TextScoring,

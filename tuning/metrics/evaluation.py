@@ -10,8 +10,14 @@ from typing import Any
 import numpy as np
 
 from moses_integration.bleu.statistics import COLUMNS, BleuStatistics
-from tuning.score_tables import ScoreTable, points
-from tuning.text_scores import LABELS, ReferenceTexts, ScoredText, TextScoring, score_of_sums
+from tuning.metrics.score_tables import ScoreTable, points
+from tuning.metrics.text_scores import (
+    LABELS,
+    ReferenceTexts,
+    ScoredText,
+    TextScoring,
+    score_of_sums,
+)
 
 
 @dataclass(frozen=True)

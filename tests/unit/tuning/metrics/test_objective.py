@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from phrasescore.errors import SettingsError
 from tests.support.translations import noisy_translations, references
-from tuning.candidate_statistics import CandidateStatistics
-from tuning.objective import ALL_COLUMNS, Objective, plain_score_of_sums, score_of_sums
-from tuning.sentence_scores import sentence_scores
+from tuning.metrics.candidate_statistics import CandidateStatistics
+from tuning.metrics.objective import ALL_COLUMNS, Objective, plain_score_of_sums, score_of_sums
+from tuning.metrics.sentence_scores import sentence_scores
 
 SHARES = st.tuples(*[st.floats(0, 1)] * 3).filter(lambda shares: sum(shares) > 0.01)
 

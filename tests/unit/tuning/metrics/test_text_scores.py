@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from phrasescore.errors import CorpusError, SettingsError
 from tests.support.translations import noisy_translations, references
-from tuning.objective import ALL_COLUMNS, plain_score_of_sums
-from tuning.text_scores import ReferenceTexts, TextScoring, score_of_sums
+from tuning.metrics.objective import ALL_COLUMNS, plain_score_of_sums
+from tuning.metrics.text_scores import ReferenceTexts, TextScoring, score_of_sums
 
 
 def write(path: Path, lines: list[str]) -> Path:

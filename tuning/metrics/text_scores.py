@@ -1,6 +1,6 @@
 """BLEU, chrF and TER of whole texts, from statistics of each sentence that add up.
 
-The statistics are those of tuning (``tuning.objective`` names the columns), so that a score here is
+The statistics are those of tuning (``tuning.metrics.objective`` names the columns), so that a score here is
 the score there. Texts of Moses are tokenised already: ``tokenize="none"`` separates words by the
 space U+0020 alone. Other tokenisations are sacrebleu's, for BLEU only; chrF and TER see the text.
 
@@ -26,8 +26,8 @@ from moses_integration.bleu.statistics import COLUMNS as BLEU_COLUMNS
 from moses_integration.bleu.statistics import References, bleu_of_sums
 from moses_integration.system_building.corpus.text_preparation import read_text
 from phrasescore.errors import CorpusError, SettingsError
-from tuning.objective import ALL_COLUMNS, CHRF_ORDERS, TER_AT
-from tuning.sacrebleu_statistics import SacrebleuStatistics
+from tuning.metrics.objective import ALL_COLUMNS, CHRF_ORDERS, TER_AT
+from tuning.metrics.sacrebleu_statistics import SacrebleuStatistics
 
 MetricName = Literal["bleu", "chrf", "ter"]
 METRIC_NAMES: tuple[MetricName, ...] = ("bleu", "chrf", "ter")

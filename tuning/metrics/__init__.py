@@ -1,0 +1,1 @@
+"""How good translations are: statistics, objectives, scores of texts, significance."""
