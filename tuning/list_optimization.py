@@ -13,11 +13,11 @@ from moses_integration.bleu.statistics import COLUMNS, ReferenceLength, bleu_of_
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.provenance import provenance, write_json
-from tuning.candidate_pool import CandidatePool
 from tuning.lists import ScoredList, read_scored, with_empty_translations
 from tuning.metrics.candidate_statistics import CandidateStatistics
 from tuning.metrics.objective import Objective
-from tuning.settings import OptimizerSettings
+from tuning.optimizers.candidate_pool import CandidatePool
+from tuning.optimizers.optimizer_settings import OptimizerSettings
 from tuning.weight_plan import WeightPlan, read_weights_file
 
 

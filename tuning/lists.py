@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from moses_integration.bleu.statistics import COLUMNS, BleuStatistics, bleu_of_sums
 from moses_integration.nbest.arrays import Candidates, NBestReader
 from phrasescore.errors import NBestError, did_you_mean
-from tuning.candidate_pool import Batch, CandidatePool, PoolArrays
 from tuning.metrics.candidate_statistics import CandidateStatistics
-from tuning.optimizer import Weights
+from tuning.optimizers.candidate_pool import Batch, CandidatePool, PoolArrays
+from tuning.optimizers.optimizer import Weights
 
 # how much better another alignment of lists and references must be to be called the right one
 _CLEARLY = 2.0

@@ -19,7 +19,7 @@ from tuning.decoding import DecoderSettings, prepare, read_source
 from tuning.loop import NBestDecoder, Say, StopRules, Tuning, TuningResult, TuningTask
 from tuning.metrics.candidate_statistics import CandidateStatistics
 from tuning.metrics.objective import Objective
-from tuning.settings import OptimizerSettings
+from tuning.optimizers.optimizer_settings import OptimizerSettings
 from tuning.weight_plan import WeightPlan
 from tuning.work_folder import WorkFolder
 

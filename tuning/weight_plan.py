@@ -17,9 +17,9 @@ from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import InputError, SettingsError, did_you_mean
 from phrasescore.files import open_input
-from tuning.candidate_pool import PoolArrays
 from tuning.metrics.objective import Objective
-from tuning.optimizer import Problem, Weights
+from tuning.optimizers.candidate_pool import PoolArrays
+from tuning.optimizers.optimizer import Problem, Weights
 
 # what lists do not show of model scores enters as one more feature of weight 1
 _FIXED_NAME = "what is not tuned"

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.bleu.statistics import COLUMNS
-from tuning.candidate_pool import Batch, CandidatePool, PoolArrays
 from tuning.metrics.objective import ALL_COLUMNS, Objective
-from tuning.optimizer import Problem, Weights
+from tuning.optimizers.candidate_pool import Batch, CandidatePool, PoolArrays
+from tuning.optimizers.optimizer import Problem, Weights
 
 BLEU = Objective()
 

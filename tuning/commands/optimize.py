@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from tuning.commands.options import optimizer_options, parse_shares
-from tuning.settings import OptimizerName
+from tuning.optimizers.optimizer_settings import OptimizerName
 
 
 @click.command("optimize")
@@ -79,7 +79,7 @@ def optimize(
 
 
 def _settings(options: dict[str, Any]) -> Any:
-    from tuning.settings import OptimizerSettings
+    from tuning.optimizers.optimizer_settings import OptimizerSettings
 
     name: OptimizerName = options["optimizer"]
     return OptimizerSettings(name, options["restarts"], options["threads"])

@@ -103,8 +103,8 @@ def _settings(options: dict[str, Any]) -> TuningSettings:
     from tuning.decoding import DecoderName, DecoderSettings
     from tuning.loop import StopRules
     from tuning.metrics.objective import Objective
+    from tuning.optimizers.optimizer_settings import OptimizerSettings
     from tuning.runs import TuningSettings
-    from tuning.settings import OptimizerSettings
 
     decoder: DecoderName = "embedded" if options["decoder"] == "auto" else options["decoder"]
     threads = options["threads"]

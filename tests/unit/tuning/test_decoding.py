@@ -13,8 +13,8 @@ from phrasescore.errors import InputError
 from tests.support.toy_system import write_toy_system
 from tuning.decoding import DecoderSettings, prepare
 from tuning.loop import StopRules
+from tuning.optimizers.optimizer_settings import OptimizerSettings
 from tuning.runs import TuningSettings, tune
-from tuning.settings import OptimizerSettings
 
 WEIGHTS = {"LM0": (0.1,), "TranslationModel0": (1.0, 0.0)}
 

@@ -15,7 +15,7 @@ from phrasescore.errors import NBestError, PhrasescoreError, SettingsError
 from tests.support.translations import noisy_translations, references
 from tuning.list_optimization import ListOptimization, OptimizationReport, optimize_lists
 from tuning.metrics.objective import Objective
-from tuning.settings import OptimizerSettings
+from tuning.optimizers.optimizer_settings import OptimizerSettings
 
 INI = """\
 [input-factors]

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from phrasescore.errors import NBestError
-from tuning.candidate_pool import CandidatePool
 from tuning.lists import ScoredList, check_features, read_scored, with_empty_translations
 from tuning.metrics.candidate_statistics import CandidateStatistics
 from tuning.metrics.objective import Objective
+from tuning.optimizers.candidate_pool import CandidatePool
 
 REFERENCES = [
     b"the little house is old",

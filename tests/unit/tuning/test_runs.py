@@ -17,8 +17,8 @@ from tests.support import fake_moses
 from tests.support.toy_system import TOY_WEIGHTS, ToySystem, toy_list, write_toy_system
 from tuning.decoding import DecoderSettings, read_source
 from tuning.loop import StopRules
+from tuning.optimizers.optimizer_settings import OptimizerSettings
 from tuning.runs import TuningReport, TuningSettings, tune
-from tuning.settings import OptimizerSettings
 
 
 class Run:

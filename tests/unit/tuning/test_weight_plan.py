@@ -10,8 +10,8 @@ import pytest
 
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import IniError, InputError, SettingsError
-from tuning.candidate_pool import CandidatePool
 from tuning.metrics.objective import Objective
+from tuning.optimizers.candidate_pool import CandidatePool
 from tuning.weight_plan import WeightPlan, read_weights_file
 
 INI = b"""\

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from tests.support.candidate_pools import crossings, of_quality, pool_of, problem_of, random_pool
-from tuning.climbing import Climb, climb
-from tuning.guards import prepare
-from tuning.mert import Mert
 from tuning.metrics.objective import ALL_COLUMNS, Objective
+from tuning.optimizers.climbing import Climb, climb
+from tuning.optimizers.guards import prepare
+from tuning.optimizers.mert import Mert
 
 
 @pytest.mark.parametrize("seed", range(8))

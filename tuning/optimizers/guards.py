@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import NBestError, SettingsError
-from tuning.candidate_pool import PoolArrays
-from tuning.climbing import Region
-from tuning.optimizer import Problem, Weights
+from tuning.optimizers.candidate_pool import PoolArrays
+from tuning.optimizers.climbing import Region
+from tuning.optimizers.optimizer import Problem, Weights
 
 # of the sizes of two weights, each measured by its feature: beyond this one has no influence
 _LARGEST_RATIO = 1e6

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.candidate_pools import of_quality, pool_of, problem_of, random_pool
-from tuning.optimizer import Problem
-from tuning.pro import Pro, logistic_regression
+from tuning.optimizers.optimizer import Problem
+from tuning.optimizers.pro import Pro, logistic_regression
 
 
 def separable(sentences: int = 30) -> Problem:

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from moses_integration.bleu.statistics import bleu_of_sums
 from tests.support.candidate_pools import of_quality, pool_of, problem_of, random_pool
-from tuning.candidate_pool import PoolArrays
 from tuning.metrics.objective import Objective
-from tuning.mira import Mira, learn
+from tuning.optimizers.candidate_pool import PoolArrays
+from tuning.optimizers.mira import Mira, learn
 
 SHARES = Objective().shares
 

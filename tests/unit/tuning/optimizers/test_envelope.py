@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuning.envelope import BREAKPOINT, WINNER, envelope, plain_envelope, workspace_for
+from tuning.optimizers.envelope import BREAKPOINT, WINNER, envelope, plain_envelope, workspace_for
 
 Lines = list[tuple[float, float]]
 

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from tuning.candidate_pool import PoolArrays
-from tuning.guards import defect_of, prepare
-from tuning.line_search import combine
 from tuning.metrics.objective import score_of_sums
-from tuning.optimizer import Problem, Solution, Weights, written
+from tuning.optimizers.candidate_pool import PoolArrays
+from tuning.optimizers.guards import defect_of, prepare
+from tuning.optimizers.line_search import combine
+from tuning.optimizers.optimizer import Problem, Solution, Weights, written
 
 _REFERENCE_LENGTH = 8
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from tuning.optimizer import Optimizer
+    from tuning.optimizers.optimizer import Optimizer
 
 OptimizerName = Literal["mert", "pro", "mira"]
 OPTIMIZERS: tuple[OptimizerName, ...] = ("mert", "pro", "mira")
@@ -29,13 +29,13 @@ class OptimizerSettings:
     def build(self) -> Optimizer:
         """Make the optimiser; only the one asked for is imported."""
         if self.optimizer == "pro":
-            from tuning.pro import Pro
+            from tuning.optimizers.pro import Pro
 
             return Pro()
         if self.optimizer == "mira":
-            from tuning.mira import Mira
+            from tuning.optimizers.mira import Mira
 
             return Mira()
-        from tuning.mert import Mert
+        from tuning.optimizers.mert import Mert
 
         return Mert(self.restarts, self.threads)

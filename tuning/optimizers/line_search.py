@@ -25,8 +25,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tuning.candidate_pool import PoolArrays
-from tuning.envelope import (
+from tuning.metrics.objective import plain_score_of_sums, score_of_sums
+from tuning.optimizers.candidate_pool import PoolArrays
+from tuning.optimizers.envelope import (
     BREAKPOINT,
     KEPT,
     KEPT_INTERCEPT,
@@ -39,7 +40,6 @@ from tuning.envelope import (
     winner_at,
     workspace_for,
 )
-from tuning.metrics.objective import plain_score_of_sums, score_of_sums
 
 NARROW = 1e-6
 BEYOND = 0.1

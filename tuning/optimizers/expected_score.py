@@ -17,10 +17,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tuning.candidate_pool import PoolArrays
-from tuning.climbing import Region
-from tuning.line_search import combine
 from tuning.metrics.objective import score_of_sums
+from tuning.optimizers.candidate_pool import PoolArrays
+from tuning.optimizers.climbing import Region
+from tuning.optimizers.line_search import combine
 
 # deviations of the model score within a sentence: from nearly uniform to nearly decided
 SHARPNESSES = (3.0, 6.0, 12.0, 25.0, 50.0)

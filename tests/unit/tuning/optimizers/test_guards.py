@@ -9,12 +9,12 @@ import pytest
 
 from phrasescore.errors import NBestError, SettingsError
 from tests.support.candidate_pools import of_quality, pool_of, problem_of, random_pool
-from tuning.candidate_pool import CandidatePool
-from tuning.guards import defect_of, prepare, spreads
-from tuning.mert import Mert
-from tuning.mira import Mira
-from tuning.optimizer import Optimizer, Problem
-from tuning.pro import Pro
+from tuning.optimizers.candidate_pool import CandidatePool
+from tuning.optimizers.guards import defect_of, prepare, spreads
+from tuning.optimizers.mert import Mert
+from tuning.optimizers.mira import Mira
+from tuning.optimizers.optimizer import Optimizer, Problem
+from tuning.optimizers.pro import Pro
 
 OPTIMIZERS = [Mert(restarts=4), Pro(), Mira(epochs=5)]
 every_optimizer = pytest.mark.parametrize(

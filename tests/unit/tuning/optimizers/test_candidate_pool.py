@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phrasescore.errors import NBestError
-from tuning.candidate_pool import Batch, CandidatePool
+from tuning.optimizers.candidate_pool import Batch, CandidatePool
 
 ROUND = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(-2, 2)), max_size=30)
 

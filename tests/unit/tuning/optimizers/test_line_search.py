@@ -15,16 +15,16 @@ from tests.support.candidate_pools import (
     random_pool,
     score_at,
 )
-from tuning.candidate_pool import PoolArrays
-from tuning.line_search import (
+from tuning.metrics.objective import ALL_COLUMNS, Objective
+from tuning.optimizers.candidate_pool import PoolArrays
+from tuning.optimizers.line_search import (
     BEYOND,
     combine,
     plain_line_search,
     point_at,
     search_directions,
 )
-from tuning.metrics.objective import ALL_COLUMNS, Objective
-from tuning.optimizer import Problem, Weights
+from tuning.optimizers.optimizer import Problem, Weights
 
 SEEDS = st.integers(0, 1 << 30)
 BLEU_SHARES = Objective().shares

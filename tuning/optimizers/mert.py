@@ -4,8 +4,8 @@ The corpus score is piecewise constant with very many local optima, and most sta
 to a poor one. So the search has three parts:
 
 1. *Annealing*: the expected score at rising sharpness leads from the start weights to a good
-   region (``tuning.expected_score``).
-2. *Climbing*: exact line searches along single weights (``tuning.climbing``).
+   region (``tuning.optimizers.expected_score``).
+2. *Climbing*: exact line searches along single weights (``tuning.optimizers.climbing``).
 3. *Restarts*: the best point so far is shaken by a tenth or a fifth of the weights' size and
    climbed from, four such climbs at a time. Every twentieth begins from random weights instead,
    which are annealed too.
@@ -21,10 +21,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tuning.climbing import Climb, Region, climb
-from tuning.expected_score import anneal
-from tuning.guards import defect_of, prepare
-from tuning.optimizer import Problem, Solution, Weights, written
+from tuning.optimizers.climbing import Climb, Region, climb
+from tuning.optimizers.expected_score import anneal
+from tuning.optimizers.guards import defect_of, prepare
+from tuning.optimizers.optimizer import Problem, Solution, Weights, written
 
 _FROM_START = Climb(full_passes=2, reach=0.2, at_once=4, mixtures=0)
 _FROM_BEST = Climb(full_passes=0, reach=0.2, at_once=4, mixtures=0)

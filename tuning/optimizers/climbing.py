@@ -16,8 +16,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tuning.candidate_pool import PoolArrays
-from tuning.line_search import point_at, search_directions
+from tuning.optimizers.candidate_pool import PoolArrays
+from tuning.optimizers.line_search import point_at, search_directions
 
 # a gain smaller than this is rounding
 _GAIN = 1e-9

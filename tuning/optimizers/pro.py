@@ -18,11 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tuning.climbing import Region
-from tuning.guards import defect_of, prepare
-from tuning.line_search import point_at, search_directions
 from tuning.metrics.sentence_scores import sentence_scores
-from tuning.optimizer import Problem, Solution, Weights, written
+from tuning.optimizers.climbing import Region
+from tuning.optimizers.guards import defect_of, prepare
+from tuning.optimizers.line_search import point_at, search_directions
+from tuning.optimizers.optimizer import Problem, Solution, Weights, written
 
 _ITERATIONS = 50
 _CONVERGED = 1e-10

@@ -9,9 +9,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tuning.candidate_pool import PoolArrays
-from tuning.line_search import point_at
 from tuning.metrics.objective import Objective, score_of_sums
+from tuning.optimizers.candidate_pool import PoolArrays
+from tuning.optimizers.line_search import point_at
 
 _DIGITS = 9
 Weights = NDArray[np.float64]

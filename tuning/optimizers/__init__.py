@@ -1,0 +1,1 @@
+"""MERT, PRO and batch MIRA over a pool of candidates in arrays."""
