@@ -15,7 +15,7 @@ import pytest
 import sacrebleu
 
 from tests.conftest import Phrasescore
-from tuning.list_optimization import ListOptimization, optimize_lists
+from tuning.loop.list_optimization import ListOptimization, optimize_lists
 from tuning.optimizers.optimizer_settings import OptimizerName, OptimizerSettings
 
 # Moses's mert, 20 restarts, seeds 1 to 5 on these lists: 0.591603 to 0.593353; kbmira, recomputed,

@@ -54,7 +54,7 @@ def optimize(
     lists as given. The result names every feature and its weights, and the BLEU (0 to 1) of what
     they choose.
     """
-    from tuning.list_optimization import ListOptimization, optimize_lists
+    from tuning.loop.list_optimization import ListOptimization, optimize_lists
     from tuning.metrics.objective import Objective
 
     task = ListOptimization(

@@ -16,7 +16,7 @@ from phrasescore.errors import InterruptedWorkError, SettingsError
 from tuning.commands.options import optimizer_options, parse_shares
 
 if TYPE_CHECKING:
-    from tuning.runs import TuningReport, TuningSettings
+    from tuning.loop.runs import TuningReport, TuningSettings
 
 
 @click.command("tune")
@@ -91,7 +91,7 @@ def tune(output: str, **options: Any) -> None:
     best weights, weights.json, a picture of the scores (curve.svg), and a folder for each round.
     The same command goes on where an earlier one was stopped.
     """
-    from tuning.runs import tune as run
+    from tuning.loop.runs import tune as run
 
     settings = _settings(options)
     with _told_how_to_go_on(output):
@@ -100,11 +100,11 @@ def tune(output: str, **options: Any) -> None:
 
 
 def _settings(options: dict[str, Any]) -> TuningSettings:
-    from tuning.decoding import DecoderName, DecoderSettings
-    from tuning.loop import StopRules
+    from tuning.loop.decoding import DecoderName, DecoderSettings
+    from tuning.loop.outer_loop import StopRules
+    from tuning.loop.runs import TuningSettings
     from tuning.metrics.objective import Objective
     from tuning.optimizers.optimizer_settings import OptimizerSettings
-    from tuning.runs import TuningSettings
 
     decoder: DecoderName = "embedded" if options["decoder"] == "auto" else options["decoder"]
     threads = options["threads"]

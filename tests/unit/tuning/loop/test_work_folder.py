@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from phrasescore.errors import ResumeError, SettingsError
-from tuning.work_folder import WorkFolder, read_json
+from tuning.loop.work_folder import WorkFolder, read_json
 
 
 def test_a_new_folder_says_what_the_run_is(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from phrasescore.errors import NBestError, PhrasescoreError, SettingsError
 from tests.support.translations import noisy_translations, references
-from tuning.list_optimization import ListOptimization, OptimizationReport, optimize_lists
+from tuning.loop.list_optimization import ListOptimization, OptimizationReport, optimize_lists
 from tuning.metrics.objective import Objective
 from tuning.optimizers.optimizer_settings import OptimizerSettings
 

@@ -11,10 +11,10 @@ from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.nbest.format import read_nbest_lists
 from phrasescore.errors import InputError
 from tests.support.toy_system import write_toy_system
-from tuning.decoding import DecoderSettings, prepare
-from tuning.loop import StopRules
+from tuning.loop.decoding import DecoderSettings, prepare
+from tuning.loop.outer_loop import StopRules
+from tuning.loop.runs import TuningSettings, tune
 from tuning.optimizers.optimizer_settings import OptimizerSettings
-from tuning.runs import TuningSettings, tune
 
 WEIGHTS = {"LM0": (0.1,), "TranslationModel0": (1.0, 0.0)}
 

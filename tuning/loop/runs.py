@@ -15,13 +15,13 @@ from moses_integration.ini.table_feature import path_keys
 from phrasescore.errors import CorpusError, IniError
 from phrasescore.files import sha256_of, write_atomically
 from phrasescore.provenance import provenance, write_json
-from tuning.decoding import DecoderSettings, prepare, read_source
-from tuning.loop import NBestDecoder, Say, StopRules, Tuning, TuningResult, TuningTask
+from tuning.loop.decoding import DecoderSettings, prepare, read_source
+from tuning.loop.outer_loop import NBestDecoder, Say, StopRules, Tuning, TuningResult, TuningTask
+from tuning.loop.weight_plan import WeightPlan
+from tuning.loop.work_folder import WorkFolder
 from tuning.metrics.candidate_statistics import CandidateStatistics
 from tuning.metrics.objective import Objective
 from tuning.optimizers.optimizer_settings import OptimizerSettings
-from tuning.weight_plan import WeightPlan
-from tuning.work_folder import WorkFolder
 
 # they would overrule the weights of every round
 _OTHER_WEIGHTS = ("weight-overwrite", "feature-overwrite", "alternate-weight-setting")

@@ -21,13 +21,13 @@ from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import InputError
 from phrasescore.files import write_atomically
 from phrasescore.provenance import write_json
-from tuning.curve import curve_picture
-from tuning.lists import ScoredList, read_scored, with_empty_translations
+from tuning.loop.curve import curve_picture
+from tuning.loop.lists import ScoredList, read_scored, with_empty_translations
+from tuning.loop.weight_plan import WeightPlan, read_weights_file
+from tuning.loop.work_folder import RoundFolder, WorkFolder, read_json
 from tuning.metrics.candidate_statistics import CandidateStatistics
 from tuning.optimizers.candidate_pool import CandidatePool
 from tuning.optimizers.optimizer import Optimizer, Weights, written
-from tuning.weight_plan import WeightPlan, read_weights_file
-from tuning.work_folder import RoundFolder, WorkFolder, read_json
 
 # Moses's: no weight moved by this much
 _SAME_WEIGHT = 1e-5

@@ -13,12 +13,12 @@ from moses_integration.bleu.statistics import COLUMNS, ReferenceLength, bleu_of_
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.provenance import provenance, write_json
-from tuning.lists import ScoredList, read_scored, with_empty_translations
+from tuning.loop.lists import ScoredList, read_scored, with_empty_translations
+from tuning.loop.weight_plan import WeightPlan, read_weights_file
 from tuning.metrics.candidate_statistics import CandidateStatistics
 from tuning.metrics.objective import Objective
 from tuning.optimizers.candidate_pool import CandidatePool
 from tuning.optimizers.optimizer_settings import OptimizerSettings
-from tuning.weight_plan import WeightPlan, read_weights_file
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tuning.curve import curve_picture
+from tuning.loop.curve import curve_picture
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -15,10 +15,10 @@ from moses_integration.real_moses.decoder import DecoderError
 from phrasescore.errors import CorpusError, IniError, InputError, NBestError, ResumeError
 from tests.support import fake_moses
 from tests.support.toy_system import TOY_WEIGHTS, ToySystem, toy_list, write_toy_system
-from tuning.decoding import DecoderSettings, read_source
-from tuning.loop import StopRules
+from tuning.loop.decoding import DecoderSettings, read_source
+from tuning.loop.outer_loop import StopRules
+from tuning.loop.runs import TuningReport, TuningSettings, tune
 from tuning.optimizers.optimizer_settings import OptimizerSettings
-from tuning.runs import TuningReport, TuningSettings, tune
 
 
 class Run:

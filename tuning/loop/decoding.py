@@ -28,7 +28,7 @@ from moses_integration.tables.filtering import INI_NAME, FilteredTable, filter_s
 from phrasescore.errors import CorpusError
 from phrasescore.files import open_output, read_lines
 from phrasescore.progress import Progress
-from tuning.loop import NBestDecoder
+from tuning.loop.outer_loop import NBestDecoder
 
 if TYPE_CHECKING:
     from moses_integration.decoder.loaded_input import LoadedInput

@@ -1,0 +1,1 @@
+"""The outer loop: decode, merge, optimise, repeat; its files and its folder."""
