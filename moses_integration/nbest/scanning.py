@@ -1,7 +1,7 @@
 """The compiled loop that reads a block of n-best lines into arrays.
 
-It mirrors ``moses_integration.nbest.format.parse_entry`` for lines that are plain: labels exactly as in
-the list's first line, numbers that a double holds exactly before scaling. Every other line is
+It mirrors ``moses_integration.nbest.format.parse_entry`` for lines that are plain: labels exactly
+as in the list's first line, numbers that a double holds exactly before scaling. Every other line is
 marked, for the slow reader to decide.
 """
 

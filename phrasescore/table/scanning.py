@@ -1,7 +1,7 @@
 """The compiled loops that find columns, scores and tokens in a block of phrase-table lines.
 
-They mirror the rules of ``phrasescore.table.phrase_table`` and mark every line they are not sure of as
-doubtful. Positions are byte offsets into the block.
+They mirror the rules of ``phrasescore.table.phrase_table`` and mark every line they are not sure of
+as doubtful. Positions are byte offsets into the block.
 """
 
 from __future__ import annotations

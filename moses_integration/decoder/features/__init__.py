@@ -1,1 +1,1 @@
-"""What a moses.ini asks of the decoder: features, bounds of the search, how a derivation is scored."""
+"""What a moses.ini asks of the decoder: features, search settings, the score of a derivation."""

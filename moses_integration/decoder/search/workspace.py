@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.decoder.features.lm_scoring import recent_answers
+from moses_integration.decoder.search import coverage, cubes, hypotheses
 from moses_integration.decoder.search.coverage import SentenceSpans
 from moses_integration.decoder.search.cube_pruning import NEEDS_EDGES, search_cubes
 from moses_integration.decoder.search.hypotheses import Limits, Stacks
@@ -18,9 +19,6 @@ from moses_integration.decoder.search.stack_decoding import (
     NEEDS_RECORDS,
     Model,
     Search,
-    coverage,
-    cubes,
-    hypotheses,
     search_stacks,
 )
 

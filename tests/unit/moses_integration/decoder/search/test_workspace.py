@@ -13,10 +13,10 @@ from moses_integration.decoder.features.search_settings import (
     STACK_SEARCH,
     SearchSettings,
 )
+from moses_integration.decoder.search import coverage, cubes, hypotheses
 from moses_integration.decoder.search.k_best import NBestSettings
 from moses_integration.decoder.search.plain_cube_pruning import PlainCubePruning
 from moses_integration.decoder.search.plain_search import PlainSearch
-from moses_integration.decoder.search.stack_decoding import coverage, cubes, hypotheses
 from moses_integration.decoder.translate import Decoder
 from moses_integration.ini.moses_ini import MosesIni
 from tests.support.random_system import random_sentences, write_random_system
