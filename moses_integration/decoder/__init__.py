@@ -2,6 +2,6 @@
 
 `translate.Decoder` is the way in. Reading order: ``features`` (what the ini says),
 ``source_phrases`` and ``table_loading`` (what of the tables the input needs), ``options``
-(weighted, limited phrase translations), ``plain_search`` and then ``search``,
-``plain_cube_pruning`` and then ``cube_pruning``, ``k_best``, ``output``.
+(weighted, limited phrase translations), ``search.stack_decoding``,
+``search.cube_pruning``, ``search.k_best``, ``output``; the plain twins stand in the tests.
 """

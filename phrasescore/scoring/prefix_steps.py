@@ -18,7 +18,7 @@ from torch import Tensor
 
 from phrasescore.model import kernels
 from phrasescore.model.encoder_decoder import END
-from phrasescore.scoring import plain_steps, step_kernels
+from phrasescore.scoring import step_kernels, torch_steps
 from phrasescore.scoring.packed_weights import PackedWeights, Unit
 from phrasescore.scoring.prefix_trie import PrefixTrie
 
@@ -263,7 +263,7 @@ def _even(begin: int, end: int, most: int) -> Iterator[tuple[int, int]]:
 
 def _passes(compiled: bool) -> dict[str, Callable[..., None]]:
     if not compiled:
-        return {name: getattr(plain_steps, name) for name in _NAMES}
+        return {name: getattr(torch_steps, name) for name in _NAMES}
     return {name: _on_arrays(getattr(step_kernels, name)) for name in _NAMES}
 
 

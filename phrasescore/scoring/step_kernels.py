@@ -2,7 +2,7 @@
 
 Children gather what they need: their parent's state and its products, the row of their word in a
 table of projections, their source's projections. Matrices are float32, or bfloat16 as its bits
-(see ``fast_math``); sums and carried states are float32. ``plain_steps`` says the same in torch.
+(see ``fast_math``); sums and carried states are float32. ``torch_steps`` says the same in torch.
 
 Columns of a table row and of a source's projections: candidate (H), update (H), reset (H), readout
 (2M).

@@ -18,9 +18,9 @@ from moses_integration.language_model.back_off import (
     read_language_model,
     score_sentence,
 )
-from moses_integration.language_model.plain_back_off import PlainLanguageModel
 from tests.conftest import Phrasescore
 from tests.support.language_models import LETTERS, assert_same_model, models
+from tests.support.plain_back_off import PlainLanguageModel
 
 pytestmark = pytest.mark.moses
 EXACT = {

@@ -14,10 +14,10 @@ from moses_integration.decoder.features.search_settings import CUBE_PRUNING, Sea
 from moses_integration.decoder.loaded_input import LoadedInput
 from moses_integration.decoder.loading.source_phrases import child
 from moses_integration.decoder.search.k_best import NBestSettings
-from moses_integration.decoder.search.plain_cube_pruning import PlainCubePruning
-from moses_integration.decoder.search.plain_search import PlainSearch
 from moses_integration.decoder.translate import Decoder
 from moses_integration.ini.moses_ini import MosesIni
+from tests.support.plain_cube_pruning import PlainCubePruning
+from tests.support.plain_search import PlainSearch
 from tests.support.random_system import random_sentences, write_random_system
 
 Phrase = tuple[int, int, int]  # entry, first and last source word

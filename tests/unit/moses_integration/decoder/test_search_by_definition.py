@@ -18,7 +18,7 @@ from moses_integration.decoder.search.k_best import NBestSettings
 from moses_integration.decoder.translate import Decoder
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.language_model.automaton import EMPTY_STATE
-from moses_integration.language_model.plain_back_off import PlainLanguageModel
+from tests.support.plain_back_off import PlainLanguageModel
 from tests.support.random_system import write_random_system
 
 LN_10 = math.log(10)

@@ -17,7 +17,6 @@ from moses_integration.language_model.back_off import (
     read_language_model,
     score_sentence,
 )
-from moses_integration.language_model.plain_back_off import PlainLanguageModel
 from phrasescore.errors import LanguageModelError
 from tests.support.language_models import (
     LETTERS,
@@ -26,6 +25,7 @@ from tests.support.language_models import (
     follow,
     models,
 )
+from tests.support.plain_back_off import PlainLanguageModel
 
 
 def write(folder: Path, text: str) -> Path:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.phrasescore.test_phrase_table import BROKEN, table_lines
+from tests.unit.phrasescore.table.test_phrase_table import BROKEN, table_lines
 
 from phrasescore.errors import InputError, PhraseTableError
 from phrasescore.table.block import TableBlock, checked_block, read_blocks

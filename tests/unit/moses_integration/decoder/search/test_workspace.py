@@ -15,10 +15,10 @@ from moses_integration.decoder.features.search_settings import (
 )
 from moses_integration.decoder.search import coverage, cubes, hypotheses
 from moses_integration.decoder.search.k_best import NBestSettings
-from moses_integration.decoder.search.plain_cube_pruning import PlainCubePruning
-from moses_integration.decoder.search.plain_search import PlainSearch
 from moses_integration.decoder.translate import Decoder
 from moses_integration.ini.moses_ini import MosesIni
+from tests.support.plain_cube_pruning import PlainCubePruning
+from tests.support.plain_search import PlainSearch
 from tests.support.random_system import random_sentences, write_random_system
 
 BOTH = pytest.mark.parametrize("algorithm", [STACK_SEARCH, CUBE_PRUNING])

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from moses_integration.language_model.back_off import read_language_model
 from moses_integration.language_model.estimation.building import build_language_model
 from moses_integration.language_model.estimation.kneser_ney import Discounts, write_arpa
-from moses_integration.language_model.plain_back_off import PlainLanguageModel
 from phrasescore.errors import CorpusError, MissingDependencyError, SettingsError
+from tests.support.plain_back_off import PlainLanguageModel
 
 NGram = tuple[str, ...]
 

@@ -17,10 +17,10 @@ from moses_integration.language_model.kenlm.binary import is_kenlm_binary, open_
 from moses_integration.language_model.kenlm.bits import as_floats, unpack
 from moses_integration.language_model.kenlm.hashes import KeyIndex, find_key, keys_of
 from moses_integration.language_model.kenlm.words import murmur_hash
-from moses_integration.language_model.plain_back_off import PlainLanguageModel
 from phrasescore.errors import LanguageModelError
 from phrasescore.words.word_table import as_array
 from tests.support.language_models import TRIGRAMS, assert_same_model, kenlm_binary
+from tests.support.plain_back_off import PlainLanguageModel
 
 KINDS = ["probing", "trie", "array-trie", "quantised-trie", "quantised-array-trie"]
 SENTENCES = [line.split() for line in (b"a b c", b"a a", b"b c", b"c b c", b"a x b", b"c a b c b")]

@@ -9,7 +9,7 @@ import heapq
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
-from moses_integration.decoder.search.plain_search import Hypothesis, PlainSearch, Stack
+from tests.support.plain_search import Hypothesis, PlainSearch, Stack
 
 Cell = tuple[int, int]
 
