@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.phrasescore.table.test_phrase_table import BROKEN, table_lines
 
 from phrasescore.errors import InputError, PhraseTableError
 from phrasescore.table.block import TableBlock, checked_block, read_blocks
@@ -22,6 +21,7 @@ from phrasescore.table.phrase_table import (
     with_appended_scores,
     with_replaced_score,
 )
+from tests.unit.phrasescore.table.test_phrase_table import BROKEN, table_lines
 
 
 def block_of(lines: list[bytes], expected: TableFormat) -> TableBlock:

@@ -1,1 +1,0 @@
-"""English-French text written by this project, and the grammar that writes it."""

@@ -1,1 +1,0 @@
-"""A seeded bilingual grammar: lexicon, morphology, phrases, clauses and whole sentences."""
