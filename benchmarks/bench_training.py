@@ -33,7 +33,7 @@ from torch import Tensor, nn
 from benchmarks.plain_scorer import log_likelihoods, padded
 from phrasescore.device import has_fast_bf16
 from phrasescore.model.encoder_decoder import EncoderDecoder
-from phrasescore.model.model_settings import ModelSettings
+from phrasescore.model.model_settings import EncoderDecoderSettings
 from phrasescore.pairs.phrase_pairs import PairSettings, PhrasePairs
 from phrasescore.pairs.table_encoding import encode_table
 from phrasescore.training.batches import Indices, uniform_plan
@@ -59,7 +59,7 @@ class Task:
     """
 
     pairs: PhrasePairs
-    sizes: ModelSettings
+    sizes: EncoderDecoderSettings
     size: int
     threads: int
 
@@ -129,7 +129,7 @@ def plain_update(task: Task) -> Update:
 class StandardUnits(nn.Module):
     """An encoder-decoder of the same sizes from torch.nn.GRU, Embedding and Linear."""
 
-    def __init__(self, sizes: ModelSettings) -> None:
+    def __init__(self, sizes: EncoderDecoderSettings) -> None:
         super().__init__()
         E, H, M, R = sizes.embedding, sizes.hidden, sizes.maxout, sizes.rank
         self.source = nn.Embedding(sizes.source_vocabulary, E)
@@ -230,9 +230,9 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     with tempfile.TemporaryDirectory(prefix="bench-training-") as scratch:
         pairs = encode_table(options.table, Path(scratch), PairSettings())
-        sizes = ModelSettings(
-            len(pairs.source_vocabulary),
-            len(pairs.target_vocabulary),
+        sizes = EncoderDecoderSettings(
+            source_vocabulary=len(pairs.source.vocabulary),
+            target_vocabulary=len(pairs.target.vocabulary),
             hidden=options.hidden,
             maxout=max(1, options.hidden // 2),
         )

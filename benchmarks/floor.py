@@ -18,7 +18,7 @@ import torch
 
 from benchmarks.shared_work import Steps
 from phrasescore.model import kernels
-from phrasescore.model.model_settings import ModelSettings
+from phrasescore.model.model_settings import EncoderDecoderSettings
 
 _M, _K, _N = 4096, 1000, 3000
 _LOGITS_AT_ONCE = 128  # rows; 5.7 MB at 11,207 words: they stay in the cache
@@ -36,7 +36,7 @@ class Floor:
     flops: float
     row_seconds: float
 
-    def core_seconds(self, steps: Steps, model: ModelSettings) -> float:
+    def core_seconds(self, steps: Steps, model: EncoderDecoderSettings) -> float:
         products = 2 * steps.multiply_adds(model) / self.flops
         return products + steps.rows * self.row_seconds
 

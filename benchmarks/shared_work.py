@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.model.encoder_decoder import END
 from phrasescore.model.folder import LoadedModel
-from phrasescore.model.model_settings import ModelSettings
+from phrasescore.model.model_settings import EncoderDecoderSettings
+from phrasescore.model.sequence_model import END
 from phrasescore.table.block import read_blocks
 from phrasescore.words.token_sequences import TokenSequences
 
@@ -43,7 +43,7 @@ class Steps:
     decoder: int
     rows: int
 
-    def multiply_adds(self, model: ModelSettings) -> int:
+    def multiply_adds(self, model: EncoderDecoderSettings) -> int:
         """Return the multiply-adds of these steps; the terms are the network's weights."""
         E, H, M, R = model.embedding, model.hidden, model.maxout, model.rank
         encoder = 3 * H * (E + H)
@@ -66,7 +66,7 @@ class Work:
     alone: Steps
     shared: Steps
 
-    def to_json(self, model: ModelSettings) -> dict[str, object]:
+    def to_json(self, model: EncoderDecoderSettings) -> dict[str, object]:
         alone, shared = (steps.multiply_adds(model) for steps in (self.alone, self.shared))
         return {
             "pairs": self.pairs,

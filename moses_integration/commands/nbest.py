@@ -82,8 +82,8 @@ def _load(
 
     from moses_integration.nbest.rescoring import NBestModel
     from phrasescore.model.folder import load_model
-    from phrasescore.scoring.block_scoring import ScoringModel
-    from phrasescore.scoring.scorer import Scorer
+    from phrasescore.scoring.model_loading import scoring_model
+    from phrasescore.scoring.shared_scorer import SharedScorer
 
     names = names or tuple(f"PhraseModel{number}" for number in range(len(folders)))
     if len(names) != len(folders):
@@ -95,13 +95,6 @@ def _load(
     models = []
     for name, folder in zip(names, folders, strict=True):
         loaded = load_model(folder)
-        scoring = ScoringModel(
-            folder,
-            loaded.source_vocabulary,
-            loaded.target_vocabulary,
-            loaded.direction,
-            loaded.digest,
-            Scorer(loaded.model, device),
-        )
+        scoring = scoring_model(folder, loaded, SharedScorer(loaded.model, device))
         models.append(NBestModel(name, scoring, loaded.model.settings.factor))
     return models

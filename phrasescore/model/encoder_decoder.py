@@ -1,4 +1,4 @@
-"""The RNN Encoder-Decoder of Cho et al. (2014), from the gated unit to the softmax.
+"""The RNN Encoder-Decoder of Cho et al. (2014), from the word vectors to the softmax.
 
 Read top to bottom in the order of the paper. Shapes use the legend of docs/architecture.md: ``B``
 phrase pairs, ``S`` and ``T`` source and target words without </s>, ``E`` embedding, ``H`` hidden
@@ -14,99 +14,39 @@ The paper's text and the program its authors ran differ; ``formulation`` chooses
 
 from __future__ import annotations
 
-from typing import Literal
-
 import torch
 from torch import Tensor, nn
 
-from phrasescore.model.gated_recurrence import run_gated_unit
-from phrasescore.model.model_settings import ModelSettings
+from phrasescore.model.model_settings import EncoderDecoderSettings
+from phrasescore.model.sequence_model import END, Batch, Initialisation, SequenceModel, State
 from phrasescore.model.softmax import gathered_log_softmax, summed_cross_entropy
+from phrasescore.model.units import UNITS
 
-END = 0  # the id of </s> on both sides
-UNKNOWN = 1  # the id of <unk> on both sides
-
-Initialisation = Literal["paper", "scaled"]
 _PAPER_DEVIATION = 0.01  # section 4.1.1
-# An update gate opened this far keeps the old state exactly: the way a finished phrase waits for
-# the longer ones of its batch.
-_CLOSED = 1e4
+_RECURRENCES = ("gate_weight", "candidate_weight", "recurrent_weight")
 
 
-class GatedUnit(nn.Module):
-    """The hidden unit with reset and update gates, section 2.3 (equations 5 to 8).
-
-    Differs from ``torch.nn.GRU``, which resets after the product and so cannot express it.
-
-    Args:
-        E: Size of a word vector.
-        H: Number of units.
-        with_context: Whether a summary c enters too (the decoder, section 2.2).
-    """
-
-    def __init__(self, E: int, H: int, *, with_context: bool) -> None:
-        super().__init__()
-        # columns of a 3H weight: candidate (W), update (W_z), reset (W_r)
-        self.input_weight = nn.Parameter(torch.empty(E, 3 * H))
-        self.input_bias = nn.Parameter(torch.empty(H))  # the candidate's; the gates have none
-        self.gate_weight = nn.Parameter(torch.empty(H, 2 * H))  # U_z, U_r
-        self.candidate_weight = nn.Parameter(torch.empty(H, H))  # U
-        if with_context:
-            self.context_weight = nn.Parameter(torch.empty(H, 3 * H))  # C, C_z, C_r
-
-    def inputs(self, words: Tensor) -> Tensor:
-        """Project word vectors ``(L, B, E)`` to the three parts ``(L, B, 3H)``."""
-        H = self.input_bias.shape[0]
-        projected = words @ self.input_weight.to(words.dtype)
-        bias = torch.cat([self.input_bias, self.input_bias.new_zeros(2 * H)])
-        return projected + bias.to(words.dtype)
-
-    def states(self, inputs: Tensor, start: Tensor) -> Tensor:
-        """Return all states ``(L + 1, B, H)`` over ``inputs (L, B, 3H)``, ``start`` first."""
-        kind = inputs.dtype
-        return run_gated_unit(
-            inputs, start, self.gate_weight.to(kind), self.candidate_weight.to(kind)
-        )
-
-    def states_with_context_inside(self, inputs: Tensor, context: Tensor, start: Tensor) -> Tensor:
-        """Like :meth:`states`, with c inside the reset product: tanh(a + r * (h U + c C)).
-
-        Args:
-            inputs: ``(L, B, 3H)``, without c.
-            context: ``(B, 3H)``, c projected to candidate, update and reset.
-            start: ``(B, H)``.
-        """
-        H = start.shape[1]
-        gate_weight = self.gate_weight.to(inputs.dtype)
-        candidate_weight = self.candidate_weight.to(inputs.dtype)
-        states = [start]
-        for step in inputs:
-            h = states[-1]
-            gates = torch.sigmoid(step[:, H:] + context[:, H:] + h @ gate_weight)
-            update, reset = gates[:, :H], gates[:, H:]
-            k = torch.tanh(step[:, :H] + reset * (h @ candidate_weight + context[:, :H]))
-            states.append(update * h + (1 - update) * k)
-        return torch.stack(states)
-
-
-class EncoderDecoder(nn.Module):
+class EncoderDecoder(SequenceModel):
     """p(target phrase | source phrase), section 2.2 and the appendix."""
 
-    def __init__(self, settings: ModelSettings) -> None:
+    settings: EncoderDecoderSettings
+
+    def __init__(self, settings: EncoderDecoderSettings) -> None:
         super().__init__()
         self.settings = settings
+        unit = UNITS[settings.unit]
         E, H, M, R = settings.embedding, settings.hidden, settings.maxout, settings.rank
         V_s, V_t = settings.source_vocabulary, settings.target_vocabulary
         self.source_embedding = nn.Parameter(torch.empty(V_s, E))
         self.source_embedding_bias = nn.Parameter(torch.empty(E))
-        self.encoder = GatedUnit(E, H, with_context=False)
+        self.encoder = unit(E, H, with_context=False)
         if settings.formulation == "appendix":
             self.summary_weight = nn.Parameter(torch.empty(H, H))  # V
         self.target_embedding = nn.Parameter(torch.empty(V_t, E))
         self.target_embedding_bias = nn.Parameter(torch.empty(E))
         self.start_weight = nn.Parameter(torch.empty(H, H))  # V'
         self.start_bias = nn.Parameter(torch.empty(H))
-        self.decoder = GatedUnit(E, H, with_context=True)
+        self.decoder = unit(E, H, with_context=True)
         self.readout_state = nn.Parameter(torch.empty(H, 2 * M))  # O_h
         self.readout_bias = nn.Parameter(torch.empty(2 * M))
         self.readout_word = nn.Parameter(torch.empty(E, 2 * M))  # O_y
@@ -130,7 +70,7 @@ class EncoderDecoder(nn.Module):
             for name, parameter in self.named_parameters():
                 if name.endswith("bias"):
                     parameter.zero_()
-                elif name.endswith(("gate_weight", "candidate_weight")):
+                elif name.endswith(_RECURRENCES):
                     H, columns = parameter.shape
                     for first in range(0, columns, H):
                         parameter[:, first : first + H] = _orthogonal(H, generator)
@@ -157,12 +97,12 @@ class EncoderDecoder(nn.Module):
         ended = torch.cat([source, source.new_full((B, 1), END)], dim=1).t()  # (S + 1, B)
         embedded = self.source_embedding[ended] + self.source_embedding_bias
         inputs = self.encoder.inputs(embedded.to(dtype))
+        waiting = None
         if lengths is not None:
             # the words and the first </s> are read, positions 0 .. length; the rest is waited out
             waiting = torch.arange(S + 1, device=source.device)[:, None] > lengths[None, :]
-            inputs = _hold(inputs, waiting)
         start = inputs.new_zeros(B, self.settings.hidden)
-        last = self.encoder.states(inputs, start)[-1]
+        last = self.encoder.states(inputs, start, waiting)[-1]
         if self.settings.formulation == "appendix":
             return torch.tanh(last @ self.summary_weight.to(dtype))
         return last
@@ -178,22 +118,39 @@ class EncoderDecoder(nn.Module):
                 changes nothing before it, so padding needs no mask here, only in the loss.
         """
         dtype = context.dtype
-        B = len(target)
-        embedded = self.target_embedding[target.t()] + self.target_embedding_bias
-        embedded = embedded.to(dtype)  # (T, B, E)
-        none = embedded.new_zeros(1, B, embedded.shape[2])  # e(y_0) = 0, the bias left out as well
-        projected = context @ self.decoder.context_weight.to(dtype)  # (B, 3H)
-        start = torch.tanh(context @ self.start_weight.to(dtype) + self.start_bias.to(dtype))
+        embedded = self._embedded(target.t(), dtype)  # (T, B, E)
+        none = embedded.new_zeros(1, len(target), embedded.shape[2])
+        previous = torch.cat([none, embedded])
+        projected = context @ self.decoder.context_weight.to(dtype)
+        start = self._first_state(context)
         if self.settings.formulation == "code":
             # word t is predicted from the state after words 1 .. t-1: word 1 without a step
-            states = self.decoder.states(self.decoder.inputs(embedded) + projected, start)
+            states = self._states(embedded, projected, start)
         else:
-            inputs = self.decoder.inputs(torch.cat([none, embedded]))
-            states = self.decoder.states_with_context_inside(inputs, projected, start)[1:]
-        previous = torch.cat([none, embedded])
+            states = self._states(previous, projected, start)[1:]
+        read = context @ self.readout_context.to(dtype) + self.readout_bias.to(dtype)
+        return self._readout(states, previous, read)
+
+    def _embedded(self, words: Tensor, dtype: torch.dtype) -> Tensor:
+        return (self.target_embedding[words] + self.target_embedding_bias).to(dtype)
+
+    def _first_state(self, context: Tensor) -> Tensor:
+        dtype = context.dtype
+        return torch.tanh(context @ self.start_weight.to(dtype) + self.start_bias.to(dtype))
+
+    def _states(self, words: Tensor, projected: Tensor, start: Tensor) -> Tensor:
+        """Return the decoder's states over word vectors ``(L, B, E)``, ``start`` first."""
+        inputs = self.decoder.inputs(words)
+        if self.settings.formulation == "code":
+            return self.decoder.states(inputs + projected, start)
+        return self.decoder.states_with_context_inside(inputs, projected, start)
+
+    def _readout(self, states: Tensor, previous: Tensor, read: Tensor) -> Tensor:
+        """Return ``(L, B, R)`` from states ``(L, B, H)``, word vectors and c's part."""
+        dtype = states.dtype
         readout = states @ self.readout_state.to(dtype) + previous @ self.readout_word.to(dtype)
-        readout = readout + (context @ self.readout_context.to(dtype) + self.readout_bias.to(dtype))
-        maxout = readout.view(len(states), B, self.settings.maxout, 2).amax(3)  # (T + 1, B, M)
+        readout = readout + read
+        maxout = readout.view(*states.shape[:2], self.settings.maxout, 2).amax(3)  # (L, B, M)
         return maxout @ self.output_inner.to(dtype)
 
     def log_probabilities(
@@ -215,30 +172,59 @@ class EncoderDecoder(nn.Module):
             ended,
         ).t()
 
-    def loss(
-        self,
-        source: Tensor,
-        target: Tensor,
-        lengths: tuple[Tensor, Tensor] | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> Tensor:
-        """Return the negative ln p summed over pairs, words and final </s>, a scalar.
+    # -- what every kind of model offers -------------------------------------------------------
 
-        Args:
-            source: ``(B, S)`` word ids without </s>, padded with </s> where ``lengths`` says so.
-            target: ``(B, T)`` likewise.
-            lengths: ``(B,)`` source and target lengths; ``None`` where all are S and T.
-            dtype: What the matrix products run in; sums stay in float32 or better.
-        """
-        context = self.summaries(source, lengths[0] if lengths else None, dtype)
+    def loss(self, batch: Batch, dtype: torch.dtype | None = None) -> Tensor:
+        """See :meth:`SequenceModel.loss`."""
+        lengths, target = batch.lengths, batch.target
+        context = self.summaries(batch.source, lengths[0] if lengths else None, dtype)
         features = self.features(context, target)  # (T + 1, B, R)
-        B, T = target.shape
-        ended = torch.cat([target, target.new_full((B, 1), END)], dim=1).t()
+        ended = torch.cat([target, target.new_full((len(target), 1), END)], dim=1).t()
         features, wanted = features.flatten(0, 1), ended.flatten()
         if lengths is not None:
-            counted = torch.arange(T + 1, device=target.device)[:, None] <= lengths[1][None, :]
-            features, wanted = features[counted.flatten()], wanted[counted.flatten()]
+            counted = _inside(lengths[1], target.shape[1]).t().flatten()
+            features, wanted = features[counted], wanted[counted]
         return summed_cross_entropy(features, self.output_words, self.output_bias, wanted)
+
+    def score(self, batch: Batch, dtype: torch.dtype | None = None) -> Tensor:
+        """See :meth:`SequenceModel.score`."""
+        lengths = batch.lengths
+        context = self.summaries(batch.source, lengths[0] if lengths else None, dtype)
+        found = self.log_probabilities(context, batch.target)
+        if lengths is None:
+            return found
+        return found.masked_fill(~_inside(lengths[1], batch.target.shape[1]), 0.0)
+
+    def start(
+        self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
+    ) -> tuple[State, Tensor]:
+        """See :meth:`SequenceModel.start`; a state is h, c projected, c's part of the readout."""
+        context = self.summaries(source, lengths, dtype)
+        kind = context.dtype
+        projected = context @ self.decoder.context_weight.to(kind)
+        read = context @ self.readout_context.to(kind) + self.readout_bias.to(kind)
+        # e(y_0) = 0, the bias left out as well
+        none = context.new_zeros(len(context), self.settings.embedding)
+        h = self._first_state(context)
+        if self.settings.formulation == "appendix":
+            h = self._states(none[None], projected, h)[1]
+        return (h, projected, read), self._next_word(h, none, read)
+
+    def step(self, state: State, words: Tensor) -> tuple[State, Tensor]:
+        """See :meth:`SequenceModel.step`."""
+        h, projected, read = state
+        embedded = self._embedded(words, h.dtype)
+        h = self._states(embedded[None], projected, h)[1]
+        return (h, projected, read), self._next_word(h, embedded, read)
+
+    def _next_word(self, h: Tensor, previous: Tensor, read: Tensor) -> Tensor:
+        features = self._readout(h[None], previous[None], read)[0].to(self.output_words.dtype)
+        return torch.log_softmax(features @ self.output_words.t() + self.output_bias, 1)
+
+
+def _inside(lengths: Tensor, T: int) -> Tensor:
+    """(B, T + 1) bool: the words of each target and its final </s>, not the padding."""
+    return torch.arange(T + 1, device=lengths.device) <= lengths[:, None]
 
 
 def _orthogonal(H: int, generator: torch.Generator) -> Tensor:
@@ -252,10 +238,3 @@ def _scaled_deviation(name: str, parameter: Tensor) -> float:
     # the output layer has a row for each word, the others for each input
     inputs = parameter.shape[1] if name == "output_words" else parameter.shape[0]
     return float(inputs) ** -0.5
-
-
-def _hold(inputs: Tensor, waiting: Tensor) -> Tensor:
-    """Close the update gates of ``inputs (L, B, 3H)`` where ``waiting (L, B)`` is true."""
-    H = inputs.shape[2] // 3
-    update = inputs[:, :, H : 2 * H].masked_fill(waiting[:, :, None], _CLOSED)
-    return torch.cat([inputs[:, :, :H], update, inputs[:, :, 2 * H :]], dim=2)

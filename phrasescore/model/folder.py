@@ -20,11 +20,11 @@ import safetensors
 import safetensors.torch
 import torch
 
-from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import ModelError, SettingsError
 from phrasescore.files import sha256_of, write_atomically
-from phrasescore.model.encoder_decoder import EncoderDecoder
-from phrasescore.model.model_settings import Direction, ModelSettings
+from phrasescore.model.kinds import build, kind_named, read_settings
+from phrasescore.model.model_settings import Direction
+from phrasescore.model.sequence_model import SequenceModel
 from phrasescore.provenance import write_json
 from phrasescore.words.vocabulary import Vocabulary
 
@@ -32,7 +32,7 @@ FORMAT = 1  # raised when a folder of today could no longer be read
 CONFIG, WEIGHTS, DIGESTS = "config.json", "model.safetensors", "SHA256SUMS"
 SOURCE_VOCABULARY, TARGET_VOCABULARY = "source.vocabulary.txt", "target.vocabulary.txt"
 PROVENANCE, CURVES = "provenance.json", "curves.jsonl"
-_NEEDED = (CONFIG, WEIGHTS, SOURCE_VOCABULARY, TARGET_VOCABULARY, PROVENANCE)
+_NEEDED = (CONFIG, WEIGHTS, TARGET_VOCABULARY, PROVENANCE)
 _RETRAIN = "copy the folder again, or train the model again"
 
 
@@ -42,13 +42,13 @@ class LoadedModel:
 
     Attributes:
         model: In evaluation mode, on the CPU, float32.
-        source_vocabulary: Of the side it reads.
+        source_vocabulary: Of the side it reads; ``</s>`` and ``<unk>`` alone where it reads none.
         target_vocabulary: Of the side it predicts.
         digest: SHA-256 over the folder's digests: equal for equal models.
         path: The folder.
     """
 
-    model: EncoderDecoder
+    model: SequenceModel
     source_vocabulary: Vocabulary
     target_vocabulary: Vocabulary
     digest: str
@@ -60,14 +60,9 @@ class LoadedModel:
         return self.model.settings.direction
 
 
-def build(settings: ModelSettings) -> EncoderDecoder:
-    """Return an uninitialised model of the kind the settings name."""
-    return EncoderDecoder(settings)
-
-
 def save_model(
     folder: Path,
-    model: EncoderDecoder,
+    model: SequenceModel,
     vocabularies: tuple[Vocabulary, Vocabulary],
     provenance: dict[str, Any],
     curves: Path | None = None,
@@ -77,7 +72,7 @@ def save_model(
     Args:
         folder: Its name.
         model: On any device.
-        vocabularies: Source and target.
+        vocabularies: Source and target; only the target's is written where it reads no source.
         provenance: Where it comes from.
         curves: A learning curve to keep beside it.
     """
@@ -88,7 +83,8 @@ def save_model(
         weights = {name: value.cpu().contiguous() for name, value in model.state_dict().items()}
         write_atomically(part / WEIGHTS, safetensors.torch.save(weights))
         write_json(part / CONFIG, {"format": FORMAT, **dataclasses.asdict(model.settings)})
-        vocabularies[0].write(part / SOURCE_VOCABULARY)
+        if kind_named(model.settings.kind).reads_source:
+            vocabularies[0].write(part / SOURCE_VOCABULARY)
         vocabularies[1].write(part / TARGET_VOCABULARY)
         write_json(part / PROVENANCE, provenance)
         if curves is not None and curves.exists():
@@ -121,19 +117,13 @@ def load_model(folder: str | Path) -> LoadedModel:
     config = _read_config(folder)
     _check_digests(folder)
     try:
-        settings = from_mapping(ModelSettings, config, where=CONFIG)
+        settings = read_settings(config, where=CONFIG)
     except SettingsError as error:
-        raise ModelError(error.problem, path=folder) from None
-    source = Vocabulary.read(folder / SOURCE_VOCABULARY)
-    target = Vocabulary.read(folder / TARGET_VOCABULARY)
-    for vocabulary, size in (
-        (source, settings.source_vocabulary),
-        (target, settings.target_vocabulary),
-    ):
-        if len(vocabulary) != size:
-            raise ModelError(
-                f"a vocabulary has {len(vocabulary)} words where {CONFIG} says {size}", path=folder
-            )
+        raise ModelError(error.problem, path=folder, remedy=error.remedy) from None
+    source = Vocabulary.from_words([])
+    if kind_named(settings.kind).reads_source:
+        source = _read_vocabulary(folder, SOURCE_VOCABULARY, settings.source_vocabulary)
+    target = _read_vocabulary(folder, TARGET_VOCABULARY, settings.target_vocabulary)
     model = build(settings)
     _fill(model, folder / WEIGHTS)
     digest = hashlib.sha256((folder / DIGESTS).read_bytes()).hexdigest()
@@ -166,6 +156,17 @@ def _read_config(folder: Path) -> dict[str, Any]:
     return {key: value for key, value in config.items() if key != "format"}
 
 
+def _read_vocabulary(folder: Path, name: str, size: int) -> Vocabulary:
+    if not (folder / name).is_file():
+        raise ModelError(f"incomplete: {name} is missing", path=folder, remedy=_RETRAIN)
+    vocabulary = Vocabulary.read(folder / name)
+    if len(vocabulary) != size:
+        raise ModelError(
+            f"a vocabulary has {len(vocabulary)} words where {CONFIG} says {size}", path=folder
+        )
+    return vocabulary
+
+
 def _check_digests(folder: Path) -> None:
     if not (folder / DIGESTS).is_file():
         raise ModelError(f"incomplete: {DIGESTS} is missing", path=folder, remedy=_RETRAIN)
@@ -181,7 +182,7 @@ def _check_digests(folder: Path) -> None:
             )
 
 
-def _fill(model: EncoderDecoder, path: Path) -> None:
+def _fill(model: SequenceModel, path: Path) -> None:
     try:
         weights = safetensors.torch.load_file(path)
     except (safetensors.SafetensorError, OSError) as error:

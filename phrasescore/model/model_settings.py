@@ -9,30 +9,55 @@ from phrasescore.errors import SettingsError
 
 Formulation = Literal["code", "appendix"]
 Direction = Literal["source-target", "target-source"]
+UnitName = Literal["gated", "tanh"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ModelSettings:
+    """What models of every kind have; each kind adds its sizes and choices.
+
+    Attributes:
+        kind: Its name in ``config.json``.
+        source_vocabulary: Words it reads, </s> and <unk> included; 0 for a kind without a source.
+        target_vocabulary: Words it predicts, </s> and <unk> included.
+        direction: Which side of a pair it reads.
+        factor: Which factor of a factored token it reads and predicts.
+    """
+
+    kind: str
+    source_vocabulary: int
+    target_vocabulary: int
+    direction: Direction = "source-target"
+    factor: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that no model can have."""
+        if self.factor < 0:
+            raise SettingsError(f"factor is {self.factor}; factors are counted from 0")
+        self._at_least(2, ("target_vocabulary",), ": </s> and <unk> alone are 2")
+
+    def _at_least(self, least: int, names: tuple[str, ...], why: str = "") -> None:
+        for name in names:
+            if getattr(self, name) < least:
+                raise SettingsError(
+                    f"the model's {name} is {getattr(self, name)}, below {least}{why}"
+                )
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncoderDecoderSettings(ModelSettings):
     """Sizes and choices of the RNN Encoder-Decoder; the defaults are section 4.1.1 of the paper."""
 
-    source_vocabulary: int  # words the encoder knows, </s> and <unk> included
-    target_vocabulary: int  # words the decoder knows, </s> and <unk> included
     hidden: int = 1000  # units of the encoder and of the decoder
     embedding: int = 100  # size of a word's vector, both sides
     maxout: int = 500  # maxout units, each the larger of two readout units
     rank: int = 100  # inner size of the factored output layer
+    unit: UnitName = "gated"  # the hidden unit of section 2.3, or a plain tanh layer
     formulation: Formulation = "code"  # what the authors ran, or the paper's appendix
-    direction: Direction = "source-target"  # which side of the table the encoder reads
-    factor: int = 0  # which factor of a factored token it reads and predicts
     kind: Literal["rnn-encoder-decoder"] = "rnn-encoder-decoder"
 
     def __post_init__(self) -> None:
         """Refuse sizes that no model can have."""
-        for name in ("hidden", "embedding", "maxout", "rank"):
-            if getattr(self, name) < 1:
-                raise SettingsError(f"the model's {name} size is {getattr(self, name)}, below 1")
-        if self.factor < 0:
-            raise SettingsError(f"factor is {self.factor}; factors are counted from 0")
-        for name in ("source_vocabulary", "target_vocabulary"):
-            if getattr(self, name) < 2:
-                raise SettingsError(f"{name} is {getattr(self, name)}: </s> and <unk> alone are 2")
+        super().__post_init__()
+        self._at_least(2, ("source_vocabulary",), ": </s> and <unk> alone are 2")
+        self._at_least(1, ("hidden", "embedding", "maxout", "rank"))

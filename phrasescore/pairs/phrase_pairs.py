@@ -67,6 +67,10 @@ class PhraseSide:
         """Return the phrases of some pairs."""
         return gather(self.tokens, self.offsets, rows)
 
+    def lengths(self, rows: NDArray[Any]) -> Rows:
+        """Return the words of some pairs' phrases, ``(N,)``, </s> not counted."""
+        return np.asarray(self.offsets[rows + 1] - self.offsets[rows], np.int64)
+
 
 @dataclass(frozen=True)
 class PhrasePairs:
@@ -88,89 +92,23 @@ class PhrasePairs:
         return len(self.source.groups)
 
     @property
-    def source_tokens(self) -> NDArray[Any]:
-        """The ids of all source phrases, one after the other."""
-        return self.source.tokens
+    def digests(self) -> tuple[str | None]:
+        """The digest of the table's file, ``None`` for one read from a pipe."""
+        return (self.table_sha256,)
 
-    @property
-    def source_offsets(self) -> NDArray[np.int64]:
-        """(N + 1,) where the source phrase of each pair begins."""
-        return self.source.offsets
-
-    @property
-    def target_tokens(self) -> NDArray[Any]:
-        """The ids of all target phrases, one after the other."""
-        return self.target.tokens
-
-    @property
-    def target_offsets(self) -> NDArray[np.int64]:
-        """(N + 1,) where the target phrase of each pair begins."""
-        return self.target.offsets
-
-    @property
-    def source_vocabulary(self) -> Vocabulary:
-        """The shortlist of the side read."""
-        return self.source.vocabulary
-
-    @property
-    def target_vocabulary(self) -> Vocabulary:
-        """The shortlist of the side predicted."""
-        return self.target.vocabulary
+    def described(self) -> list[str]:
+        """Return how many pairs there are, and what of them the shortlists know."""
+        return [
+            f"{self.lines:,} lines, {len(self):,} distinct pairs",
+            f"the encoder reads {self.source.coverage}",
+            f"the decoder writes {self.target.coverage}",
+        ]
 
     def in_direction(self, direction: Direction) -> PhrasePairs:
         """Swap the sides of a freshly read table for ``target-source``."""
         if direction == "source-target":
             return self
         return PhrasePairs(self.target, self.source, self.lines, self.table_sha256)
-
-
-@dataclass(frozen=True)
-class Split:
-    """Rows of pairs, each ascending, that together are all pairs once.
-
-    Args:
-        training: To learn from.
-        held_out_sources: All pairs of some sources; none of these sources is in another part.
-        held_out_pairs: Pairs drawn at random among the others; their sources may be trained on.
-    """
-
-    training: Rows
-    held_out_sources: Rows
-    held_out_pairs: Rows
-
-
-def split(pairs: PhrasePairs, held_out_sources: int, held_out_pairs: int, seed: int) -> Split:
-    """Set two kinds of pairs aside, the same ones for the same seed.
-
-    Args:
-        pairs: All pairs.
-        held_out_sources: Draw whole sources until there are at least so many pairs.
-        held_out_pairs: Then draw so many single pairs from the rest.
-        seed: For the draws.
-
-    Raises:
-        SettingsError: Nothing would be left to learn from.
-    """
-    if min(held_out_sources, held_out_pairs) < 0:
-        raise SettingsError("the number of held-out pairs cannot be negative")
-    generator = np.random.default_rng(seed)
-    sizes = np.bincount(pairs.source.groups)
-    order = generator.permutation(len(sizes))
-    taken = order[: np.searchsorted(np.cumsum(sizes[order]), held_out_sources) + 1]
-    of_held_out_source = np.zeros(len(sizes), np.bool_)
-    if held_out_sources:
-        of_held_out_source[taken] = True
-    by_source = of_held_out_source[pairs.source.groups]
-    rest = np.flatnonzero(~by_source)
-    if len(rest) <= held_out_pairs:
-        raise SettingsError(
-            f"the table has {len(pairs):,} distinct pairs; with {int(by_source.sum()):,} held out "
-            f"by source and {held_out_pairs:,} at random, none is left to learn from",
-            remedy="lower --held-out-sources and --held-out-pairs",
-        )
-    chosen = np.zeros(len(rest), np.bool_)
-    chosen[generator.choice(len(rest), held_out_pairs, replace=False)] = True
-    return Split(rest[~chosen], np.flatnonzero(by_source), rest[chosen])
 
 
 def load_pairs(folder: str | Path) -> PhrasePairs:

@@ -19,7 +19,7 @@ from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import UNK_ID, Vocabulary
 
 
-class Scorer(Protocol):
+class PairScorer(Protocol):
     """Gives ln p of pairs of id sequences; how it groups them is its own affair."""
 
     @property
@@ -50,7 +50,7 @@ class ScoringModel:
     target_vocabulary: Vocabulary
     direction: Direction
     digest: str
-    scorer: Scorer
+    scorer: PairScorer
 
     @property
     def sides(self) -> tuple[tuple[Side, Vocabulary], tuple[Side, Vocabulary]]:

@@ -9,9 +9,9 @@ from typing import Any, Literal
 from phrasescore.device import choose_device, has_fast_bf16
 from phrasescore.errors import SettingsError
 from phrasescore.model.folder import LoadedModel, load_model
-from phrasescore.scoring.block_scoring import ScoringModel
+from phrasescore.scoring.block_scoring import PairScorer, ScoringModel
 from phrasescore.scoring.precision import Precision, PrecisionCheck, compare, sample_rows
-from phrasescore.scoring.scorer import Scorer
+from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.scoring.shared_work import SharedWork
 from phrasescore.scoring.unshared_scorer import UnsharedScorer
 from phrasescore.table.block import TableBlock
@@ -91,16 +91,7 @@ def load_models(
     models, checks, notes, precisions = [], [], [], []
     for folder, each in loaded.items():
         scorer, check = _scorer(each, settings, chosen, sample)
-        models.append(
-            ScoringModel(
-                folder,
-                each.source_vocabulary,
-                each.target_vocabulary,
-                each.direction,
-                each.digest,
-                scorer,
-            )
-        )
+        models.append(scoring_model(folder, each, scorer))
         precisions.append(scorer.precision)
         if check is not None:
             checks.append(check)
@@ -116,6 +107,18 @@ def load_models(
     return ReadyModels(ready, chosen, numerics, tuple(checks), tuple(notes))
 
 
+def scoring_model(name: str, loaded: LoadedModel, scorer: PairScorer) -> ScoringModel:
+    """Return a loaded model with what computes its scores."""
+    return ScoringModel(
+        name,
+        loaded.source_vocabulary,
+        loaded.target_vocabulary,
+        loaded.direction,
+        loaded.digest,
+        scorer,
+    )
+
+
 def _verdict(check: PrecisionCheck, used: str) -> str:
     if check.is_within_bounds:
         return f"{used} is used"
@@ -126,13 +129,13 @@ def _verdict(check: PrecisionCheck, used: str) -> str:
 
 def _scorer(
     loaded: LoadedModel, settings: ComputeSettings, factor: int, sample: TableBlock | None
-) -> tuple[Scorer | UnsharedScorer, PrecisionCheck | None]:
+) -> tuple[SharedScorer | UnsharedScorer, PrecisionCheck | None]:
     """Return what scores with a model, and the comparison if there was one."""
     if not settings.shared:
         return UnsharedScorer(loaded.model, settings.device, settings.batch_size), None
 
-    def scorer(precision: Precision) -> Scorer:
-        return Scorer(loaded.model, settings.device, precision, settings.batch_size)
+    def scorer(precision: Precision) -> SharedScorer:
+        return SharedScorer(loaded.model, settings.device, precision, settings.batch_size)
 
     if sample is None or not settings.wants_sample:
         return scorer("bf16" if settings.precision == "bf16" else "fp32"), None

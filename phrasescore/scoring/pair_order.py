@@ -42,6 +42,24 @@ def cut_in_groups(order: NDArray[np.int64], sources: TokenSequences, most: int) 
     return [slice(begin, end) for begin, end in itertools.pairwise(begins)]
 
 
+def is_new(phrases: TokenSequences) -> NDArray[np.bool_]:
+    """(N,) bool, whether a phrase differs from the one before it; the first does.
+
+    >>> from phrasescore.words.token_sequences import from_lists
+    >>> is_new(from_lists([[2], [2], [2, 3]])).tolist()
+    [True, False, True]
+    """
+    new = np.ones(len(phrases), np.bool_)
+    _mark_equal(phrases.tokens, phrases.offsets, new)
+    return new
+
+
+@_compiled
+def _mark_equal(tokens: Any, offsets: Any, new: Any) -> None:
+    for row in range(1, len(new)):
+        new[row] = _compare(tokens, offsets, row - 1, row) != 0
+
+
 @_compiled
 def _cuts(order: Any, tokens: Any, offsets: Any, most: int) -> Any:
     cuts = [0]

@@ -7,7 +7,7 @@ children of neighbouring nodes are ranges of numbers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numba
@@ -52,10 +52,6 @@ class PrefixTrie:
 
     def __len__(self) -> int:
         return len(self.parents)
-
-    def only(self, rows: Numbers) -> PrefixTrie:
-        """Return the trie with the ends of some of its phrases, in that order."""
-        return replace(self, ends=self.ends[rows])
 
     def path_sums(
         self, edges: NDArray[np.float32], at_ends: NDArray[np.float32]

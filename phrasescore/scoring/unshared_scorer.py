@@ -1,24 +1,23 @@
-"""Exact ln p of many phrase pairs without sharing: what ``scorer`` is compared with.
+"""Exact ln p of many pairs without sharing: what ``shared_scorer`` is compared with.
 
-Pairs are grouped by length, so that no batch has padding, and each runs through the network as in
-training. Cores work on batches of their own, each result depends on its batch alone.
+Pairs are grouped by their lengths, so that no batch has padding, and each runs through the model as
+in evaluation. Cores work on batches of their own, each result depends on its batch alone.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from phrasescore.device import choose_device
-from phrasescore.model.encoder_decoder import EncoderDecoder
+from phrasescore.model.sequence_model import END, Batch, SequenceModel
 from phrasescore.scoring.shared_work import SharedWork
-from phrasescore.words.token_sequences import TokenSequences
+from phrasescore.words.token_sequences import TokenSequences, as_matrix
 
 Rows = NDArray[np.int64]
 
@@ -29,9 +28,9 @@ class UnsharedScorer:
     """Scores pairs with one model, each on its own.
 
     Args:
-        model: Its network, on any device.
+        model: Of any kind, on any device.
         device: ``auto``, ``cpu`` or ``cuda``.
-        batch_size: Phrases at a time; ``None`` for the device's own.
+        batch_size: Pairs at a time; ``None`` for the device's own.
 
     Attributes:
         device: Where it computes.
@@ -41,7 +40,7 @@ class UnsharedScorer:
 
     def __init__(
         self,
-        model: EncoderDecoder,
+        model: SequenceModel,
         device: str = "auto",
         batch_size: int | None = None,
     ) -> None:
@@ -61,50 +60,29 @@ class UnsharedScorer:
             sources: ``N`` phrases of ids of the side the model reads, without </s>.
             targets: ``N`` phrases of ids of the side it predicts, without </s>.
         """
-        H = self._model.settings.hidden
-        contexts = torch.empty(len(sources), H, dtype=self._model.source_embedding.dtype)
-        ln_p = torch.empty(len(targets), dtype=torch.float64)
+        ln_p = np.empty(len(targets), np.float64)
 
-        def encode(rows: Rows) -> None:
-            ids = _matrix(sources.select(rows)).to(self.device)
-            contexts[torch.from_numpy(rows)] = self._model.summaries(ids).cpu()
-
-        def decode(rows: Rows) -> None:
-            ids = _matrix(targets.select(rows)).to(self.device)
-            context = contexts[torch.from_numpy(rows)].to(self.device)
-            found = self._model.log_probabilities(context, ids)
-            ln_p[torch.from_numpy(rows)] = found.sum(1, dtype=torch.float64).cpu()
-
-        self._run(encode, sources)
-        self._run(decode, targets)
-        self.work += SharedWork.unshared(sources, targets)
-        return ln_p.numpy()
-
-    def _run(self, work: Callable[[Rows], None], phrases: TokenSequences) -> None:
-        """Do ``work`` on batches of phrases of one length, a batch a core at a time."""
-        before = torch.get_num_threads()
-
-        def alone(rows: Rows) -> None:
+        def work(rows: Rows) -> None:
             torch.set_num_threads(1)
+            read, _ = as_matrix(sources.select(rows), END)
+            predicted, _ = as_matrix(targets.select(rows), END)
+            batch = Batch(torch.from_numpy(read), torch.from_numpy(predicted), None, predicted.size)
             with torch.inference_mode():
-                work(rows)
+                found = self._model.score(batch.to(self.device))
+            ln_p[rows] = found.sum(1, dtype=torch.float64).cpu().numpy()
 
+        before = torch.get_num_threads()
         try:
-            for _ in self._pool.map(alone, _batches(phrases, self._batch_size)):
+            for _ in self._pool.map(work, self._batches(sources.lengths, targets.lengths)):
                 pass
         finally:
             torch.set_num_threads(before)
+        self.work += SharedWork.unshared(sources, targets)
+        return ln_p
 
-
-def _batches(phrases: TokenSequences, size: int) -> Iterator[Rows]:
-    """Yield rows of equal length, at most ``size`` at a time, longest first."""
-    lengths = phrases.lengths
-    for length in np.unique(lengths)[::-1]:
-        rows = np.flatnonzero(lengths == length)
-        yield from np.split(rows, range(size, len(rows), size))
-
-
-def _matrix(phrases: TokenSequences) -> Tensor:
-    """Return phrases of one length as ``(B, length)`` ids."""
-    length = len(phrases.tokens) // len(phrases)
-    return torch.from_numpy(phrases.tokens.reshape(len(phrases), length).astype(np.int64))
+    def _batches(self, source_lengths: Rows, target_lengths: Rows) -> Iterator[Rows]:
+        """Yield rows of equal lengths, at most a batch at a time, the longest first."""
+        shapes = source_lengths * (int(target_lengths.max(initial=0)) + 1) + target_lengths
+        for shape in np.unique(shapes)[::-1]:
+            rows = np.flatnonzero(shapes == shape)
+            yield from np.split(rows, range(self._batch_size, len(rows), self._batch_size))

@@ -6,37 +6,18 @@ alone, so that a resumed run meets the batches it would have met.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
 
-from phrasescore.model.encoder_decoder import END
-from phrasescore.pairs.phrase_pairs import PhraseSide
-from phrasescore.words.token_sequences import TokenSequences
+from phrasescore.model.sequence_model import END, Batch
+from phrasescore.pairs.training_pairs import PairSide
+from phrasescore.words.token_sequences import as_matrix
 
 Indices = npt.NDArray[np.int64]
 
 PAPER_MAX_LENGTH = 30  # the authors' seqlen: longer phrases are left out
 PAPER_SORTED_BATCHES = 10  # the authors' sort_k_batches
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Phrase pairs as tensors: ``source (B, S)``, ``target (B, T)``, lengths where they differ."""
-
-    source: Tensor
-    target: Tensor
-    lengths: tuple[Tensor, Tensor] | None
-    words: int  # target words and final </s>, what the loss is summed over
-
-    def to(self, device: torch.device) -> Batch:
-        """Return the batch on another device."""
-        lengths = self.lengths and (self.lengths[0].to(device), self.lengths[1].to(device))
-        return Batch(self.source.to(device), self.target.to(device), lengths, self.words)
 
 
 def uniform_plan(
@@ -96,10 +77,10 @@ def paper_plan(
     return batches
 
 
-def make_batch(source: PhraseSide, target: PhraseSide, pairs: Indices) -> Batch:
+def make_batch(source: PairSide, target: PairSide, pairs: Indices) -> Batch:
     """Gather the given pairs into one batch; shorter phrases are padded with </s>."""
-    source_ids, source_lengths = padded(source.select(pairs))
-    target_ids, target_lengths = padded(target.select(pairs))
+    source_ids, source_lengths = as_matrix(source.select(pairs), END)
+    target_ids, target_lengths = as_matrix(target.select(pairs), END)
     lengths = None
     if _differ(source_lengths) or _differ(target_lengths):
         lengths = torch.from_numpy(source_lengths), torch.from_numpy(target_lengths)
@@ -115,20 +96,6 @@ def _differ(lengths: Indices) -> bool:
     return bool((lengths != lengths[0]).any())
 
 
-def padded(sequences: TokenSequences) -> tuple[Indices, Indices]:
-    """Return sequences as ``(B, longest)`` ids, padded with </s>, and their lengths ``(B,)``."""
-    lengths = sequences.lengths
-    inside = np.arange(int(lengths.max(initial=0))) < lengths[:, None]
-    ids = np.full(inside.shape, END, np.int64)
-    ids[inside] = sequences.tokens
-    return ids, lengths
-
-
 def share(pairs: Indices, rank: int, world: int) -> Indices:
     """Return the part of a batch that process ``rank`` of ``world`` works on."""
     return pairs[rank::world]
-
-
-def words_of(plan: Sequence[Indices], target_lengths: Indices) -> int:
-    """Return how many target words, final </s> included, a plan trains on."""
-    return sum(int(target_lengths[pairs].sum()) + len(pairs) for pairs in plan)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from phrasescore.model.encoder_decoder import EncoderDecoder
-from phrasescore.pairs.phrase_pairs import PhrasePairs
+from phrasescore.model.sequence_model import SequenceModel
+from phrasescore.pairs.training_pairs import TrainingPairs
 from phrasescore.training.batches import Indices, make_batch, uniform_plan
 
 _BATCH = 512
@@ -36,7 +36,7 @@ class HeldOutFigure:
 
 
 def evaluate(
-    model: EncoderDecoder, pairs: PhrasePairs, rows: Indices, dtype: torch.dtype | None = None
+    model: SequenceModel, pairs: TrainingPairs, rows: Indices, dtype: torch.dtype | None = None
 ) -> HeldOutFigure | None:
     """Score held-out pairs; ``None`` if there are none.
 
@@ -48,22 +48,17 @@ def evaluate(
     """
     if not len(rows):
         return None
-    device = model.output_bias.device
     source_lengths, target_lengths = lengths_of(pairs, rows)
     plan = uniform_plan(source_lengths, target_lengths, _BATCH, np.random.default_rng(0))
     total, words = 0.0, 0
     with torch.no_grad():
         for part in plan:
-            batch = make_batch(pairs.source, pairs.target, rows[part]).to(device)
-            context = model.summaries(batch.source, batch.lengths and batch.lengths[0], dtype)
-            found = model.log_probabilities(context, batch.target)
-            total -= float(found.sum(dtype=torch.float64))
+            batch = make_batch(pairs.source, pairs.target, rows[part]).to(model.device)
+            total -= float(model.score(batch, dtype).sum(dtype=torch.float64))
             words += batch.words
     return HeldOutFigure(len(rows), words, total / words)
 
 
-def lengths_of(pairs: PhrasePairs, rows: Indices) -> tuple[Indices, Indices]:
+def lengths_of(pairs: TrainingPairs, rows: Indices) -> tuple[Indices, Indices]:
     """Return the source and target lengths of some pairs, without </s>."""
-    source = pairs.source_offsets[rows + 1] - pairs.source_offsets[rows]
-    target = pairs.target_offsets[rows + 1] - pairs.target_offsets[rows]
-    return np.asarray(source, np.int64), np.asarray(target, np.int64)
+    return pairs.source.lengths(rows), pairs.target.lengths(rows)

@@ -15,8 +15,8 @@ import torch
 import torch.distributed
 from torch import Tensor, nn
 
-from phrasescore.model.encoder_decoder import EncoderDecoder
-from phrasescore.pairs.phrase_pairs import PhrasePairs
+from phrasescore.model.sequence_model import SequenceModel
+from phrasescore.pairs.training_pairs import TrainingPairs
 from phrasescore.training.batches import Indices, make_batch, share
 
 _LEAST_SHARE = 64  # pairs; a smaller share leaves the matrix products too thin
@@ -76,8 +76,8 @@ class GradientWorkers:
 
     def __init__(
         self,
-        model: EncoderDecoder,
-        pairs: PhrasePairs,
+        model: SequenceModel,
+        pairs: TrainingPairs,
         dtype: torch.dtype | None,
         device: torch.device,
         threads: int,
@@ -113,7 +113,7 @@ class GradientWorkers:
     def _differentiate(self, rows: Indices, count: int) -> tuple[float, tuple[Tensor, ...]]:
         torch.set_num_threads(max(1, self._threads // count))
         batch = make_batch(self._pairs.source, self._pairs.target, rows).to(self._device)
-        loss = self._model.loss(batch.source, batch.target, batch.lengths, self._dtype)
+        loss = self._model.loss(batch, self._dtype)
         # the loss of two shares cannot both write to .grad, so the gradients come back instead
         return loss.item(), torch.autograd.grad(loss, self.parameters)
 

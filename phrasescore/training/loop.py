@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from phrasescore.model.encoder_decoder import EncoderDecoder
-from phrasescore.pairs.phrase_pairs import PhrasePairs, Split
+from phrasescore.model.sequence_model import SequenceModel
+from phrasescore.pairs.training_pairs import Split, TrainingPairs
 from phrasescore.progress import Progress
 from phrasescore.training.batches import Indices, share
 from phrasescore.training.checkpoint import (
@@ -51,8 +51,8 @@ class Run:
         tensorboard: A folder for TensorBoard, or ``None``.
     """
 
-    model: EncoderDecoder
-    pairs: PhrasePairs
+    model: SequenceModel
+    pairs: TrainingPairs
     split: Split
     settings: TrainingSettings
     folder: Path
@@ -73,7 +73,7 @@ class Trainer:
     def __init__(self, run: Run, say: Callable[[str], None]) -> None:
         self.run, self._say = run, say
         self._settings = run.settings
-        self._device = run.model.output_bias.device
+        self._device = run.model.device
         self._processes = run.processes
         self._recipe, self._batch_size, self._highest_rate = recipe_of(
             run.settings, len(run.split.training)

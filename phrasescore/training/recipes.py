@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from phrasescore.model.encoder_decoder import Initialisation
+from phrasescore.model.sequence_model import Initialisation
 from phrasescore.training.batches import Indices, paper_plan, uniform_plan
 from phrasescore.training.training_settings import TrainingSettings
 

@@ -15,10 +15,18 @@ import torch
 
 from phrasescore.device import choose_device, has_fast_bf16
 from phrasescore.errors import InterruptedWorkError, ResumeError, SettingsError
-from phrasescore.model.folder import build, is_model_folder, save_model
-from phrasescore.model.model_settings import Direction, Formulation, ModelSettings
-from phrasescore.pairs.phrase_pairs import PairSettings, PhrasePairs, Split, split
+from phrasescore.model.folder import is_model_folder, save_model
+from phrasescore.model.kinds import build
+from phrasescore.model.model_settings import (
+    Direction,
+    EncoderDecoderSettings,
+    Formulation,
+    ModelSettings,
+    UnitName,
+)
+from phrasescore.pairs.phrase_pairs import PairSettings, PhrasePairs
 from phrasescore.pairs.table_encoding import encode_table
+from phrasescore.pairs.training_pairs import Split, TrainingPairs, split
 from phrasescore.provenance import provenance, write_json
 from phrasescore.training.checkpoint import LATEST
 from phrasescore.training.curves import CURVES
@@ -48,6 +56,7 @@ class TrainingRequest:
     embedding: int = 100
     maxout: int | None = None
     rank: int = 100
+    unit: UnitName = "gated"
     formulation: Formulation = "code"
     direction: Direction = "source-target"
     source_words: int = 15000
@@ -173,9 +182,8 @@ def _pair_settings(request: TrainingRequest) -> PairSettings:
 def _encoded(request: TrainingRequest, folder: Path, say: Callable[[str], None]) -> PhrasePairs:
     pairs = encode_table(request.table, folder, _pair_settings(request))
     pairs = pairs.in_direction(request.direction)
-    say(f"{pairs.lines:,} lines, {len(pairs):,} distinct pairs")
-    say(f"the encoder reads {pairs.source.coverage}")
-    say(f"the decoder writes {pairs.target.coverage}")
+    for line in pairs.described():
+        say(line)
     return pairs
 
 
@@ -212,14 +220,15 @@ def _settings(
     return split(pairs, sources, others, settings.seed), settings
 
 
-def _model_settings(request: TrainingRequest, pairs: PhrasePairs) -> ModelSettings:
-    return ModelSettings(
-        source_vocabulary=len(pairs.source_vocabulary),
-        target_vocabulary=len(pairs.target_vocabulary),
+def _model_settings(request: TrainingRequest, pairs: TrainingPairs) -> ModelSettings:
+    return EncoderDecoderSettings(
+        source_vocabulary=len(pairs.source.vocabulary),
+        target_vocabulary=len(pairs.target.vocabulary),
         hidden=request.hidden,
         embedding=request.embedding,
         maxout=request.maxout or max(1, request.hidden // 2),
         rank=request.rank,
+        unit=request.unit,
         formulation=request.formulation,
         direction=request.direction,
         factor=request.factor,
@@ -279,14 +288,14 @@ def _finish(
                 f"perplexity {figure.perplexity:.2f}"
             )
     record = provenance(settings=dataclasses.asdict(settings))
-    record["inputs"] = {str(request.table): pairs.table_sha256}
+    record["inputs"] = {str(request.table): pairs.digests[0]}
     record["held_out"] = figures
     record["training"] = {
         "updates": trainer.state.updates,
         "words": trainer.state.words,
         "seconds": round(trainer.state.seconds, 1),
     }
-    vocabularies = pairs.source_vocabulary, pairs.target_vocabulary
+    vocabularies = pairs.source.vocabulary, pairs.target.vocabulary
     save_model(request.model, model, vocabularies, record, request.work_folder / CURVES)
     shutil.rmtree(request.work_folder)
     say(f"wrote {request.model}/")

@@ -70,3 +70,18 @@ def from_lists(sequences: list[list[int]]) -> TokenSequences:
     np.cumsum([len(sequence) for sequence in sequences], out=offsets[1:])
     tokens = np.array([token for sequence in sequences for token in sequence], np.int32)
     return TokenSequences(tokens, offsets)
+
+
+def as_matrix(
+    sequences: TokenSequences, padding: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return B sequences as ``(B, longest)`` ids, filled up with ``padding``, and their lengths.
+
+    >>> as_matrix(from_lists([[3, 4], [5]]), 0)[0].tolist()
+    [[3, 4], [5, 0]]
+    """
+    lengths = sequences.lengths
+    inside = np.arange(int(lengths.max(initial=0))) < lengths[:, None]
+    ids = np.full(inside.shape, padding, np.int64)
+    ids[inside] = sequences.tokens
+    return ids, lengths

@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from phrasescore.model.folder import build, load_model, save_model
-from phrasescore.model.model_settings import Direction, ModelSettings
+from phrasescore.model.folder import load_model, save_model
+from phrasescore.model.kinds import build
+from phrasescore.model.model_settings import Direction, EncoderDecoderSettings
 from phrasescore.table.phrase_table import Entry, parse_entry, parse_scores, phrase_tokens
 from phrasescore.words.vocabulary import Vocabulary
 from tests.conftest import PROJECT, Phrasescore
@@ -64,7 +65,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def save_random_model(
     folder: Path, direction: Direction, vocabularies: tuple[Vocabulary, Vocabulary]
 ) -> None:
-    settings = ModelSettings(
+    settings = EncoderDecoderSettings(
         source_vocabulary=len(vocabularies[0]),
         target_vocabulary=len(vocabularies[1]),
         hidden=16,

@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from phrasescore.model.encoder_decoder import EncoderDecoder
-from phrasescore.model.model_settings import Formulation, ModelSettings
+from phrasescore.model.model_settings import EncoderDecoderSettings, Formulation
+from phrasescore.model.sequence_model import Batch
 
 
 def golden_model(
@@ -20,7 +21,9 @@ def golden_model(
     """Return the model with the golden weights, and the golden pairs with their ln p."""
     expected = json.loads((golden / "model" / "expected.json").read_text("utf-8"))
     weights = np.load(golden / "model" / "weights.npz")
-    model = EncoderDecoder(ModelSettings(formulation=formulation, **expected["sizes"])).double()
+    model = EncoderDecoder(
+        EncoderDecoderSettings(formulation=formulation, **expected["sizes"])
+    ).double()
 
     def columns(*names: str) -> np.ndarray:
         return np.concatenate([weights[name] for name in names], axis=1)
@@ -82,6 +85,7 @@ def test_the_loss_is_the_sum_of_the_reference(golden: Path, formulation: Formula
         return ids, lengths
 
     (source, source_lengths), (target, target_lengths) = padded("source"), padded("target")
-    loss = model.loss(source, target, (source_lengths, target_lengths))
+    words = int(target_lengths.sum()) + len(pairs)
+    loss = model.loss(Batch(source, target, (source_lengths, target_lengths), words))
     expected = -sum(sum(pair[formulation]) for pair in pairs)
     assert loss.item() == pytest.approx(expected, rel=1e-12)

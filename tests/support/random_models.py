@@ -7,8 +7,9 @@ from pathlib import Path
 
 import torch
 
-from phrasescore.model.folder import build, save_model
-from phrasescore.model.model_settings import Direction, ModelSettings
+from phrasescore.model.folder import save_model
+from phrasescore.model.kinds import build
+from phrasescore.model.model_settings import Direction, EncoderDecoderSettings
 from phrasescore.words.vocabulary import Vocabulary
 
 
@@ -30,8 +31,14 @@ def save_random_model(
     """
     sides = [Vocabulary.from_words(sorted(set(words))) for words in (source_words, target_words)]
     read, predicted = sides if direction == "source-target" else sides[::-1]
-    settings = ModelSettings(
-        len(read), len(predicted), hidden=8, embedding=6, maxout=5, rank=4, direction=direction
+    settings = EncoderDecoderSettings(
+        source_vocabulary=len(read),
+        target_vocabulary=len(predicted),
+        hidden=8,
+        embedding=6,
+        maxout=5,
+        rank=4,
+        direction=direction,
     )
     model = build(settings)
     generator = torch.Generator().manual_seed(seed)

@@ -1,8 +1,9 @@
 """BLEU, chrF and TER of whole texts, from statistics of each sentence that add up.
 
 The statistics are those of tuning (``tuning.metrics.objective`` names the columns), so that a score
-here is the score there. Texts of Moses are tokenised already: ``tokenize="none"`` separates words by
-the space U+0020 alone. Other tokenisations are sacrebleu's, for BLEU only; chrF and TER see the text.
+here is the score there. Texts of Moses are tokenised already: ``tokenize="none"`` separates words
+by the space U+0020 alone. Other tokenisations are sacrebleu's, for BLEU only; chrF and TER see the
+text.
 
 Scores are fractions: BLEU and chrF 0 to 1, TER from 0 with no upper end (lower is better).
 Shapes: S sentences, K statistics.

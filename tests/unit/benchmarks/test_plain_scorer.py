@@ -11,7 +11,7 @@ import torch
 from benchmarks.plain_scorer import BATCH, score_table
 from phrasescore.model.encoder_decoder import EncoderDecoder
 from phrasescore.model.folder import save_model
-from phrasescore.model.model_settings import ModelSettings
+from phrasescore.model.model_settings import EncoderDecoderSettings
 from phrasescore.words.vocabulary import Vocabulary
 
 WORDS = [b"a", b"b", b"c", b"d"]
@@ -21,7 +21,11 @@ def test_every_pair_gets_the_ln_p_of_the_network(tmp_path: Path, rng: np.random.
     """Across batches with padding and unknown words, ln p is the network's to five digits."""
     vocabulary = Vocabulary.from_words(WORDS)
     size = len(vocabulary)
-    model = EncoderDecoder(ModelSettings(size, size, hidden=6, embedding=5, maxout=4, rank=3))
+    model = EncoderDecoder(
+        EncoderDecoderSettings(
+            source_vocabulary=size, target_vocabulary=size, hidden=6, embedding=5, maxout=4, rank=3
+        )
+    )
     model.initialise(torch.Generator().manual_seed(3), "scaled")
     save_model(tmp_path / "model", model, (vocabulary, vocabulary), {})
     known = [*WORDS, b"unknown"]

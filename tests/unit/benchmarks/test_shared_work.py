@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.shared_work import Steps, Work, count_work
 from phrasescore.model.encoder_decoder import EncoderDecoder
-from phrasescore.model.model_settings import ModelSettings
+from phrasescore.model.model_settings import EncoderDecoderSettings
 from phrasescore.words.token_sequences import from_lists
 
 Pair = tuple[tuple[int, ...], tuple[int, ...]]
@@ -49,7 +49,9 @@ def test_steps_are_those_that_sets_of_prefixes_count(rng: np.random.Generator) -
 
 def test_a_step_of_each_kind_costs_the_weights_it_multiplies() -> None:
     """Once through every part of the network, each weight matrix is multiplied by once."""
-    settings = ModelSettings(7, 11, hidden=4, embedding=3, maxout=5, rank=2)
+    settings = EncoderDecoderSettings(
+        source_vocabulary=7, target_vocabulary=11, hidden=4, embedding=3, maxout=5, rank=2
+    )
     weights = dict(EncoderDecoder(settings).named_parameters())
     looked_up = {"source_embedding", "target_embedding"}  # a row is taken, nothing is multiplied
     multiplied = sum(

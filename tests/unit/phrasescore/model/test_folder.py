@@ -10,11 +10,20 @@ import pytest
 import torch
 
 from phrasescore.errors import ModelError
-from phrasescore.model.folder import build, load_model, save_model
-from phrasescore.model.model_settings import ModelSettings
+from phrasescore.model.folder import load_model, save_model
+from phrasescore.model.kinds import build
+from phrasescore.model.model_settings import EncoderDecoderSettings
 from phrasescore.words.vocabulary import Vocabulary
 
-SETTINGS = ModelSettings(5, 6, hidden=4, embedding=3, maxout=2, rank=2, direction="target-source")
+SETTINGS = EncoderDecoderSettings(
+    source_vocabulary=5,
+    target_vocabulary=6,
+    hidden=4,
+    embedding=3,
+    maxout=2,
+    rank=2,
+    direction="target-source",
+)
 
 
 @pytest.fixture

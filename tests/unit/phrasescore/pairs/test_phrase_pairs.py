@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from phrasescore.errors import SettingsError
-from phrasescore.pairs.phrase_pairs import PairSettings, PhrasePairs, split
+from phrasescore.pairs.phrase_pairs import PairSettings, PhrasePairs
 from phrasescore.pairs.table_encoding import encode_table
+from phrasescore.pairs.training_pairs import split
 
 
 @pytest.fixture(scope="module")

@@ -63,7 +63,7 @@ def test_counts_are_over_distinct_phrases(tmp_path: Path) -> None:
     lines = [b"a ||| 1", b"a ||| 2", b"a ||| 3", b"a ||| 3", b"b c ||| 1", b"b d ||| 1"]
     text = b"".join(line + b" ||| 1\n" for line in lines)
     pairs = encoded(tmp_path, text, PairSettings(source_words=2))
-    assert pairs.source_vocabulary.words[2:] == (b"b", b"a")
+    assert pairs.source.vocabulary.words[2:] == (b"b", b"a")
     # phrases have 5 tokens, 3 of them known; pairs have 7 tokens (a three times), 5 known
     assert pairs.source.coverage.phrases == pytest.approx(3 / 5)
     assert pairs.source.coverage.pairs == pytest.approx(5 / 7)
@@ -134,17 +134,17 @@ def test_empty_targets(tmp_path: Path) -> None:
     """A table whose targets are all empty is encoded, with no target token."""
     pairs = encoded(tmp_path, b"a ||| ||| 1\nb ||| ||| 1\n")
     assert pairs_as_text(pairs) == [(b"a", b""), (b"b", b"")]
-    assert len(pairs.target_tokens) == 0
+    assert len(pairs.target.tokens) == 0
 
 
 def test_two_bytes_an_id(tmp_path: Path) -> None:
     """Ids take two bytes on disk, and four where the shortlist needs them."""
-    assert encoded(tmp_path, b"a ||| b ||| 1\n").source_tokens.dtype == np.uint16
+    assert encoded(tmp_path, b"a ||| b ||| 1\n").source.tokens.dtype == np.uint16
     text = b"".join(b"w%d ||| t ||| 1\n" % i for i in range(70_000))
     pairs = encoded(tmp_path, text, PairSettings(source_words=100_000))
-    assert pairs.source_tokens.dtype == np.int32
-    assert pairs.target_tokens.dtype == np.uint16
-    assert int(pairs.source_tokens.max()) == 70_001
+    assert pairs.source.tokens.dtype == np.int32
+    assert pairs.target.tokens.dtype == np.uint16
+    assert int(pairs.source.tokens.max()) == 70_001
 
 
 @pytest.mark.parametrize("bad", [{"source_words": 0}, {"target_words": -1}, {"factor": -1}])
@@ -159,7 +159,7 @@ def test_real_table(multi30k: Path, tmp_path: Path) -> None:
     pairs = encode_table(multi30k / "phrase-table.gz", tmp_path, PairSettings())
     assert len(pairs) == pairs.lines == 839_237
     assert int(pairs.source.groups.max()) + 1 == 630_088
-    assert (len(pairs.source_vocabulary), len(pairs.target_vocabulary)) == (10_190, 11_207)
+    assert (len(pairs.source.vocabulary), len(pairs.target.vocabulary)) == (10_190, 11_207)
     # 4.35 M source and 4.61 M target steps, the end of each phrase counted
-    assert len(pairs.source_tokens) + len(pairs) == pytest.approx(4.35e6, rel=0.002)
-    assert len(pairs.target_tokens) + len(pairs) == pytest.approx(4.61e6, rel=0.002)
+    assert len(pairs.source.tokens) + len(pairs) == pytest.approx(4.35e6, rel=0.002)
+    assert len(pairs.target.tokens) + len(pairs) == pytest.approx(4.61e6, rel=0.002)

@@ -11,7 +11,7 @@ import torch
 from phrasescore.errors import SettingsError
 from phrasescore.model.encoder_decoder import EncoderDecoder
 from phrasescore.model.folder import save_model
-from phrasescore.model.model_settings import ModelSettings
+from phrasescore.model.model_settings import EncoderDecoderSettings
 from phrasescore.scoring.model_loading import ComputeSettings, load_models
 from phrasescore.scoring.precision import compare, sample_rows
 from phrasescore.table.block import TableBlock, checked_block
@@ -30,7 +30,11 @@ def block() -> TableBlock:
 def saved_model(folder: Path, loudness: float) -> str:
     """A random model whose logits are ``loudness`` times as large, and as coarsely rounded."""
     vocabulary = Vocabulary.from_words(WORDS)
-    model = EncoderDecoder(ModelSettings(10, 10, hidden=24, embedding=8, maxout=12, rank=6))
+    model = EncoderDecoder(
+        EncoderDecoderSettings(
+            source_vocabulary=10, target_vocabulary=10, hidden=24, embedding=8, maxout=12, rank=6
+        )
+    )
     model.initialise(torch.Generator().manual_seed(3), "scaled")
     with torch.no_grad():
         model.output_words *= loudness

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from phrasescore.training.batches import padded, paper_plan, share, uniform_plan
-from phrasescore.words.token_sequences import from_lists
+from phrasescore.training.batches import paper_plan, share, uniform_plan
 
 
 @pytest.fixture
@@ -52,13 +51,6 @@ def test_the_same_seed_gives_the_same_plan(lengths: tuple[np.ndarray, np.ndarray
     plans = [uniform_plan(*lengths, 16, np.random.default_rng([seed, 3])) for seed in (1, 1, 2)]
     assert all((a == b).all() for a, b in zip(plans[0], plans[1], strict=True))
     assert [rows.tolist() for rows in plans[0]] != [rows.tolist() for rows in plans[2]]
-
-
-def test_padding_is_the_end_of_sentence() -> None:
-    """Shorter phrases are filled with id 0."""
-    ids, lengths = padded(from_lists([[5, 6, 7], [], [8]]))
-    assert ids.tolist() == [[5, 6, 7], [0, 0, 0], [8, 0, 0]]
-    assert lengths.tolist() == [3, 0, 1]
 
 
 def test_shares_are_the_batch() -> None:

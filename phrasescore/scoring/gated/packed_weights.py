@@ -11,13 +11,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from phrasescore.model.encoder_decoder import EncoderDecoder, GatedUnit
+from phrasescore.model.encoder_decoder import EncoderDecoder
+from phrasescore.model.units import GatedUnit
 
 _ROWS = 1024  # of a table projected at a time
 
 
 @dataclass(frozen=True)
-class Unit:
+class PackedUnit:
     """A gated unit over a table of words.
 
     Args:
@@ -50,11 +51,11 @@ class PackedWeights:
         output_bias: (V,) float32.
     """
 
-    encoder: Unit
+    encoder: PackedUnit
     summary_weight: Tensor | None
     context_weight: Tensor
     start_bias: Tensor
-    decoder: Unit
+    decoder: PackedUnit
     readout_weight: Tensor
     inner_weight: Tensor
     panels: tuple[Tensor, ...]
@@ -81,6 +82,8 @@ def pack(
     with torch.inference_mode():
         inside = model.settings.formulation == "appendix"
         encoder, decoder = model.encoder, model.decoder
+        assert isinstance(encoder, GatedUnit)
+        assert isinstance(decoder, GatedUnit)
         source = model.source_embedding + model.source_embedding_bias
         target = model.target_embedding + model.target_embedding_bias
         # e(y_0) = 0, the embedding's bias left out as well
@@ -106,7 +109,7 @@ def pack(
                 into.copy_(torch.addmm(bias, part, weight))
             return rows
 
-        encoder_unit = Unit(
+        encoder_unit = PackedUnit(
             table(source, encoder),
             placed(encoder.gate_weight),
             placed(encoder.candidate_weight),
@@ -114,9 +117,11 @@ def pack(
         decoder_table = table(target, decoder, model.readout_word, model.readout_bias)
         gates, candidate = decoder.gate_weight, decoder.candidate_weight
         if inside:
-            decoder_unit = Unit(decoder_table, placed(torch.cat([gates, candidate], dim=1)), None)
+            decoder_unit = PackedUnit(
+                decoder_table, placed(torch.cat([gates, candidate], dim=1)), None
+            )
         else:
-            decoder_unit = Unit(decoder_table, placed(gates), placed(candidate))
+            decoder_unit = PackedUnit(decoder_table, placed(gates), placed(candidate))
         return PackedWeights(
             encoder=encoder_unit,
             summary_weight=placed(model.summary_weight) if inside else None,

@@ -9,17 +9,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phrasescore.model.encoder_decoder import EncoderDecoder
-from phrasescore.model.model_settings import Formulation, ModelSettings
+from phrasescore.model.model_settings import EncoderDecoderSettings, Formulation, UnitName
 from phrasescore.scoring.precision import Precision
-from phrasescore.scoring.scorer import Scorer
+from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.scoring.unshared_scorer import UnsharedScorer
 from phrasescore.words.token_sequences import TokenSequences, from_lists
 
 
-def model_of(formulation: Formulation = "code") -> EncoderDecoder:
+def model_of(formulation: Formulation = "code", unit: UnitName = "gated") -> EncoderDecoder:
     """Return a small model with strong weights, so that mistakes show."""
-    settings = ModelSettings(
-        31, 37, hidden=24, embedding=7, maxout=11, rank=5, formulation=formulation
+    settings = EncoderDecoderSettings(
+        source_vocabulary=31,
+        target_vocabulary=37,
+        hidden=24,
+        embedding=7,
+        maxout=11,
+        rank=5,
+        formulation=formulation,
+        unit=unit,
     )
     model = EncoderDecoder(settings)
     model.initialise(torch.Generator().manual_seed(5), "scaled")
@@ -62,26 +69,29 @@ def one_by_one(
         ]
 
 
+@pytest.mark.parametrize("unit", ["gated", "tanh"])
 @pytest.mark.parametrize("formulation", ["code", "appendix"])
 @pytest.mark.parametrize("batch_size", [1, 7, 512])
 def test_any_batch_size_gives_the_exact_score(
-    formulation: Formulation, batch_size: int, rng: np.random.Generator
+    unit: UnitName, formulation: Formulation, batch_size: int, rng: np.random.Generator
 ) -> None:
     """Each score is within 1e-4 of the pair's own in float64, empty phrases included."""
-    model = model_of(formulation)
+    model = model_of(formulation, unit)
     sources, targets = phrases(rng, 90, 31), phrases(rng, 90, 37)
-    scorer = Scorer(model, "cpu", "fp32", batch_size)
+    scorer = SharedScorer(model, "cpu", "fp32", batch_size)
     found = scorer.score(from_lists(sources), from_lists(targets))
     np.testing.assert_allclose(found, one_by_one(model, sources, targets), rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize("formulation", ["code", "appendix"])
-@pytest.mark.parametrize("compiled", [True, False])
-def test_sharing_changes_no_score(formulation: Formulation, compiled: bool) -> None:
+@pytest.mark.parametrize(("unit", "compiled"), [("gated", True), ("gated", False), ("tanh", None)])
+def test_sharing_changes_no_score(
+    formulation: Formulation, unit: UnitName, compiled: bool | None
+) -> None:
     """On any table in any order, shared and unshared ln p agree within 1e-4, work is bounded."""
-    model = model_of(formulation)
+    model = model_of(formulation, unit)
     unshared = UnsharedScorer(model, "cpu")
-    scorers = [Scorer(model, "cpu", "fp32", group, compiled) for group in (1, 5, 2048)]
+    scorers = [SharedScorer(model, "cpu", "fp32", group, compiled) for group in (1, 5, 2048)]
 
     @given(tables())
     def agree(table: tuple[list[list[int]], list[list[int]]]) -> None:
@@ -103,7 +113,7 @@ def test_each_prefix_once() -> None:
     model = model_of()
     sources = [[2, 3], [4], [2, 3], [2, 5], [2, 3]]
     targets = [[6, 7], [6], [6, 8], [6, 7], [6, 7]]
-    scorer = Scorer(model, "cpu", "fp32")
+    scorer = SharedScorer(model, "cpu", "fp32")
     scorer.score(from_lists(sources), from_lists(targets))
     # 2, 2 3, 2 3 </s>, 2 5, 2 5 </s>, 4, 4 </s>
     assert (scorer.work.source_asked, scorer.work.source_done) == (14, 7)
@@ -119,19 +129,20 @@ def test_compiled_passes_equal_plain_torch(
     """Both ways to compute the passes give the same scores."""
     model = model_of(formulation)
     sources, targets = from_lists(phrases(rng, 300, 31)), from_lists(phrases(rng, 300, 37))
-    compiled = Scorer(model, "cpu", precision, compiled=True).score(sources, targets)
-    plain = Scorer(model, "cpu", precision, compiled=False).score(sources, targets)
+    compiled = SharedScorer(model, "cpu", precision, compiled=True).score(sources, targets)
+    plain = SharedScorer(model, "cpu", precision, compiled=False).score(sources, targets)
     # bfloat16 rounds a hair's difference to another neighbour
     tolerance = 1e-5 if precision == "fp32" else 0.05
     np.testing.assert_allclose(compiled, plain, rtol=0, atol=tolerance)
 
 
-def test_many_sources_with_the_empty_target(rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("unit", ["gated", "tanh"])
+def test_many_sources_with_the_empty_target(unit: UnitName, rng: np.random.Generator) -> None:
     """Roots without children between others do not get in the way."""
-    model = model_of()
+    model = model_of(unit=unit)
     sources = [[1 + i // 900, 1 + i // 30 % 30, 1 + i % 30] for i in range(1200)]
     targets: list[list[int]] = [[5] if i % 400 == 0 else [] for i in range(1200)]
-    found = Scorer(model, "cpu", "fp32").score(from_lists(sources), from_lists(targets))
+    found = SharedScorer(model, "cpu", "fp32").score(from_lists(sources), from_lists(targets))
     expected = UnsharedScorer(model, "cpu").score(from_lists(sources), from_lists(targets))
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
 
@@ -140,33 +151,36 @@ def test_the_order_of_the_pairs_does_not_matter(rng: np.random.Generator) -> Non
     """Shuffled pairs get the scores of the unshuffled ones, shuffled."""
     model = model_of()
     sources, targets = from_lists(phrases(rng, 60, 31)), from_lists(phrases(rng, 60, 37))
-    scorer = Scorer(model, "cpu", "fp32")
+    scorer = SharedScorer(model, "cpu", "fp32")
     straight = scorer.score(sources, targets)
     order = rng.permutation(60)
     shuffled = scorer.score(sources.select(order), targets.select(order))
     np.testing.assert_allclose(shuffled, straight[order], rtol=0, atol=1e-5)
 
 
-def test_bf16_stays_near(rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("unit", ["gated", "tanh"])
+def test_bf16_stays_near(unit: UnitName, rng: np.random.Generator) -> None:
     """bfloat16 products move a word's ln p by little, and something: they are in use."""
-    model = model_of()
+    model = model_of(unit=unit)
     lists = phrases(rng, 60, 31), phrases(rng, 60, 37)
     sources, targets = from_lists(lists[0]), from_lists(lists[1])
-    exact = Scorer(model, "cpu", "fp32").score(sources, targets)
-    near = Scorer(model, "cpu", "bf16").score(sources, targets)
+    exact = SharedScorer(model, "cpu", "fp32").score(sources, targets)
+    near = SharedScorer(model, "cpu", "bf16").score(sources, targets)
     per_word = np.abs(near - exact) / (targets.lengths + 1)
     assert 0 < per_word.mean() < 0.05
 
 
 def test_a_distribution_over_phrases_sums_to_one() -> None:
     """The p of all targets of up to two words, and of all that go on, add up to 1."""
-    settings = ModelSettings(5, 4, hidden=6, embedding=3, maxout=4, rank=3)
+    settings = EncoderDecoderSettings(
+        source_vocabulary=5, target_vocabulary=4, hidden=6, embedding=3, maxout=4, rank=3
+    )
     model = EncoderDecoder(settings)
     model.initialise(torch.Generator().manual_seed(5), "scaled")
     words = [1, 2, 3]
     targets = [[], *([a] for a in words), *([a, b] for a in words for b in words)]
     source: TokenSequences = from_lists([[2, 3]] * len(targets))
-    ended = np.exp(Scorer(model, "cpu", "fp32").score(source, from_lists(targets))).sum()
+    ended = np.exp(SharedScorer(model, "cpu", "fp32").score(source, from_lists(targets))).sum()
     with torch.no_grad():
         context = model.double().summaries(torch.tensor([[2, 3]] * 9))
         going_on = model.log_probabilities(context, torch.tensor(targets[4:]))

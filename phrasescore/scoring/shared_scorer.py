@@ -8,7 +8,9 @@ groups of their own; a group's results depend on the group alone.
 
 from __future__ import annotations
 
+import copy
 import queue
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -16,11 +18,13 @@ import torch
 from numpy.typing import NDArray
 
 from phrasescore.device import choose_device
-from phrasescore.model.encoder_decoder import END, EncoderDecoder
-from phrasescore.scoring.packed_weights import pack
-from phrasescore.scoring.pair_order import cut_in_groups, pair_order
+from phrasescore.model.encoder_decoder import EncoderDecoder
+from phrasescore.model.sequence_model import SequenceModel
+from phrasescore.scoring.gated.gated_steps import GatedSteps
+from phrasescore.scoring.gated.packed_weights import pack
+from phrasescore.scoring.model_steps import ModelSteps, TrieSteps
+from phrasescore.scoring.pair_order import cut_in_groups, is_new, pair_order
 from phrasescore.scoring.precision import Precision
-from phrasescore.scoring.prefix_steps import PrefixSteps
 from phrasescore.scoring.prefix_trie import build_trie
 from phrasescore.scoring.shared_work import SharedWork
 from phrasescore.words.token_sequences import TokenSequences
@@ -31,15 +35,15 @@ _CHUNK = {"cpu": 256, "cuda": 8192}
 _PANEL = {"cpu": 1024, "cuda": 4096}
 
 
-class Scorer:
+class SharedScorer:
     """Scores pairs with one model.
 
     Args:
-        model: Its network, on any device.
+        model: Of any kind, on any device.
         device: ``auto``, ``cpu`` or ``cuda``.
         precision: Of the large products; states and sums are float32 or better.
         group: Pairs at a time; ``None`` for the device's own.
-        compiled: Whether to use the compiled passes; ``None``: wherever they run.
+        compiled: Whether the gated unit uses its compiled passes; ``None``: wherever they run.
 
     Attributes:
         device: Where it computes.
@@ -49,7 +53,7 @@ class Scorer:
 
     def __init__(
         self,
-        model: EncoderDecoder,
+        model: SequenceModel,
         device: str = "auto",
         precision: Precision = "fp32",
         group: int | None = None,
@@ -61,15 +65,15 @@ class Scorer:
         kind = self.device.type
         self._group = group or _GROUP[kind]
         dtype = torch.bfloat16 if precision == "bf16" else torch.float32
-        weights = pack(model, self.device, dtype, _PANEL[kind])
+        chunk = min(_CHUNK[kind], self._group)
+        steps = _maker(model, self.device, dtype, self._group, chunk, compiled)
         threads = torch.get_num_threads() if kind == "cpu" else 1
         # the same threads and memory for all blocks: new ones would each leave memory behind
         self._pool = ThreadPoolExecutor(threads)
-        self._free: queue.SimpleQueue[PrefixSteps] = queue.SimpleQueue()
+        self._free: queue.SimpleQueue[TrieSteps] = queue.SimpleQueue()
         with torch.inference_mode():
             for _ in range(threads):
-                chunk = min(_CHUNK[kind], self._group)
-                self._free.put(PrefixSteps(weights, self._group, chunk, compiled))
+                self._free.put(steps())
 
     def score(self, sources: TokenSequences, targets: TokenSequences) -> NDArray[np.float64]:
         """Return ln p(target and final </s> | source) of N pairs, ``(N,)``, in their order.
@@ -99,19 +103,30 @@ class Scorer:
     ) -> tuple[NDArray[np.float64], SharedWork]:
         """Score sorted pairs."""
         torch.set_num_threads(1)
-        encoded = build_trie(sources, np.zeros(len(sources), np.int64), ending=END)
-        # equal sources end at one node; the first of each keeps it
-        new = np.ones(len(sources), np.bool_)
-        new[1:] = encoded.ends[1:] != encoded.ends[:-1]
-        source_of = np.cumsum(new) - 1
-        decoded = build_trie(targets, source_of)
+        new = is_new(sources)
+        trie = build_trie(targets, np.cumsum(new) - 1)
         steps = self._free.get()
         try:
             with torch.inference_mode():
-                steps.encode(encoded.only(np.flatnonzero(new)))
-                edges, at_ends = steps.decode(decoded)
+                encoded = steps.encode(sources.select(np.flatnonzero(new)))
+                edges, at_ends = steps.decode(trie)
         finally:
             self._free.put(steps)
         asked = SharedWork.unshared(sources, targets)
-        done = asked.done(len(encoded) - 1, len(decoded))
-        return decoded.path_sums(edges, at_ends), done
+        return trie.path_sums(edges, at_ends), asked.done(encoded, len(trie))
+
+
+def _maker(
+    model: SequenceModel,
+    device: torch.device,
+    dtype: torch.dtype,
+    group: int,
+    chunk: int,
+    compiled: bool | None,
+) -> Callable[[], TrieSteps]:
+    """Return what makes the steps of one thread: a kind's own where it has faster ones."""
+    if isinstance(model, EncoderDecoder) and model.settings.unit == "gated":
+        weights = pack(model, device, dtype, _PANEL[device.type])
+        return lambda: GatedSteps(weights, group, chunk, compiled)
+    placed = copy.deepcopy(model).to(device).eval()
+    return lambda: ModelSteps(placed, dtype, chunk)

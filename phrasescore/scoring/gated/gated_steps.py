@@ -1,6 +1,6 @@
-"""The network on tries: each prefix's state once, each prefix's normaliser once.
+"""The gated network on tries: each prefix's state once, each prefix's normaliser once.
 
-One :class:`PrefixSteps` has all the memory that a group of pairs needs, allocated once: levels of
+One :class:`GatedSteps` has all the memory that a group of pairs needs, allocated once: levels of
 states, the sources' projections, and buffers for a chunk of prefixes at a time, small enough that
 what one pass writes is still in the cache when the next one reads it.
 """
@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from phrasescore.model import kernels
-from phrasescore.model.encoder_decoder import END
-from phrasescore.scoring import step_kernels, torch_steps
-from phrasescore.scoring.packed_weights import PackedWeights, Unit
-from phrasescore.scoring.prefix_trie import PrefixTrie
+from phrasescore.model.sequence_model import END
+from phrasescore.scoring.gated import step_kernels, torch_steps
+from phrasescore.scoring.gated.packed_weights import PackedUnit, PackedWeights
+from phrasescore.scoring.prefix_trie import PrefixTrie, build_trie
+from phrasescore.words.token_sequences import TokenSequences
 
 _NAMES = (
     *("open_gates", "take_step", "take_step_with_context_inside", "keep_states", "narrow_states"),
@@ -36,7 +37,7 @@ class _Level:
     narrow: Tensor  # (group, H) in the type of the products; the same tensor if that is float32
 
 
-class PrefixSteps:
+class GatedSteps:
     """Encodes source prefixes and finds ln p along target prefixes, for up to ``group`` pairs.
 
     Args:
@@ -82,8 +83,9 @@ class PrefixSteps:
 
     # -- source side ---------------------------------------------------------------------------
 
-    def encode(self, trie: PrefixTrie) -> None:
-        """Find the summaries c of the phrases of a trie, ``</s>`` being the last word of each."""
+    def encode(self, sources: TokenSequences) -> int:
+        """Find the summaries c of sorted, distinct sources, each of their prefixes read once."""
+        trie = build_trie(sources, np.zeros(len(sources), np.int64), ending=END)
         nodes = self._nodes(trie)
         owners = np.full(len(trie), -1, np.int64)
         owners[trie.ends] = np.arange(len(trie.ends))
@@ -105,16 +107,12 @@ class PrefixSteps:
                 product = self._candidates[: b - a]
                 torch.mm(self._contexts[a:b], self._weights.summary_weight, out=product)
                 torch.tanh(product, out=self._contexts[a:b])
+        return len(trie) - 1
 
     # -- target side ---------------------------------------------------------------------------
 
     def decode(self, trie: PrefixTrie) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Find ln p of each step of a trie whose root n is the n-th phrase encoded last.
-
-        Returns:
-            (nodes,) ln p of each prefix's last word after what precedes it, 0 for roots; and
-            (nodes,) ln p of ``</s>`` after each prefix.
-        """
+        """See :meth:`phrasescore.scoring.model_steps.TrieSteps.decode`."""
         edges, at_ends = np.zeros(len(trie), np.float32), np.zeros(len(trie), np.float32)
         nodes, ranks = self._nodes(trie), self._index(trie.ranks)
         here, there = self._levels
@@ -198,7 +196,7 @@ class PrefixSteps:
     # -- the gated unit ------------------------------------------------------------------------
 
     def _step(
-        self, unit: Unit, parents: list[int], nodes: Tensor, context: Tensor, before: _Level
+        self, unit: PackedUnit, parents: list[int], nodes: Tensor, context: Tensor, before: _Level
     ) -> Tensor:
         """Step from parents, a range of ``before``, to some children; ``(B, H)`` float32."""
         B, (first, last) = len(nodes), parents

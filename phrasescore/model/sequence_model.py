@@ -1,0 +1,113 @@
+"""What every kind of model offers: a loss, scores of given targets, and a step.
+
+Training, evaluation, model folders, scoring and search know this alone. Shapes use the legend of
+docs/architecture.md. A kind that reads no source (a language model) is given sources of no words.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from phrasescore.model.model_settings import ModelSettings
+
+END = 0  # the id of </s> on both sides
+UNKNOWN = 1  # the id of <unk> on both sides
+
+Initialisation = Literal["paper", "scaled"]
+
+# What a model remembers of B prefixes: tensors whose first dimension is B.
+State = tuple[Tensor, ...]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Pairs as tensors.
+
+    Attributes:
+        source: ``(B, S)`` word ids without </s>; S is 0 for a kind that reads no source.
+        target: ``(B, T)`` likewise; shorter phrases are padded with </s>.
+        lengths: ``(B,)`` source and target lengths; ``None`` where all are S and T.
+        words: Target words and final </s>, what the loss is summed over.
+    """
+
+    source: Tensor
+    target: Tensor
+    lengths: tuple[Tensor, Tensor] | None
+    words: int
+
+    def to(self, device: torch.device) -> Batch:
+        """Return the batch on another device."""
+        lengths = self.lengths and (self.lengths[0].to(device), self.lengths[1].to(device))
+        return Batch(self.source.to(device), self.target.to(device), lengths, self.words)
+
+
+class SequenceModel(nn.Module, ABC):
+    """p(target | source), or p(target), word by word.
+
+    Attributes:
+        settings: Everything that the shape and the meaning of the model depend on.
+    """
+
+    settings: ModelSettings
+
+    @property
+    def device(self) -> torch.device:
+        """Where the parameters are."""
+        return next(self.parameters()).device
+
+    @abstractmethod
+    def initialise(
+        self, generator: torch.Generator, initialisation: Initialisation = "paper"
+    ) -> None:
+        """Draw the initial weights from ``generator``."""
+
+    @abstractmethod
+    def loss(self, batch: Batch, dtype: torch.dtype | None = None) -> Tensor:
+        """Return the negative ln p summed over pairs, words and final </s>, a scalar.
+
+        Args:
+            batch: On the model's device.
+            dtype: What the matrix products run in, ``None`` for the parameters' own; sums stay in
+                float32 or better.
+        """
+
+    @abstractmethod
+    def score(self, batch: Batch, dtype: torch.dtype | None = None) -> Tensor:
+        """Return ln p of every target word and of the final </s>, ``(B, T + 1)``, 0 for padding.
+
+        Args:
+            batch: On the model's device.
+            dtype: What the recurrent products run in, ``None`` for the parameters' own; the output
+                layer runs in the parameters' own.
+        """
+
+    @abstractmethod
+    def start(
+        self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
+    ) -> tuple[State, Tensor]:
+        """Read sources; return the state before the first word and its ln p, ``(B, V)``.
+
+        Args:
+            source: ``(B, S)`` word ids without </s>; S is 0 for a kind that reads no source.
+            lengths: ``(B,)`` words of each; ``None`` where all have S.
+            dtype: What the recurrent products run in, here and in the steps that follow.
+        """
+
+    @abstractmethod
+    def step(self, state: State, words: Tensor) -> tuple[State, Tensor]:
+        """Read one more word of each prefix; return the state and ln p of the next, ``(B, V)``.
+
+        Args:
+            state: Of B prefixes, from ``start`` or ``step``, possibly :func:`gathered`.
+            words: ``(B,)`` word ids.
+        """
+
+
+def gathered(state: State, rows: Tensor) -> State:
+    """Return the state of some prefixes, ``rows (N,)``, in that order; a row may come again."""
+    return tuple(part[rows] for part in state)

@@ -1,0 +1,86 @@
+"""What every kind of model promises: loss, scores and steps agree with each other."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+from phrasescore.model.kinds import build
+from phrasescore.model.model_settings import EncoderDecoderSettings, ModelSettings
+from phrasescore.model.sequence_model import Batch, SequenceModel, gathered
+
+ALL_SETTINGS = [
+    EncoderDecoderSettings(
+        source_vocabulary=9,
+        target_vocabulary=8,
+        hidden=6,
+        embedding=4,
+        maxout=5,
+        rank=3,
+        unit=unit,
+        formulation=formulation,
+    )
+    for unit, formulation in itertools.product(("gated", "tanh"), ("code", "appendix"))
+]
+
+
+@pytest.fixture(params=ALL_SETTINGS, ids=lambda s: f"{s.kind}-{s.unit}-{s.formulation}")
+def model(request: pytest.FixtureRequest) -> SequenceModel:
+    """A small model of each kind in float64."""
+    settings: ModelSettings = request.param
+    model = build(settings)
+    model.initialise(torch.Generator().manual_seed(3), "scaled")
+    return model.double()
+
+
+@pytest.fixture
+def batch() -> Batch:
+    """Three pairs of different lengths, one target empty."""
+    source = torch.tensor([[2, 3, 4], [5, 0, 0], [6, 7, 0]])
+    target = torch.tensor([[2, 3], [0, 0], [4, 0]])
+    return Batch(source, target, (torch.tensor([3, 1, 2]), torch.tensor([2, 0, 1])), 6)
+
+
+def test_the_loss_is_minus_the_sum_of_the_scores(model: SequenceModel, batch: Batch) -> None:
+    """Padding counts in neither."""
+    scores = model.score(batch)
+    assert model.loss(batch).item() == pytest.approx(-scores.sum().item(), rel=1e-12)
+    assert scores[1, 1:].tolist() == [0.0, 0.0]
+    assert (scores[0] < 0).all()
+
+
+def test_padding_changes_no_score(model: SequenceModel, batch: Batch) -> None:
+    """A pair alone has the scores that it has in the batch."""
+    together = model.score(batch)
+    assert batch.lengths is not None
+    for row, (S, T) in enumerate(zip(*(x.tolist() for x in batch.lengths), strict=True)):
+        one = slice(row, row + 1)
+        alone = model.score(Batch(batch.source[one, :S], batch.target[one, :T], None, T + 1))
+        torch.testing.assert_close(alone[0], together[row, : T + 1], rtol=0, atol=1e-12)
+
+
+def test_steps_give_the_scores(model: SequenceModel, batch: Batch) -> None:
+    """Start and step, word by word, give ln p of each word; each is a distribution."""
+    scores = model.score(batch)
+    assert batch.lengths is not None
+    state, ln_p = model.start(batch.source, batch.lengths[0])
+    for at in range(batch.target.shape[1] + 1):
+        np.testing.assert_allclose(ln_p.exp().sum(1).detach(), 1.0, atol=1e-12)
+        for row, length in enumerate(batch.lengths[1].tolist()):
+            if at <= length:
+                word = batch.target[row, at] if at < length else 0
+                assert ln_p[row, word].item() == pytest.approx(scores[row, at].item(), abs=1e-12)
+        if at < batch.target.shape[1]:
+            state, ln_p = model.step(state, batch.target[:, at])
+
+
+def test_states_can_be_gathered(model: SequenceModel, batch: Batch) -> None:
+    """A state taken twice and in another order goes on as the one it was taken from."""
+    state, _ = model.start(batch.source, batch.lengths and batch.lengths[0])
+    rows, words = torch.tensor([2, 0, 2]), torch.tensor([3, 3, 3])
+    _, straight = model.step(state, words)
+    _, chosen = model.step(gathered(state, rows), words)
+    torch.testing.assert_close(chosen, straight[rows], rtol=0, atol=1e-12)

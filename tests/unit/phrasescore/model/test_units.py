@@ -1,0 +1,61 @@
+"""The plain unit against torch.nn.RNN, and the waiting of finished phrases, for every unit."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from phrasescore.model.model_settings import UnitName
+from phrasescore.model.units import UNITS, TanhUnit
+
+
+def random_unit(name: UnitName, E: int, H: int) -> torch.nn.Module:
+    """Return a unit in float64 with random weights."""
+    unit = UNITS[name](E, H, with_context=True).double()
+    generator = torch.Generator().manual_seed(2)
+    with torch.no_grad():
+        for parameter in unit.parameters():
+            parameter.normal_(0.0, 0.5, generator=generator)
+    return unit
+
+
+def test_tanh_is_the_unit_of_torch_with_its_gradients() -> None:
+    """States and the gradients of all weights equal those of torch.nn.RNN within 1e-12."""
+    E, H, L, B = 5, 7, 6, 4
+    unit = random_unit("tanh", E, H)
+    assert isinstance(unit, TanhUnit)
+    theirs = torch.nn.RNN(E, H, nonlinearity="tanh").double()
+    with torch.no_grad():
+        theirs.weight_ih_l0.copy_(unit.input_weight.t())
+        theirs.weight_hh_l0.copy_(unit.recurrent_weight.t())
+        theirs.bias_ih_l0.copy_(unit.input_bias)
+        theirs.bias_hh_l0.zero_()
+    words = torch.randn(L, B, E, dtype=torch.float64)
+    start = torch.randn(B, H, dtype=torch.float64)
+    states = unit.states(unit.inputs(words), start)
+    expected, _ = theirs(words, start[None])
+    torch.testing.assert_close(states[1:], expected, rtol=0, atol=1e-12)
+    weighting = torch.randn(L, B, H, dtype=torch.float64)
+    (states[1:] * weighting).sum().backward()
+    (expected * weighting).sum().backward()
+    for mine, their in (
+        (unit.input_weight, theirs.weight_ih_l0),
+        (unit.recurrent_weight, theirs.weight_hh_l0),
+    ):
+        torch.testing.assert_close(mine.grad, their.grad.t(), rtol=0, atol=1e-12)
+    torch.testing.assert_close(unit.input_bias.grad, theirs.bias_ih_l0.grad, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", list(UNITS))
+def test_a_waiting_state_stays(name: UnitName) -> None:
+    """Where a phrase waits, its state is that before, whatever comes in."""
+    unit = random_unit(name, 3, 4)
+    words, start = torch.randn(4, 2, 3).double(), torch.randn(2, 4).double()
+    waiting = torch.tensor([[False, False], [False, True], [True, True], [False, True]])
+    states = unit.states(unit.inputs(words), start, waiting)
+    free = unit.states(unit.inputs(words), start)
+    torch.testing.assert_close(states[:2], free[:2], rtol=0, atol=1e-12)
+    # a gate that is closed leaves a rounding error
+    torch.testing.assert_close(states[2:, 1], states[1, 1].expand(3, -1), rtol=0, atol=1e-12)
+    torch.testing.assert_close(states[3, 0], states[2, 0], rtol=0, atol=1e-12)
+    assert (states[4, 0] - states[3, 0]).abs().max() > 0.01
