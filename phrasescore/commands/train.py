@@ -1,24 +1,69 @@
-"""``phrasescore train``: learn p(target phrase | source phrase) from a phrase table."""
+"""``phrasescore train``: learn p(target | source) from a phrase table, or what a kind reads."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
 from phrasescore.commands.options import Duration
+from phrasescore.model.kinds import KINDS
+from phrasescore.model.model_settings import EncoderDecoderSettings
+from phrasescore.training.training_settings import HELD_OUT, PATIENCE
+from phrasescore.words import SHORTLIST_WORDS
+
+_PHRASE = EncoderDecoderSettings
+# settings of models: those of the kind that is trained go to it, others are refused in its name
+SIZES = {
+    "hidden": f"Hidden units.  [default: {_PHRASE.hidden}]",
+    "embedding": f"Size of word vectors.  [default: {_PHRASE.embedding}]",
+    "maxout": "Maxout units.  [default: half of --hidden]",
+    "rank": f"Inner size of the factored output layer.  [default: {_PHRASE.rank}]",
+    "unit": f"The hidden unit: gated or tanh.  [default: {_PHRASE.unit}]",
+    "formulation": "code: what the authors ran; appendix: the paper's appendix.  "
+    f"[default: {_PHRASE.formulation}]",
+    "direction": "Which side the encoder reads: source-target or target-source.  "
+    f"[default: {_PHRASE.direction}]",
+    "factor": f"Which factor of factored tokens to read.  [default: {_PHRASE.factor}]",
+}
+_NUMBERS = {"hidden": 1, "embedding": 1, "maxout": 1, "rank": 1, "factor": 0}
 
 
-@click.command(context_settings={"show_default": True})
-@click.argument("table", metavar="PHRASE-TABLE", type=click.Path(path_type=Path))
-@click.argument("model", metavar="MODEL/", type=click.Path(path_type=Path))
+def _model_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add an option for each setting of a model; what is not given is ``None``."""
+    for name, text in reversed(SIZES.items()):
+        least = _NUMBERS.get(name)
+        kind = click.STRING if least is None else click.IntRange(min=least)
+        metavar = "NAME" if least is None else "N"
+        command = click.option(f"--{name}", type=kind, metavar=metavar, help=text)(command)
+    return command
+
+
+@click.command(
+    context_settings={"show_default": True},
+    options_metavar="[OPTIONS]",
+)
+@click.argument(
+    "paths",
+    metavar="PHRASE-TABLE MODEL/",
+    nargs=-1,
+    required=True,
+    type=click.Path(path_type=Path),
+)
+@click.option(
+    "--kind",
+    type=click.Choice([kind.option for kind in KINDS]),
+    default=KINDS[0].option,
+    help="; ".join(f"{kind.option} takes {' '.join(kind.inputs)} MODEL/" for kind in KINDS) + ".",
+)
 @click.option(
     "--recipe",
     type=click.Choice(["fast", "paper"]),
     default="fast",
-    help="fast: Adam, length-uniform batches, a decaying learning rate. "
-    "paper: Adadelta and the rest of section 4.1.1.",
+    help="fast: Adam, length-uniform batches, a decaying learning rate, the best model is kept. "
+    "paper: section 4.1.1, Adadelta; nothing is held out, the last weights are the model.",
 )
 @click.option(
     "--max-epochs",
@@ -32,8 +77,8 @@ from phrasescore.commands.options import Duration
 @click.option(
     "--patience",
     type=click.IntRange(min=0),
-    default=5,
-    help="Evaluations without a better figure on unseen sources before the end; 0: none.",
+    help="Evaluations without a better figure on unseen sources before the end; 0: none.  "
+    f"[default: {PATIENCE['fast']}; paper: {PATIENCE['paper']}]",
 )
 @click.option(
     "--evaluations",
@@ -41,49 +86,16 @@ from phrasescore.commands.options import Duration
     default=10,
     help="How often the held-out pairs are scored in a run.",
 )
-@click.option("--hidden", type=click.IntRange(min=1), default=1000, help="Hidden units.")
-@click.option("--embedding", type=click.IntRange(min=1), default=100, help="Size of word vectors.")
-@click.option(
-    "--maxout",
-    type=click.IntRange(min=1),
-    default=None,
-    help="Maxout units.  [default: half of --hidden]",
-)
-@click.option(
-    "--rank",
-    type=click.IntRange(min=1),
-    default=100,
-    help="Inner size of the factored output layer.",
-)
-@click.option(
-    "--formulation",
-    type=click.Choice(["code", "appendix"]),
-    default="code",
-    help="What the authors ran, or the paper's appendix.",
-)
-@click.option(
-    "--direction",
-    type=click.Choice(["source-target", "target-source"]),
-    default="source-target",
-    help="Which side the encoder reads.",
-)
+@_model_options
 @click.option(
     "--source-words",
     type=click.IntRange(min=1),
-    default=15000,
-    help="Size of the source shortlist.",
+    help=f"Size of the source shortlist.  [default: {SHORTLIST_WORDS}]",
 )
 @click.option(
     "--target-words",
     type=click.IntRange(min=1),
-    default=15000,
-    help="Size of the target shortlist.",
-)
-@click.option(
-    "--factor",
-    type=click.IntRange(min=0),
-    default=0,
-    help="Which factor of factored tokens to read.",
+    help=f"Size of the target shortlist.  [default: {SHORTLIST_WORDS}]",
 )
 @click.option(
     "--batch-size",
@@ -98,14 +110,14 @@ from phrasescore.commands.options import Duration
 @click.option(
     "--held-out-sources",
     type=click.IntRange(min=0),
-    default=5000,
-    help="Pairs to hold out whose sources are in no training pair.",
+    help="Pairs to hold out whose sources are in no training pair.  "
+    f"[default: {HELD_OUT['fast']}; paper: {HELD_OUT['paper']}]",
 )
 @click.option(
     "--held-out-pairs",
     type=click.IntRange(min=0),
-    default=5000,
-    help="Pairs to hold out, drawn at random from the rest.",
+    help="Pairs to hold out, drawn at random from the rest.  "
+    f"[default: {HELD_OUT['fast']}; paper: {HELD_OUT['paper']}]",
 )
 @click.option(
     "--seed", type=int, default=1, help="Of the weights, the order and the held-out pairs."
@@ -132,14 +144,20 @@ from phrasescore.commands.options import Duration
 )
 @click.option("--resume", is_flag=True, help="Continue an interrupted run with the same options.")
 @click.option("--overwrite", is_flag=True, help="Replace a model or an interrupted run.")
-def train(**options: Any) -> None:
+def train(paths: tuple[Path, ...], max_time: float | None, **options: Any) -> None:
     """Learn p(target | source) from PHRASE-TABLE and write the model to the folder MODEL/.
 
     Each distinct pair counts once, whatever its frequency. While it runs, its state is in
     MODEL.training/; after Ctrl-C or a crash, the same command with --resume continues. Under
     torchrun, several processes share the work.
     """
-    from phrasescore.training.session import TrainingRequest, train_model
+    from phrasescore.training.request import TrainingRequest
+    from phrasescore.training.session import train_model
 
-    requested = {name: value for name, value in options.items() if name != "max_time"}
-    train_model(TrainingRequest(max_seconds=options["max_time"], **requested))
+    sizes = {name: options.pop(name) for name in SIZES}
+    given = {name: value for name, value in sizes.items() if value is not None}
+    train_model(
+        TrainingRequest(
+            inputs=paths[:-1], model=paths[-1], sizes=given, max_seconds=max_time, **options
+        )
+    )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from phrasescore.errors import SettingsError
 
@@ -30,6 +31,11 @@ class ModelSettings:
     direction: Direction = "source-target"
     factor: int = 0
 
+    @classmethod
+    def completed(cls, sizes: Mapping[str, Any]) -> dict[str, Any]:
+        """Return settings by name, with those that follow from the ones given."""
+        return dict(sizes)
+
     def __post_init__(self) -> None:
         """Refuse sizes that no model can have."""
         if self.factor < 0:
@@ -55,6 +61,12 @@ class EncoderDecoderSettings(ModelSettings):
     unit: UnitName = "gated"  # the hidden unit of section 2.3, or a plain tanh layer
     formulation: Formulation = "code"  # what the authors ran, or the paper's appendix
     kind: Literal["rnn-encoder-decoder"] = "rnn-encoder-decoder"
+
+    @classmethod
+    def completed(cls, sizes: Mapping[str, Any]) -> dict[str, Any]:
+        """Return settings by name; half as many maxout units as hidden ones, as in the paper."""
+        hidden = sizes.get("hidden", cls.hidden)
+        return {"maxout": max(1, hidden // 2), **sizes}
 
     def __post_init__(self) -> None:
         """Refuse sizes that no model can have."""

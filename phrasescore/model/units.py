@@ -26,15 +26,14 @@ class RecurrentUnit(nn.Module, ABC):
         E: Size of a word vector.
         H: Number of units.
         parts: How many times H the columns of a projection are.
-        with_context: Whether a summary c enters too (the decoder, section 2.2).
     """
 
-    def __init__(self, E: int, H: int, parts: int, *, with_context: bool) -> None:
+    context_weight: nn.Parameter  # (H, parts * H), where a summary c enters (the decoder)
+
+    def __init__(self, E: int, H: int, parts: int) -> None:
         super().__init__()
         self.input_weight = nn.Parameter(torch.empty(E, parts * H))
         self.input_bias = nn.Parameter(torch.empty(H))  # the candidate's; gates have none
-        if with_context:
-            self.context_weight = nn.Parameter(torch.empty(H, parts * H))
 
     def inputs(self, words: Tensor) -> Tensor:
         """Project word vectors ``(L, B, E)`` to the unit's columns ``(L, B, parts * H)``."""
@@ -69,12 +68,19 @@ class GatedUnit(RecurrentUnit):
 
     Differs from ``torch.nn.GRU``, which resets after the product and so cannot express it. The
     columns of a projection hold candidate, update and reset.
+
+    Args:
+        E: Size of a word vector.
+        H: Number of units.
+        with_context: Whether a summary c enters too (section 2.2).
     """
 
     def __init__(self, E: int, H: int, *, with_context: bool) -> None:
-        super().__init__(E, H, 3, with_context=with_context)  # W, W_z, W_r and C, C_z, C_r
+        super().__init__(E, H, 3)  # W, W_z, W_r
         self.gate_weight = nn.Parameter(torch.empty(H, 2 * H))  # U_z, U_r
         self.candidate_weight = nn.Parameter(torch.empty(H, H))  # U
+        if with_context:
+            self.context_weight = nn.Parameter(torch.empty(H, 3 * H))  # C, C_z, C_r
 
     def states(self, inputs: Tensor, start: Tensor, waiting: Tensor | None = None) -> Tensor:
         """See :meth:`RecurrentUnit.states`."""
@@ -101,11 +107,16 @@ class GatedUnit(RecurrentUnit):
 
 
 class TanhUnit(RecurrentUnit):
-    """The plain unit, h' = tanh(x W + b + h U): equation 1 with tanh, ``torch.nn.RNN``."""
+    """The plain unit, h' = tanh(x W + b + h U): equation 1 with tanh, ``torch.nn.RNN``.
+
+    Arguments as for :class:`GatedUnit`.
+    """
 
     def __init__(self, E: int, H: int, *, with_context: bool) -> None:
-        super().__init__(E, H, 1, with_context=with_context)
+        super().__init__(E, H, 1)  # W
         self.recurrent_weight = nn.Parameter(torch.empty(H, H))  # U
+        if with_context:
+            self.context_weight = nn.Parameter(torch.empty(H, H))  # C
 
     def states(self, inputs: Tensor, start: Tensor, waiting: Tensor | None = None) -> Tensor:
         """See :meth:`RecurrentUnit.states`."""

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import InputError, SettingsError
+from phrasescore.words import SHORTLIST_WORDS
 from phrasescore.words.token_sequences import TokenSequences, gather
-from phrasescore.words.vocabulary import SHORTLIST_WORDS, Coverage, Vocabulary
+from phrasescore.words.vocabulary import Coverage, Vocabulary
 
 Direction = Literal["source-target", "target-source"]
 Rows = NDArray[np.int64]

@@ -63,7 +63,7 @@ class Run:
 
 
 class Trainer:
-    """Trains ``run.model``; afterwards it holds the best weights found.
+    """Trains ``run.model``; afterwards it holds the weights that the recipe keeps.
 
     Args:
         run: What to train on what.
@@ -225,7 +225,7 @@ class Trainer:
         state.since_best = 0 if nll < state.best_nll else state.since_best + 1
         state.best_nll = min(nll, state.best_nll)
         if curves is not None:
-            if state.since_best == 0:
+            if state.since_best == 0 and self._recipe.keeps_best:
                 save_checkpoint(run.folder / BEST, state, run.model.state_dict())
             curves.add(point)
             self._say(_described(point))

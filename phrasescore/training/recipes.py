@@ -38,6 +38,7 @@ class Recipe:
         decays: Whether the learning rate warms up and decays, or stays.
         optimizer: Makes the optimiser for parameters and a learning rate.
         initialisation: How the weights begin.
+        keeps_best: Whether the model is the best one evaluated, or the last.
     """
 
     plan: Plan
@@ -47,6 +48,7 @@ class Recipe:
     decays: bool
     optimizer: Callable[[list[nn.Parameter], float], torch.optim.Optimizer]
     initialisation: Initialisation
+    keeps_best: bool
 
     def rate(self, highest: float, updates: int, progress: float) -> float:
         """Return the learning rate after ``updates``, ``progress`` (0 to 1) through the run."""
@@ -73,6 +75,7 @@ RECIPES = {
         decays=True,
         optimizer=_adam,
         initialisation="scaled",
+        keeps_best=True,
     ),
     "paper": Recipe(
         plan=paper_plan,
@@ -82,6 +85,7 @@ RECIPES = {
         decays=False,
         optimizer=_adadelta,
         initialisation="paper",
+        keeps_best=False,
     ),
 }
 

@@ -6,7 +6,6 @@ import dataclasses
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +17,8 @@ from phrasescore.errors import InterruptedWorkError, ResumeError, SettingsError
 from phrasescore.model.folder import is_model_folder, save_model
 from phrasescore.model.kinds import build
 from phrasescore.model.model_settings import (
-    Direction,
-    EncoderDecoderSettings,
-    Formulation,
     ModelSettings,
-    UnitName,
 )
-from phrasescore.pairs.phrase_pairs import PairSettings, PhrasePairs
-from phrasescore.pairs.table_encoding import encode_table
 from phrasescore.pairs.training_pairs import Split, TrainingPairs, split
 from phrasescore.provenance import provenance, write_json
 from phrasescore.training.checkpoint import LATEST
@@ -34,51 +27,11 @@ from phrasescore.training.evaluation import evaluate
 from phrasescore.training.gradient import Processes
 from phrasescore.training.loop import Run, Trainer, TrainingInterrupted
 from phrasescore.training.recipes import RECIPES
-from phrasescore.training.training_settings import RecipeName, TrainingSettings
+from phrasescore.training.request import TrainingRequest
+from phrasescore.training.training_settings import TrainingSettings
 
-_DEFAULT_EPOCHS = 10
 _LARGEST_HELD_OUT_SHARE = 20  # of a small table, one in so many pairs at most is held out
 _SETTINGS = "settings.json"
-
-
-@dataclass(frozen=True)
-class TrainingRequest:
-    """What the user asked for; ``None`` where the default depends on something else."""
-
-    table: Path
-    model: Path
-    recipe: RecipeName = "fast"
-    max_epochs: int | None = None
-    max_seconds: float | None = None
-    patience: int = 5
-    evaluations: int = 10
-    hidden: int = 1000
-    embedding: int = 100
-    maxout: int | None = None
-    rank: int = 100
-    unit: UnitName = "gated"
-    formulation: Formulation = "code"
-    direction: Direction = "source-target"
-    source_words: int = 15000
-    target_words: int = 15000
-    factor: int = 0
-    batch_size: int | None = None
-    learning_rate: float | None = None
-    held_out_sources: int = 5000
-    held_out_pairs: int = 5000
-    seed: int = 1
-    precision: str = "auto"
-    device: str = "auto"
-    threads: int | None = None
-    checkpoint_every: float = 300.0
-    tensorboard: Path | None = None
-    resume: bool = False
-    overwrite: bool = False
-
-    @property
-    def work_folder(self) -> Path:
-        """Where the state of the run is until the model is whole."""
-        return self.model.with_name(f"{self.model.name}.training")
 
 
 def train_model(request: TrainingRequest) -> None:
@@ -106,11 +59,13 @@ def _train(
     work = request.work_folder
     if processes.leads:
         _prepare_folders(request)
-        encode_table(request.table, work / "pairs", _pair_settings(request))
+        request.pairs(work / "pairs")
     processes.wait()  # the others find the encoded pairs
-    pairs = _encoded(request, work / "pairs", say)
+    pairs = request.pairs(work / "pairs")
+    for line in pairs.described():
+        say(line)
     parts, settings = _settings(request, pairs, device, say)
-    model_settings = _model_settings(request, pairs)
+    model_settings = request.model_settings(pairs)
     _check_resumable(request, work / _SETTINGS, settings, model_settings, processes)
     model = build(model_settings)
     initialisation = RECIPES[settings.recipe].initialisation
@@ -175,64 +130,34 @@ def _prepare_folders(request: TrainingRequest) -> None:
     work.mkdir(parents=True, exist_ok=True)
 
 
-def _pair_settings(request: TrainingRequest) -> PairSettings:
-    return PairSettings(request.source_words, request.target_words, request.factor)
-
-
-def _encoded(request: TrainingRequest, folder: Path, say: Callable[[str], None]) -> PhrasePairs:
-    pairs = encode_table(request.table, folder, _pair_settings(request))
-    pairs = pairs.in_direction(request.direction)
-    for line in pairs.described():
-        say(line)
-    return pairs
-
-
 def _settings(
     request: TrainingRequest,
-    pairs: PhrasePairs,
+    pairs: TrainingPairs,
     device: torch.device,
     say: Callable[[str], None],
 ) -> tuple[Split, TrainingSettings]:
     most = len(pairs) // _LARGEST_HELD_OUT_SHARE
-    sources, others = min(request.held_out_sources, most), min(request.held_out_pairs, most)
-    if (sources, others) != (request.held_out_sources, request.held_out_pairs):
+    sources, others = (min(wanted, most) for wanted in request.held_out)
+    if (sources, others) != request.held_out:
         say(f"a small table: {sources} and {others} pairs are held out, one in twenty at most")
-    epochs = request.max_epochs
-    if epochs is None and request.max_seconds is None:
-        epochs = _DEFAULT_EPOCHS
     precision = request.precision
     if precision == "auto":
         fast = request.recipe == "fast" and has_fast_bf16(device)
         precision = "bf16" if fast else "fp32"
     settings = TrainingSettings(
         recipe=request.recipe,
-        max_epochs=epochs,
+        max_epochs=request.epochs,
         max_seconds=request.max_seconds,
         batch_size=request.batch_size,
         learning_rate=request.learning_rate,
         held_out_sources=sources,
         held_out_pairs=others,
         evaluations=request.evaluations,
-        patience=request.patience,
+        patience=request.patience_in_force,
         seed=request.seed,
         precision="bf16" if precision == "bf16" else "fp32",
     )
     return split(pairs, sources, others, settings.seed), settings
-
-
-def _model_settings(request: TrainingRequest, pairs: TrainingPairs) -> ModelSettings:
-    return EncoderDecoderSettings(
-        source_vocabulary=len(pairs.source.vocabulary),
-        target_vocabulary=len(pairs.target.vocabulary),
-        hidden=request.hidden,
-        embedding=request.embedding,
-        maxout=request.maxout or max(1, request.hidden // 2),
-        rank=request.rank,
-        unit=request.unit,
-        formulation=request.formulation,
-        direction=request.direction,
-        factor=request.factor,
-    )
 
 
 def _check_resumable(
@@ -269,7 +194,7 @@ def _check_resumable(
 def _finish(
     request: TrainingRequest,
     trainer: Trainer,
-    pairs: PhrasePairs,
+    pairs: TrainingPairs,
     parts: Split,
     settings: TrainingSettings,
     say: Callable[[str], None],
@@ -288,7 +213,7 @@ def _finish(
                 f"perplexity {figure.perplexity:.2f}"
             )
     record = provenance(settings=dataclasses.asdict(settings))
-    record["inputs"] = {str(request.table): pairs.digests[0]}
+    record["inputs"] = dict(zip(map(str, request.inputs), pairs.digests, strict=True))
     record["held_out"] = figures
     record["training"] = {
         "updates": trainer.state.updates,

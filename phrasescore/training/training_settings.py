@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from typing import Literal
 
 from phrasescore.errors import SettingsError
 
 RecipeName = Literal["fast", "paper"]
+
+# Where a recipe decides and the user does not. The authors held nothing out and never stopped
+# early.
+PATIENCE: dict[RecipeName, int] = {"fast": 5, "paper": 0}
+HELD_OUT: dict[RecipeName, int] = {"fast": 5000, "paper": 0}
 
 
 @dataclass(frozen=True)
@@ -20,10 +24,10 @@ class TrainingSettings:
     max_seconds: float | None = None  # of training, whichever ends first
     batch_size: int | None = None  # phrase pairs an update; the recipe's own if None
     learning_rate: float | None = None  # at its highest; the recipe's own if None
-    held_out_sources: int = 5000  # pairs whose sources are in no training pair
-    held_out_pairs: int = 5000  # pairs drawn at random from the rest
+    held_out_sources: int = 0  # pairs whose sources are in no training pair
+    held_out_pairs: int = 0  # pairs drawn at random from the rest
     evaluations: int = 10  # times the held-out pairs are scored in a run
-    patience: int = 5  # evaluations without a better held-out figure before the end; 0: no end
+    patience: int = 0  # evaluations without a better held-out figure before the end; 0: no end
     seed: int = 1
     precision: Literal["bf16", "fp32"] = "fp32"  # of the matrix products; sums stay in fp32
 
@@ -40,12 +44,3 @@ class TrainingSettings:
                 raise SettingsError(f"{name} is {value}; it must be above 0")
         if self.max_epochs is None and self.max_seconds is None:
             raise SettingsError("neither max_epochs nor max_seconds is set: training has no end")
-
-    def difference(self, other: TrainingSettings) -> list[str]:
-        """Name the settings in which ``other`` would not continue this run."""
-        mine, theirs = dataclasses.asdict(self), dataclasses.asdict(other)
-        return [
-            f"{name} {mine[name]} became {theirs[name]}"
-            for name in mine
-            if mine[name] != theirs[name]
-        ]

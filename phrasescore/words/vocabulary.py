@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 EOS_ID, UNK_ID = 0, 1
 EOS, UNK = b"</s>", b"<unk>"
 SPECIALS = (EOS, UNK)
-# section 4.1 of Cho et al. (2014): 15,000 words a side, which covered about 93 % of their data
-SHORTLIST_WORDS = 15_000
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,62 @@
+"""The initial weights have the distribution that the recipe promises (section 4.1.1)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from phrasescore.model.encoder_decoder import EncoderDecoder
+from phrasescore.model.model_settings import EncoderDecoderSettings, UnitName
+from phrasescore.model.sequence_model import Initialisation
+
+RECURRENT = ("gate_weight", "candidate_weight", "recurrent_weight")
+
+
+def weights(unit: UnitName, initialisation: Initialisation) -> dict[str, np.ndarray]:
+    """Return the initial weights of a model large enough for its statistics to be firm."""
+    settings = EncoderDecoderSettings(
+        source_vocabulary=900,
+        target_vocabulary=700,
+        hidden=120,
+        embedding=80,
+        maxout=60,
+        rank=50,
+        unit=unit,
+        formulation="appendix",
+    )
+    model = EncoderDecoder(settings)
+    model.initialise(torch.Generator().manual_seed(11), initialisation)
+    return {name: value.detach().numpy() for name, value in model.named_parameters()}
+
+
+@pytest.mark.parametrize("unit", ["gated", "tanh"])
+@pytest.mark.parametrize("initialisation", ["paper", "scaled"])
+def test_each_weight_has_its_distribution(unit: UnitName, initialisation: Initialisation) -> None:
+    """Biases 0, recurrences orthogonal; the rest normal: 0.01, or 1 and 1 / sqrt(inputs)."""
+    for name, value in weights(unit, initialisation).items():
+        if name.endswith("bias"):
+            assert not value.any(), name
+            continue
+        if name.endswith(RECURRENT):
+            H = len(value)
+            for first in range(0, value.shape[1], H):
+                square = value[:, first : first + H]
+                np.testing.assert_allclose(square @ square.T, np.eye(H), atol=1e-4, err_msg=name)
+            continue
+        deviation = 0.01
+        if initialisation == "scaled":
+            inputs = value.shape[1] if name == "output_words" else value.shape[0]
+            deviation = 1.0 if name.endswith("embedding") else inputs**-0.5
+        drawn = value.ravel() / deviation
+        # four standard errors of the mean, of the deviation, and of the fourth moment
+        error = 4 / np.sqrt(drawn.size)
+        assert abs(drawn.mean()) < error, name
+        assert abs(drawn.std() - 1) < error, name
+        assert abs((drawn**4).mean() - 3) < np.sqrt(96) * error, name
+
+
+def test_a_seed_is_a_model() -> None:
+    """The same seed draws the same weights."""
+    first, again = weights("gated", "paper"), weights("gated", "paper")
+    assert all(np.array_equal(first[name], again[name]) for name in first)
