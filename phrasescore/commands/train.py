@@ -122,7 +122,7 @@ from phrasescore.commands.options import Duration
     "--checkpoint-every",
     type=Duration(),
     default="5m",
-    help="How often to save the state that --resume continues from.",
+    help="How often to save the state from which the same command goes on.",
 )
 @click.option(
     "--tensorboard",
@@ -130,14 +130,18 @@ from phrasescore.commands.options import Duration
     metavar="FOLDER",
     help="Write curves for TensorBoard too (extra: tensorboard).",
 )
-@click.option("--resume", is_flag=True, help="Continue an interrupted run with the same options.")
-@click.option("--overwrite", is_flag=True, help="Replace a model or an interrupted run.")
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Refuse to begin anew: go on with an interrupted run, as the same command does anyway.",
+)
+@click.option("--overwrite", is_flag=True, help="Begin anew, whatever is there; replaces a model.")
 def train(**options: Any) -> None:
     """Learn p(target | source) from PHRASE-TABLE and write the model to the folder MODEL/.
 
     Each distinct pair counts once, whatever its frequency. While it runs, its state is in
-    MODEL.training/; after Ctrl-C or a crash, the same command with --resume continues. Under
-    torchrun, several processes share the work.
+    MODEL.training/; after Ctrl-C or a crash, the same command goes on. Under torchrun, several
+    processes share the work.
     """
     from phrasescore.training.session import TrainingRequest, train_model
 

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 
 from phrasescore.errors import InputError, SettingsError
 from phrasescore.files import STANDARD_STREAM, compress_member, is_gzip_name
-from phrasescore.resuming.lock import LOCK, held
+from phrasescore.resuming.lock import held
 
 
 class JournaledOutput:
@@ -52,10 +52,9 @@ class JournaledOutput:
         self.discarded = False
 
     def __enter__(self) -> JournaledOutput:
-        lock = self._path.with_name(f".{self._path.name}{LOCK}")
         with contextlib.ExitStack() as opened:
+            opened.enter_context(held(self._path))
             try:
-                opened.enter_context(held(lock, self._path))
                 self._journal = opened.enter_context(self._journal_path.open("a+b", buffering=0))
                 self._part = opened.enter_context(self._part_path.open("a+b", buffering=0))
             except OSError as error:

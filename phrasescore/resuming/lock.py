@@ -97,19 +97,29 @@ def _started(process: int) -> int | None:
 
 
 @contextlib.contextmanager
-def held(file: Path, owner: str | Path) -> Iterator[None]:
+def held(owner: str | Path, *, inside: bool = False) -> Iterator[None]:
     """Hold a lock while the block runs.
 
     Args:
-        file: The lock file; its folder is there.
-        owner: What it protects, for the error.
+        owner: What it protects: an output, with its lock file ``.NAME.lock`` beside it.
+        inside: Whether it is a folder with its lock file in it; it is made if need be.
 
     Raises:
         ResumeError: Another process holds it.
-        OSError: The file cannot be written.
+        SettingsError: The folder cannot be made or written.
     """
+    owner = Path(owner)
+    file = owner / LOCK if inside else owner.with_name(f".{owner.name}{LOCK}")
     me = Holder.this_process()
-    other = _taken_by_another(file, me)
+    try:
+        if inside:
+            owner.mkdir(parents=True, exist_ok=True)
+        other = _taken_by_another(file, me)
+    except OSError as error:
+        problem = "cannot make this folder" if inside else "cannot write there"
+        raise SettingsError(
+            f"{problem} ({error.strerror})", path=owner, remedy="name another output"
+        ) from None
     if other is not None:
         raise ResumeError(
             f"another process is at work here: process {other.process} on {other.host}, since "

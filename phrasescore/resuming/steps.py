@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from phrasescore.resuming.comparison import refuse_differences
-from phrasescore.resuming.lock import LOCK, held
+from phrasescore.resuming.lock import held
 from phrasescore.resuming.stamps import Stamps, Step
 
 # does a step and returns counts for the report, as JSON values
@@ -45,8 +45,7 @@ def run_steps(
         ResumeError: An earlier run had other settings and ``update`` is not given, or a file was
             changed since, or another process is at work here.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    with held(folder / LOCK, folder):
+    with held(folder, inside=True):
         for path in (path for step in steps for path in step.outputs):
             for broken_off in path.parent.glob(f".{path.name}.*.part"):
                 broken_off.unlink()  # left by a run that was killed
@@ -82,16 +81,22 @@ def _run_steps(steps: Sequence[FunctionStep], stamps: Stamps) -> Iterator[Outcom
 
 
 def _to_do(steps: Sequence[FunctionStep], stamps: Stamps) -> set[str]:
-    """Return the steps to do: those that changed, with what reads from them and what they lack."""
-    to_do: set[str] = set()
+    """Return the steps to do.
+
+    These are the steps that changed, all that read from them, the steps with lost outputs, and
+    those whose intermediate outputs one of the others lacks.
+    """
+    changed: set[str] = set()
+    lost: set[str] = set()
     lacking: set[str] = set()  # intermediate outputs that were removed or damaged
     for step in steps:
         stamp = stamps.read(step.name)
         makers = [maker.name for maker in steps if set(maker.outputs) & set(step.inputs)]
-        if stamp is None or not to_do.isdisjoint(makers) or stamps.changes(step, stamp):
-            to_do.add(step.name)
+        if stamp is None or not changed.isdisjoint(makers) or stamps.changes(step, stamp):
+            changed.add(step.name)
         elif not stamps.is_whole(step, stamp):
-            (lacking if step.intermediate else to_do).add(step.name)
+            (lacking if step.intermediate else lost).add(step.name)
+    to_do = changed | lost
     for step in reversed(steps):
         if step.name in lacking and any(
             set(step.outputs) & set(reader.inputs) for reader in steps if reader.name in to_do

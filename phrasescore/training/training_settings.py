@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from typing import Literal
 
@@ -40,12 +39,3 @@ class TrainingSettings:
                 raise SettingsError(f"{name} is {value}; it must be above 0")
         if self.max_epochs is None and self.max_seconds is None:
             raise SettingsError("neither max_epochs nor max_seconds is set: training has no end")
-
-    def difference(self, other: TrainingSettings) -> list[str]:
-        """Name the settings in which ``other`` would not continue this run."""
-        mine, theirs = dataclasses.asdict(self), dataclasses.asdict(other)
-        return [
-            f"{name} {mine[name]} became {theirs[name]}"
-            for name in mine
-            if mine[name] != theirs[name]
-        ]

@@ -9,7 +9,7 @@ from moses_integration.real_moses.decoder import find_moses
 from phrasescore.errors import InputError
 from phrasescore.files import write_atomically
 from phrasescore.provenance import provenance, write_json
-from phrasescore.resuming.lock import LOCK, held
+from phrasescore.resuming.lock import held
 from phrasescore.resuming.stamps import Stamps
 from tuning.experiment.command import CommandStep
 from tuning.experiment.experiment_file import ExperimentSettings
@@ -61,8 +61,7 @@ def run_experiment(settings: ExperimentSettings, output: str | Path, jobs: int, 
     """
     plan = planned(settings, output)
     steps = plan.steps()
-    plan.results.mkdir(parents=True, exist_ok=True)
-    with held(plan.results / LOCK, plan.results):
+    with held(plan.results, inside=True):
         write_atomically(plan.results / "commands.sh", _script(plan, steps).encode())
 
         def after(step: CommandStep) -> None:

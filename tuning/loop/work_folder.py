@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from phrasescore.errors import ResumeError, SettingsError
+from phrasescore.errors import ResumeError
 from phrasescore.files import write_atomically
 from phrasescore.provenance import write_json
 from phrasescore.resuming.comparison import refuse_differences
@@ -106,17 +106,7 @@ class WorkFolder:
             ResumeError: It belongs to another run, or another process is at work in it.
             SettingsError: It cannot be made.
         """
-        taken = contextlib.ExitStack()
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            taken.enter_context(held(self.path / LOCK, self.path))
-        except OSError as error:
-            raise SettingsError(
-                f"cannot make this folder ({error.strerror})",
-                path=self.path,
-                remedy="name another output",
-            ) from None
-        with taken:
+        with held(self.path, inside=True):
             self._check(identity)
             self._sweep()
             yield self

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from phrasescore.errors import ResumeError
-from phrasescore.resuming.lock import LOCK, held
+from phrasescore.resuming.lock import held
 from phrasescore.resuming.stamps import Step
 from phrasescore.resuming.steps import FunctionStep, run_steps
 
@@ -136,9 +136,8 @@ def test_killed_between_two_steps_of_an_update(tmp_path: Path) -> None:
 
 def test_two_at_once(tmp_path: Path) -> None:
     """A second process in the same folder is refused."""
-    (tmp_path / "work").mkdir()
     with (
-        held(tmp_path / "work" / LOCK, tmp_path),
+        held(tmp_path / "work", inside=True),
         pytest.raises(ResumeError, match="another process is at work here"),
     ):
         Kitchen(tmp_path).run()
