@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import types
 import typing
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -16,7 +17,8 @@ def from_mapping(kind: type[T], values: Mapping[str, Any], *, where: str) -> T:
     """Build the settings dataclass ``kind`` from ``values``; nothing unknown, nothing mistyped.
 
     Args:
-        kind: A dataclass whose fields are bool, int, float, str or ``Literal`` of these.
+        kind: A dataclass whose fields are bool, int, float, str or ``Literal`` of these, or lists
+            and dicts whose content nobody checks.
         values: Its fields by name; fields with defaults may be missing.
         where: What to call the place in an error, e.g. ``config.json``.
 
@@ -44,7 +46,8 @@ def _checked(key: str, value: Any, hint: Any, where: str) -> Any:
             known = ", ".join(map(str, choices))
             raise SettingsError(f"{where}: {key} is {value!r}, which is none of: {known}")
         return value
-    accepted = typing.get_args(hint) or (hint,)
+    union = typing.get_origin(hint) in (typing.Union, types.UnionType)
+    accepted = typing.get_args(hint) if union else (typing.get_origin(hint) or hint,)
     if float in accepted and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     exact = any(type(value) is kind for kind in accepted if isinstance(kind, type))

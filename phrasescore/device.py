@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import torch
 
 from phrasescore.errors import SettingsError
@@ -10,17 +12,28 @@ from phrasescore.errors import SettingsError
 def choose_device(name: str) -> torch.device:
     """Return the device for ``auto``, ``cpu`` or ``cuda``.
 
+    Under ``torchrun``, each process of a machine gets a CUDA device of its own.
+
     Raises:
-        SettingsError: CUDA is asked for and this machine or this torch has none.
+        SettingsError: CUDA is asked for and this machine or this torch has none, or fewer devices
+            than processes.
     """
     if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        name = "cuda" if torch.cuda.is_available() else "cpu"
     if name == "cuda" and not torch.cuda.is_available():
         raise SettingsError(
             "there is no CUDA device, or this torch is built without CUDA",
             remedy="use --device cpu, or install a CUDA build of torch",
         )
-    return torch.device(name)
+    rank, count = os.environ.get("LOCAL_RANK"), torch.cuda.device_count()
+    if name != "cuda" or rank is None:
+        return torch.device(name)
+    if int(rank) >= count:
+        raise SettingsError(
+            f"more processes than CUDA devices, of which this machine has {count}",
+            remedy=f"start at most {count} with --nproc-per-node, or use --device cpu",
+        )
+    return torch.device("cuda", int(rank))
 
 
 def has_fast_bf16(device: torch.device) -> bool:

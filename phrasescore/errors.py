@@ -112,7 +112,7 @@ class ResumeError(PhrasescoreError):
 
 
 class InterruptedWorkError(PhrasescoreError):
-    """Ctrl-C or SIGTERM, after everything was saved that the work needs to go on."""
+    """Ctrl-C, SIGTERM or SIGHUP, after all was saved that the work needs to go on."""
 
     exit_code = 130
 

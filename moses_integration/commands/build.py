@@ -108,17 +108,15 @@ def build(source: Path, target: Path, system: Path, alignment: Path | None, **op
         BuildSettings,
         SystemFolder,
     )
-    from phrasescore.errors import InterruptedWorkError
+    from phrasescore.resuming.interruption import interruptible
 
     update = options.pop("update")
     options["threads"] = options["threads"] or len(os.sched_getaffinity(0))
     settings = BuildSettings(cleaning=not options.pop("no_cleaning"), **options)
     inputs, folder = BuildInputs(source, target, alignment), SystemFolder(system)
-    try:
+    with interruptible(system):
         for outcome in build_system(inputs, folder, settings, update=update):
             click.echo(outcome_line(outcome), err=True)
             for note in outcome_notes(outcome):
                 click.echo(f"  note: {note}", err=True)
-    except KeyboardInterrupt:
-        raise InterruptedWorkError("stopped; the same command goes on from here") from None
     click.echo(f"the system is ready: {folder.inis[0]}", err=True)

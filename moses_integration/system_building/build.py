@@ -49,7 +49,8 @@ from moses_integration.system_building.phrases.table_building import (
 )
 from phrasescore.files import open_output, sha256_of, write_atomically
 from phrasescore.provenance import provenance, write_json
-from phrasescore.resuming.steps import Outcome, Step, run_steps
+from phrasescore.resuming.stamps import Step
+from phrasescore.resuming.steps import FunctionStep, Outcome, run_steps
 
 REPORT, PROVENANCE = "report.json", "provenance.json"
 _SIDES = ("source", "target")
@@ -94,26 +95,31 @@ class _Builder:
         self._inputs, self._folder, self._settings = inputs, folder, settings
         self._resources = Resources(settings.threads, settings.memory)
 
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[FunctionStep]:
         """Return all steps, each behind those it reads from."""
         settings, folder = self._settings, self._folder
         given = self._inputs.alignment is not None
-        texts = (*folder.texts, folder.alignment) if given else folder.texts
-        aligned = "corpus" if given else "alignment"
-        steps = [Step("corpus", self._prepare, self._corpus_settings(), (), texts)]
+        texts, alignment = folder.texts, (folder.alignment,)
+        prepared = (*texts, *alignment) if given else texts
+        steps: list[FunctionStep] = [
+            Step("corpus", self._prepare, self._corpus_settings(), (), prepared)
+        ]
         if not given:
             by = {"aligner": settings.aligner}
-            steps.append(Step(aligned, self._align, by, ("corpus",), (folder.alignment,)))
+            steps.append(Step("alignment", self._align, by, texts, alignment))
+        corpus = (*texts, *alignment)
         longest = {"max_phrase_length": settings.max_phrase_length}
         order = {"lm_order": settings.lm_order}
-        model = (folder.language_model,)
+        phrases, model = (folder.phrases,), (folder.language_model,)
+        scored = (*corpus, *folder.lexical_tables, *phrases)
+        named = (*folder.tables, *model)
         return [
             *steps,
-            Step("lexical", self._lexical, {}, (aligned,), folder.lexical_tables),
-            Step("extract", self._extract, longest, (aligned,), (folder.phrases,), True),
-            Step("score", self._score, {}, ("lexical", "extract"), folder.tables),
-            Step("language-model", self._language_model, order, ("corpus",), model),
-            Step("ini", self._ini, self._ini_settings(), ("score", "language-model"), folder.inis),
+            Step("lexical", self._lexical, {}, corpus, folder.lexical_tables),
+            Step("extract", self._extract, longest, corpus, phrases, True),
+            Step("score", self._score, {}, scored, folder.tables),
+            Step("language-model", self._language_model, order, texts[1:], model),
+            Step("ini", self._ini, self._ini_settings(), named, folder.inis),
         ]
 
     def _corpus_settings(self) -> dict[str, Any]:

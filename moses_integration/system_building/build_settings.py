@@ -148,7 +148,7 @@ class SystemFolder:
 
     @property
     def work(self) -> Path:
-        """Intermediate files, and the journal."""
+        """Intermediate files, and the stamps of what is done."""
         return self.path / ".build"
 
     @property

@@ -134,7 +134,7 @@ def _model_options(command: Callable[..., None]) -> Callable[..., None]:
     "--checkpoint-every",
     type=Duration(),
     default="5m",
-    help="How often to save the state that --resume continues from.",
+    help="How often to save the state from which the same command goes on.",
 )
 @click.option(
     "--tensorboard",
@@ -142,14 +142,18 @@ def _model_options(command: Callable[..., None]) -> Callable[..., None]:
     metavar="FOLDER",
     help="Write curves for TensorBoard too (extra: tensorboard).",
 )
-@click.option("--resume", is_flag=True, help="Continue an interrupted run with the same options.")
-@click.option("--overwrite", is_flag=True, help="Replace a model or an interrupted run.")
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Refuse to begin anew: go on with an interrupted run, as the same command does anyway.",
+)
+@click.option("--overwrite", is_flag=True, help="Begin anew, whatever is there; replaces a model.")
 def train(paths: tuple[Path, ...], max_time: float | None, **options: Any) -> None:
     """Learn p(target | source) from PHRASE-TABLE and write the model to the folder MODEL/.
 
     Each distinct pair counts once, whatever its frequency. While it runs, its state is in
-    MODEL.training/; after Ctrl-C or a crash, the same command with --resume continues. Under
-    torchrun, several processes share the work.
+    MODEL.training/; after Ctrl-C or a crash, the same command goes on. Under torchrun, several
+    processes share the work.
     """
     from phrasescore.training.request import TrainingRequest
     from phrasescore.training.session import train_model

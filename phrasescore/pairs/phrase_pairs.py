@@ -9,18 +9,18 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import InputError, SettingsError
+from phrasescore.model.model_settings import Direction
+from phrasescore.pairs.training_pairs import Rows
 from phrasescore.words import SHORTLIST_WORDS
 from phrasescore.words.token_sequences import TokenSequences, gather
 from phrasescore.words.vocabulary import Coverage, Vocabulary
 
-Direction = Literal["source-target", "target-source"]
-Rows = NDArray[np.int64]
 MANIFEST = "pairs.json"
 
 

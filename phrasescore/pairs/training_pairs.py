@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import SettingsError
+from phrasescore.model.model_settings import Direction
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import Vocabulary
 
@@ -60,6 +61,10 @@ class TrainingPairs(Protocol):
         ...
 
     def __len__(self) -> int: ...
+
+    def in_direction(self, direction: Direction) -> TrainingPairs:
+        """Return the pairs with their sides swapped for ``target-source``."""
+        ...
 
     def described(self) -> list[str]:
         """Return what the user should know of them, a line each."""

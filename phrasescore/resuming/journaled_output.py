@@ -8,7 +8,6 @@ gets its final name when it is whole and on the disk.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import sys
@@ -18,6 +17,7 @@ from typing import Any, BinaryIO
 
 from phrasescore.errors import InputError, SettingsError
 from phrasescore.files import STANDARD_STREAM, compress_member, is_gzip_name
+from phrasescore.resuming.lock import held
 
 
 class JournaledOutput:
@@ -35,7 +35,8 @@ class JournaledOutput:
             because the input is a pipe: then nothing stays behind.
 
     Raises:
-        SettingsError: The folder cannot be written, or another process is writing this output.
+        SettingsError: The folder cannot be written.
+        ResumeError: Another process is writing this output.
     """
 
     def __init__(self, path: str | Path, signature: dict[str, Any] | None) -> None:
@@ -52,20 +53,14 @@ class JournaledOutput:
 
     def __enter__(self) -> JournaledOutput:
         with contextlib.ExitStack() as opened:
+            opened.enter_context(held(self._path))
             try:
                 self._journal = opened.enter_context(self._journal_path.open("a+b", buffering=0))
-                fcntl.flock(self._journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 self._part = opened.enter_context(self._part_path.open("a+b", buffering=0))
-            except BlockingIOError:
-                raise SettingsError(
-                    "another process is writing this output",
-                    path=self._path,
-                    remedy="wait for it, or name another output",
-                ) from None
             except OSError as error:
                 raise _unwritable(self._path, error) from None
             self._continue_or_start()
-            opened.pop_all()
+            self._opened = opened.pop_all()
         return self
 
     def _continue_or_start(self) -> None:
@@ -120,14 +115,13 @@ class JournaledOutput:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._part.close()
-        self._journal.close()
-        to_be_mended = isinstance(error, InputError)
-        if error is not None and (to_be_mended or not (self._signature and self.blocks)):
-            # nothing to go on with: a table that has to be mended will be another one
-            for path in (self._part_path, self._journal_path):
-                with contextlib.suppress(OSError):
-                    path.unlink()
+        with self._opened:
+            to_be_mended = isinstance(error, InputError)
+            if error is not None and (to_be_mended or not (self._signature and self.blocks)):
+                # nothing to go on with: a table that has to be mended will be another one
+                for path in (self._part_path, self._journal_path):
+                    with contextlib.suppress(OSError):
+                        path.unlink()
 
 
 def _line(record: dict[str, Any]) -> bytes:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import ModelError, SettingsError
-from phrasescore.pairs.phrase_pairs import Direction
+from phrasescore.model.model_settings import Direction
 from phrasescore.scoring.probability_column import FLOOR_LN, count_texts, probability_texts
 from phrasescore.scoring.shared_work import SharedWork
 from phrasescore.table.block import TableBlock, TokenSpans

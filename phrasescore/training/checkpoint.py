@@ -16,7 +16,8 @@ from typing import Any
 
 import torch
 
-from phrasescore.errors import ResumeError
+from phrasescore.closed_settings import from_mapping
+from phrasescore.errors import ResumeError, SettingsError
 from phrasescore.files import write_atomically
 
 LATEST = "checkpoint.pt"
@@ -79,7 +80,8 @@ def load_checkpoint(path: Path) -> tuple[TrainingState, dict[str, torch.Tensor],
     """
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
-        return TrainingState(**content["state"]), content["weights"], content["optimizer"]
+        state = from_mapping(TrainingState, content["state"], where="state")
+        return state, content["weights"], content["optimizer"]
     except FileNotFoundError:
         raise ResumeError("no checkpoint to resume from", path=path) from None
     except (
@@ -88,6 +90,7 @@ def load_checkpoint(path: Path) -> tuple[TrainingState, dict[str, torch.Tensor],
         KeyError,
         TypeError,
         ValueError,
+        SettingsError,
         pickle.UnpicklingError,
     ) as error:
         reason = str(error).partition("\n")[0]

@@ -23,12 +23,19 @@ _LEAST_SHARE = 64  # pairs; a smaller share leaves the matrix products too thin
 
 
 class Processes:
-    """The processes of this run: one, or those that ``torchrun`` started."""
+    """The processes of this run: one, or those that ``torchrun`` started.
+
+    Args:
+        device: That of this process.
+    """
 
     def __init__(self, device: torch.device) -> None:
         self.rank = int(os.environ.get("RANK", "0"))
         self.world = int(os.environ.get("WORLD_SIZE", "1"))
+        self._device = device
         if self.world > 1 and not torch.distributed.is_initialized():
+            if device.type == "cuda":
+                torch.cuda.set_device(device)  # NCCL takes the current one
             torch.distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
 
     @property
@@ -46,16 +53,9 @@ class Processes:
         """Return the leading process's value in every process."""
         if self.world == 1:
             return value
-        shared = torch.tensor([value], dtype=torch.float64)
-        if torch.distributed.get_backend() == "nccl":
-            shared = shared.cuda()
+        shared = torch.tensor([value], dtype=torch.float64, device=self._device)
         torch.distributed.broadcast(shared, src=0)
         return float(shared.item())
-
-    def wait(self) -> None:
-        """Go on when every process is here."""
-        if self.world > 1:
-            torch.distributed.barrier()
 
     def close(self) -> None:
         """Leave the group."""

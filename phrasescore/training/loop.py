@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ import torch
 from phrasescore.model.sequence_model import SequenceModel
 from phrasescore.pairs.training_pairs import Split, TrainingPairs
 from phrasescore.progress import Progress
+from phrasescore.resuming.interruption import StopRequest
 from phrasescore.training.batches import Indices, share
 from phrasescore.training.checkpoint import (
     BEST,
@@ -29,10 +28,6 @@ from phrasescore.training.evaluation import HeldOutFigure, evaluate, lengths_of
 from phrasescore.training.gradient import GradientWorkers, Processes
 from phrasescore.training.recipes import clip_gradient, recipe_of
 from phrasescore.training.training_settings import TrainingSettings
-
-
-class TrainingInterrupted(BaseException):
-    """Ctrl-C or SIGTERM, after the state was saved."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,7 +80,7 @@ class Trainer:
         self._optimizer = self._recipe.optimizer(self._workers.parameters, self._highest_rate)
         self._lengths = lengths_of(run.pairs, run.split.training)
         self._words_per_batch = 0.0
-        self._stop = False
+        self._stop = StopRequest()
         self.state = TrainingState()
 
     def resume(self) -> None:
@@ -98,7 +93,7 @@ class Trainer:
         """Train until the epochs, the time or the patience are used up.
 
         Raises:
-            TrainingInterrupted: On Ctrl-C or SIGTERM, with the state saved.
+            KeyboardInterrupt: On Ctrl-C, SIGTERM or SIGHUP, with the state saved.
         """
         curves = None
         if self._processes.leads:
@@ -106,7 +101,7 @@ class Trainer:
         self._resumed_seconds = self.state.seconds
         self._start = self._last_checkpoint = time.monotonic()
         try:
-            with self._stop_on_signals(), self._progress() as progress:
+            with self._stop.listening(), self._progress() as progress:
                 while not self._finished():
                     self._epoch(progress, curves)
         finally:
@@ -250,7 +245,7 @@ class Trainer:
 
     def _save_if_due(self) -> None:
         # with several processes the leading one's signal counts, so that all stop together
-        stop = bool(self._processes.agree(float(self._stop)))
+        stop = bool(self._processes.agree(float(self._stop.made)))
         due = time.monotonic() - self._last_checkpoint >= self.run.checkpoint_every
         if (due or stop) and self._processes.leads:
             save_checkpoint(
@@ -261,23 +256,7 @@ class Trainer:
             )
             self._last_checkpoint = time.monotonic()
         if stop:
-            raise TrainingInterrupted
-
-    @contextmanager
-    def _stop_on_signals(self) -> Iterator[None]:
-        """Let the update under way finish, then save and stop; a second signal stops at once."""
-
-        def ask(number: int, _frame: Any) -> None:
-            if self._stop:
-                raise KeyboardInterrupt
-            self._stop = True
-
-        before = {n: signal.signal(n, ask) for n in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+            raise KeyboardInterrupt
 
 
 def _described(point: dict[str, Any]) -> str:

@@ -9,16 +9,24 @@ from pathlib import Path
 from typing import Any
 
 from phrasescore.errors import SettingsError
+from phrasescore.files import sha256_of
 from phrasescore.model.kinds import KINDS, Kind, kind_named, read_settings
 from phrasescore.model.model_settings import ModelSettings
-from phrasescore.pairs.phrase_pairs import PairSettings
+from phrasescore.pairs.phrase_pairs import PairSettings, load_pairs
 from phrasescore.pairs.table_encoding import encode_table
 from phrasescore.pairs.training_pairs import TrainingPairs
+from phrasescore.table.block import can_be_read_again
+from phrasescore.training.earlier_run import INPUT
 from phrasescore.training.training_settings import HELD_OUT, PATIENCE, RecipeName
 
 DEFAULT_EPOCHS = 10
 # what the command gives for every kind, and a kind without a source does not have
 _OF_SOURCES = {"source_words", "held_out_sources", "direction"}
+# what the weights depend on just as it was asked for
+_ASKED = (
+    *("kind", "recipe", "max_seconds", "evaluations", "source_words", "target_words"),
+    *("batch_size", "learning_rate", "seed"),
+)
 _VOCABULARIES = {"kind", "source_vocabulary", "target_vocabulary"}
 
 
@@ -106,13 +114,46 @@ class TrainingRequest:
         sources, pairs = self.held_out_sources, self.held_out_pairs
         return usual if sources is None else sources, usual if pairs is None else pairs
 
-    def pairs(self, folder: Path) -> TrainingPairs:
-        """Encode what to learn from, or find it encoded in ``folder``.
+    def asked(self, precision: str) -> dict[str, Any]:
+        """Return all that the weights depend on, as JSON values; no digest of what is a pipe."""
+        again = all(can_be_read_again(path) for path in self.inputs)
+        defaults = {
+            each.name: each.default
+            for each in dataclasses.fields(self.described_kind.settings)
+            if each.name not in _VOCABULARIES
+        }
+        return {
+            **{name: getattr(self, name) for name in _ASKED},
+            **defaults,
+            **self.described_kind.settings.completed(self.sizes),
+            "max_epochs": self.epochs,
+            "patience": self.patience_in_force,
+            "held_out": list(self.held_out),
+            "precision": precision,
+            INPUT: " ".join(sha256_of(path) for path in self.inputs) if again else None,
+        }
+
+    def encode(self, folder: Path) -> None:
+        """Encode what to learn from into ``folder``, unless an earlier run did.
 
         Raises:
             InputError: A file cannot be read or breaks its format.
         """
-        return _PAIRS[self.described_kind.option](self, folder)
+        given = {"source_words": self.source_words, "target_words": self.target_words}
+        settings = PairSettings(
+            **{name: value for name, value in given.items() if value is not None},
+            factor=self.sizes.get("factor", 0),
+        )
+        _READERS[self.described_kind.option].encode(self.inputs, folder, settings)
+
+    def pairs(self, folder: Path) -> TrainingPairs:
+        """Return what was encoded in ``folder``, from the side that the model reads.
+
+        Raises:
+            InputError: The folder is not whole.
+        """
+        pairs = _READERS[self.described_kind.option].load(folder)
+        return pairs.in_direction(self.sizes.get("direction", "source-target"))
 
     def model_settings(self, pairs: TrainingPairs) -> ModelSettings:
         """Return the settings of the model to train on these pairs.
@@ -135,16 +176,17 @@ def _options_of(kind: Kind) -> set[str]:
     return names | _OF_SOURCES if kind.reads_source else names - _OF_SOURCES
 
 
-def _phrase_table_pairs(request: TrainingRequest, folder: Path) -> TrainingPairs:
-    given = {"source_words": request.source_words, "target_words": request.target_words}
-    settings = PairSettings(
-        **{name: value for name, value in given.items() if value is not None},
-        factor=request.sizes.get("factor", 0),
+@dataclass(frozen=True)
+class _Reader:
+    """How the input of a kind becomes pairs: once, and from then on from a folder."""
+
+    encode: Callable[[tuple[Path, ...], Path, PairSettings], object]
+    load: Callable[[Path], TrainingPairs]
+
+
+# Another kind of input is a line here.
+_READERS = {
+    "phrase": _Reader(
+        lambda inputs, folder, settings: encode_table(inputs[0], folder, settings), load_pairs
     )
-    pairs = encode_table(request.inputs[0], folder, settings)
-    return pairs.in_direction(request.sizes.get("direction", "source-target"))
-
-
-_PAIRS: dict[str, Callable[[TrainingRequest, Path], TrainingPairs]] = {
-    "phrase": _phrase_table_pairs
 }

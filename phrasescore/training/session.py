@@ -2,52 +2,59 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-import json
+import hashlib
 import shutil
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
 
 import click
 import torch
 
 from phrasescore.device import choose_device, has_fast_bf16
-from phrasescore.errors import InterruptedWorkError, ResumeError, SettingsError
+from phrasescore.errors import ResumeError, SettingsError
+from phrasescore.files import sha256_of
 from phrasescore.model.folder import is_model_folder, save_model
 from phrasescore.model.kinds import build
-from phrasescore.model.model_settings import (
-    ModelSettings,
-)
 from phrasescore.pairs.training_pairs import Split, TrainingPairs, split
-from phrasescore.provenance import provenance, write_json
+from phrasescore.provenance import provenance
+from phrasescore.resuming.interruption import interruptible
+from phrasescore.resuming.lock import held
 from phrasescore.training.checkpoint import LATEST
 from phrasescore.training.curves import CURVES
+from phrasescore.training.earlier_run import INPUT, SETTINGS, check_trained, go_on_or_begin
 from phrasescore.training.evaluation import evaluate
 from phrasescore.training.gradient import Processes
-from phrasescore.training.loop import Run, Trainer, TrainingInterrupted
+from phrasescore.training.loop import Run, Trainer
 from phrasescore.training.recipes import RECIPES
 from phrasescore.training.request import TrainingRequest
 from phrasescore.training.training_settings import TrainingSettings
 
 _LARGEST_HELD_OUT_SHARE = 20  # of a small table, one in so many pairs at most is held out
-_SETTINGS = "settings.json"
 
 
 def train_model(request: TrainingRequest) -> None:
-    """Train a model and write its folder.
+    """Train a model and write its folder, or go on where the same call was stopped.
 
     Raises:
         SettingsError: The request cannot be meant, or would overwrite something unasked.
-        ResumeError: There is nothing to resume, or it is another run.
+        ResumeError: The model, finished or not, was begun with other settings; another process
+            trains it; or there is nothing to resume.
         PhraseTableError: The table breaks its format.
+        InterruptedWorkError: A signal came; the state is saved.
     """
     device = choose_device(request.device)
     threads = request.threads or torch.get_num_threads()
     torch.set_num_threads(threads)
     processes = Processes(device)
     try:
-        _train(request, device, threads, processes)
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(interruptible(request.work_folder, without="--overwrite"))
+            if processes.leads:
+                request.model.parent.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(held(request.model))
+            _train(request, device, threads, processes)
     finally:
         processes.close()
 
@@ -57,16 +64,24 @@ def _train(
 ) -> None:
     say: Callable[[str], None] = _say if processes.leads else _say_nothing
     work = request.work_folder
+    precision = _precision(request, device)
+    asked: dict[str, Any] = {}
+    trained = False
     if processes.leads:
-        _prepare_folders(request)
-        request.pairs(work / "pairs")
-    processes.wait()  # the others find the encoded pairs
+        asked = request.asked(precision)
+        trained = _is_trained(request, asked)
+        if trained:
+            say(f"{request.model}/ is trained already, with the same options and input")
+        else:
+            _encode(request, asked)
+    # the others wait here for the encoded pairs
+    if processes.agree(float(trained)):
+        return
     pairs = request.pairs(work / "pairs")
     for line in pairs.described():
         say(line)
-    parts, settings = _settings(request, pairs, device, say)
+    parts, settings = _settings(request, pairs, precision, say)
     model_settings = request.model_settings(pairs)
-    _check_resumable(request, work / _SETTINGS, settings, model_settings, processes)
     model = build(model_settings)
     initialisation = RECIPES[settings.recipe].initialisation
     model.initialise(torch.Generator().manual_seed(settings.seed), initialisation)
@@ -82,23 +97,16 @@ def _train(
         tensorboard=request.tensorboard if processes.leads else None,
     )
     trainer = Trainer(run, say)
-    if request.resume:
+    if (work / LATEST).exists():
         trainer.resume()
         say(f"resuming after {trainer.state.updates:,} updates, {trainer.state.seconds:,.0f} s")
     say(
         f"training {sum(p.numel() for p in model.parameters()):,} parameters on "
         f"{len(parts.training):,} pairs ({settings.recipe} recipe, {settings.precision}, {device})"
     )
-    try:
-        trainer.train()
-    except TrainingInterrupted:
-        raise InterruptedWorkError(
-            "interrupted; the state is saved",
-            path=work,
-            remedy="the same command with --resume continues",
-        ) from None
+    trainer.train()
     if processes.leads:
-        _finish(request, trainer, pairs, parts, settings, say)
+        _finish(request, asked, trainer, pairs, parts, settings, say)
 
 
 def _say(text: str) -> None:
@@ -109,41 +117,56 @@ def _say_nothing(text: str) -> None:
     pass
 
 
-def _prepare_folders(request: TrainingRequest) -> None:
+def _precision(request: TrainingRequest, device: torch.device) -> Literal["bf16", "fp32"]:
+    if request.precision == "auto":
+        fast = request.recipe == "fast" and has_fast_bf16(device)
+    else:
+        fast = request.precision == "bf16"
+    return "bf16" if fast else "fp32"
+
+
+def _is_trained(request: TrainingRequest, asked: dict[str, Any]) -> bool:
+    """Tell whether the model that is asked for is there; refuse if something else is."""
     model, work = request.model, request.work_folder
-    if request.resume:
-        if not (work / LATEST).exists():
+    if model.exists() and not is_model_folder(model):
+        raise SettingsError("something else is there", path=model, remedy="name another folder")
+    if request.overwrite:
+        (work / SETTINGS).unlink(missing_ok=True)
+    elif not (work / SETTINGS).exists():
+        if model.exists():
+            # automatic precision is another one on another machine
+            check_trained(model, asked, any_precision=request.precision == "auto")
+            shutil.rmtree(work, ignore_errors=True)
+            return True
+        if request.resume:
             raise ResumeError("there is no interrupted run to resume", path=work)
+    return False
+
+
+def _encode(request: TrainingRequest, asked: dict[str, Any]) -> None:
+    """Make the work folder ready, and encode the input there unless an earlier run did."""
+    work, folder = request.work_folder, request.work_folder / "pairs"
+    if asked[INPUT] is not None:
+        go_on_or_begin(work, asked)
+        request.encode(folder)
         return
-    if model.exists() and not (request.overwrite and is_model_folder(model)):
-        what = "a model is there already" if is_model_folder(model) else "something else is there"
-        remedy = "--overwrite replaces it" if is_model_folder(model) else "name another folder"
-        raise SettingsError(what, path=model, remedy=remedy)
-    if (work / LATEST).exists() and not request.overwrite:
-        raise SettingsError(
-            "an interrupted run is there",
-            path=work,
-            remedy="--resume continues it, --overwrite starts anew",
-        )
-    for leftover in ("checkpoint.pt", "best.pt", CURVES, _SETTINGS):
-        (work / leftover).unlink(missing_ok=True)
-    work.mkdir(parents=True, exist_ok=True)
+    # what comes through a pipe is known when it is encoded
+    request.encode(folder)
+    digests = "".join(sha256_of(path) for path in sorted(folder.iterdir()))
+    asked[INPUT] = hashlib.sha256(digests.encode()).hexdigest()
+    go_on_or_begin(work, asked)
 
 
 def _settings(
     request: TrainingRequest,
     pairs: TrainingPairs,
-    device: torch.device,
+    precision: Literal["bf16", "fp32"],
     say: Callable[[str], None],
 ) -> tuple[Split, TrainingSettings]:
     most = len(pairs) // _LARGEST_HELD_OUT_SHARE
     sources, others = (min(wanted, most) for wanted in request.held_out)
     if (sources, others) != request.held_out:
         say(f"a small table: {sources} and {others} pairs are held out, one in twenty at most")
-    precision = request.precision
-    if precision == "auto":
-        fast = request.recipe == "fast" and has_fast_bf16(device)
-        precision = "bf16" if fast else "fp32"
     settings = TrainingSettings(
         recipe=request.recipe,
         max_epochs=request.epochs,
@@ -155,44 +178,14 @@ def _settings(
         evaluations=request.evaluations,
         patience=request.patience_in_force,
         seed=request.seed,
-        precision="bf16" if precision == "bf16" else "fp32",
+        precision=precision,
     )
     return split(pairs, sources, others, settings.seed), settings
 
 
-def _check_resumable(
-    request: TrainingRequest,
-    path: Path,
-    settings: TrainingSettings,
-    model: ModelSettings,
-    processes: Processes,
-) -> None:
-    """Write the settings of a new run; refuse to resume a run with other ones."""
-    asked = {"training": dataclasses.asdict(settings), "model": dataclasses.asdict(model)}
-    if not request.resume:
-        if processes.leads:
-            write_json(path, asked)
-        return
-    try:
-        before = json.loads(path.read_bytes())
-        changed = [
-            f"{name} was {before[part].get(name)} and is now {value}"
-            for part, values in asked.items()
-            for name, value in values.items()
-            if before[part].get(name) != value
-        ]
-    except (OSError, ValueError, KeyError, AttributeError):
-        raise ResumeError("not the work folder of a training run", path=path.parent) from None
-    if changed:
-        raise ResumeError(
-            f"the interrupted run had other settings: {'; '.join(changed)}",
-            path=path.parent,
-            remedy="resume with the same options, or start anew with --overwrite",
-        )
-
-
 def _finish(
     request: TrainingRequest,
+    asked: Mapping[str, Any],
     trainer: Trainer,
     pairs: TrainingPairs,
     parts: Split,
@@ -214,6 +207,7 @@ def _finish(
             )
     record = provenance(settings=dataclasses.asdict(settings))
     record["inputs"] = dict(zip(map(str, request.inputs), pairs.digests, strict=True))
+    record["asked"] = dict(asked)
     record["held_out"] = figures
     record["training"] = {
         "updates": trainer.state.updates,

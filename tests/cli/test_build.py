@@ -48,7 +48,7 @@ def test_build_and_build_again(
 
     other = phrasescore(*command, "--lm-order", "2")
     assert other.returncode == 6
-    assert b"lm_order was 3, is 2" in other.stderr
+    assert b"lm_order was 3 and is now 2" in other.stderr
     updated = phrasescore(*command, "--lm-order", "2", "--update")
     assert updated.returncode == 0
     assert updated.stderr.count(b"(done before)") == 4
@@ -133,16 +133,16 @@ def test_interrupted(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "phrasescore", "build", source, target, "system"]
     command += ["--alignment", links]
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
-    journal = tmp_path / "system" / ".build" / "journal.json"
+    stamp = tmp_path / "system" / ".build" / "corpus.json"
     with subprocess.Popen(
         command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE
     ) as process:
-        while process.poll() is None and not journal.exists():  # until the first step is done
+        while process.poll() is None and not stamp.exists():  # until the first step is done
             time.sleep(0.005)
         process.send_signal(signal.SIGINT)
         said = process.communicate()[1]
     assert process.returncode == 130, said
-    assert said.endswith(b"stopped; the same command goes on from here.\n")
+    assert b"stopped; what is done is kept. To go on, type: phrasescore build" in said
     again = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=True)
     lines = again.stderr.split(b"\n")
     assert lines[0].startswith(b"corpus ")

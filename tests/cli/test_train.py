@@ -128,11 +128,19 @@ def straight(table: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    ("number", "resume"),
+    [
+        (signal.SIGKILL, []),
+        (signal.SIGTERM, ["--resume"]),
+        (signal.SIGINT, []),
+        (signal.SIGHUP, []),
+    ],
+)
 def test_a_stopped_run_resumes_to_the_same_bits(
-    table: Path, straight: Path, tmp_path: Path, number: signal.Signals
+    table: Path, straight: Path, tmp_path: Path, number: signal.Signals, resume: list[str]
 ) -> None:
-    """However it was stopped, --resume ends in the weights of an uninterrupted run."""
+    """However it was stopped, the same command ends in the weights of an uninterrupted run."""
     stopped = tmp_path
     run = _start(table, stopped)
     _wait_for(stopped / "model.training" / "checkpoint.pt", run)
@@ -141,28 +149,131 @@ def test_a_stopped_run_resumes_to_the_same_bits(
     assert run.returncode == (-signal.SIGKILL if number == signal.SIGKILL else 130)
     assert not (stopped / "model").exists()
     if number != signal.SIGKILL:
-        assert "interrupted; the state is saved" in said
-        assert "--resume" in said
-    _finish(_start(table, stopped, "--resume"))
+        assert f"stopped; what is done is kept. To go on, type: phrasescore train {table}" in said
+    _finish(_start(table, stopped, *resume))
     for name in ("model.safetensors", "source.vocabulary.txt", "config.json"):
         assert sha256_of(stopped / "model" / name) == sha256_of(straight / "model" / name), name
 
 
-def test_a_run_is_neither_resumed_nor_replaced_unasked(
+QUICK = [*SMALL, "--max-epochs", "1", "--batch-size", "64"]
+
+
+def _killed(table: Path, folder: Path, name: str) -> None:
+    """Start to train, and kill -9 once a file is in the work folder."""
+    run = _start(table, folder)
+    _wait_for(folder / "model.training" / name, run)
+    run.kill()
+    run.communicate()
+
+
+def test_an_interrupted_run_is_not_continued_as_another(
     phrasescore: Phrasescore, table: Path, tmp_path: Path
 ) -> None:
-    """An interrupted run wants --resume with the same options, or --overwrite."""
+    """Other options and another table are named; --overwrite begins anew with them."""
+    _killed(table, tmp_path, "checkpoint.pt")
+    base = ["model", *SMALL, "--max-epochs", "6", "--batch-size", "16"]
+    other = phrasescore("train", table, *base, "--seed", "2")
+    assert other.returncode == 6
+    assert b"model.training: begun with other settings: seed was 1 and is now 2" in other.stderr
+    longer = tmp_path / "longer"
+    longer.write_bytes(table.read_bytes() + b"a ||| b ||| 1 1 1 1\n")
+    other = phrasescore("train", longer, *base)
+    assert other.returncode == 6
+    assert b"sha256 of the table is another" in other.stderr
+    anew = phrasescore("train", longer, "model", *QUICK, "--overwrite")
+    assert anew.returncode == 0, anew.stderr.decode()
+    assert b"resuming after" not in anew.stderr
+    assert b"3,001 lines" in anew.stderr
+
+
+@pytest.mark.parametrize("name", ["pairs", "settings.json"])
+def test_a_run_killed_before_its_first_checkpoint_goes_on(
+    phrasescore: Phrasescore, table: Path, tmp_path: Path, name: str
+) -> None:
+    """A work folder without a checkpoint is no reason to refuse."""
+    run = _start(table, tmp_path, "--checkpoint-every", "1h")
+    _wait_for(tmp_path / "model.training" / name, run)
+    run.kill()
+    run.communicate()
+    done = phrasescore("train", table, "model", *SMALL, "--max-epochs", "6", "--batch-size", "16")
+    assert done.returncode == 0, done.stderr.decode()
+
+
+def test_two_processes_do_not_train_one_model(
+    phrasescore: Phrasescore, table: Path, tmp_path: Path
+) -> None:
+    """The second is told which process is at it; the first goes on, and leaves no lock behind."""
     run = _start(table, tmp_path)
+    _wait_for(tmp_path / "model.training" / "checkpoint.pt", run)
+    second = phrasescore("train", table, "model", *SMALL, "--max-epochs", "6", "--batch-size", "16")
+    assert second.returncode == 6
+    assert f"model: another process is at work here: process {run.pid} on " in (
+        second.stderr.decode()
+    )
+    _finish(run)
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_a_finished_model_is_not_trained_again(
+    phrasescore: Phrasescore, table: Path, tmp_path: Path
+) -> None:
+    """The same command says so; another one names what differs, --overwrite replaces it."""
+    command = ["train", table, "model", *QUICK]
+    assert phrasescore(*command).returncode == 0
+    weights = tmp_path / "model" / "model.safetensors"
+    before = weights.stat().st_mtime_ns
+    again = phrasescore(*command, "--maxout", "8", "--checkpoint-every", "1m")
+    assert again.returncode == 0
+    assert again.stderr == b"model/ is trained already, with the same options and table\n"
+    other = phrasescore(*command, "--hidden", "12")
+    assert other.returncode == 6
+    said = b"model: begun with other settings: hidden was 16 and is now 12; maxout was 8 and is"
+    assert said in other.stderr
+    assert b"--overwrite replaces it" in other.stderr
+    assert weights.stat().st_mtime_ns == before
+    assert not (tmp_path / "model.training").exists()
+    assert phrasescore(*command, "--hidden", "12", "--overwrite").returncode == 0
+    # a model from before these settings were kept
+    record = json.loads((tmp_path / "model" / "provenance.json").read_text("utf-8"))
+    del record["asked"]
+    (tmp_path / "model" / "provenance.json").write_text(json.dumps(record), "utf-8")
+    old = phrasescore(*command, "--hidden", "12")
+    assert old.returncode == 2
+    assert b"it cannot be told from which options and table. --overwrite replaces" in old.stderr
+
+
+def test_a_table_through_a_pipe(phrasescore: Phrasescore, table: Path, tmp_path: Path) -> None:
+    """Standard input trains what the file trains; whether a model is of it cannot be told."""
+    for name, source, text in (("file", table, b""), ("pipe", "-", table.read_bytes())):
+        done = phrasescore("train", source, name, *QUICK, stdin=text)
+        assert done.returncode == 0, done.stderr.decode()
+    weights = [tmp_path / name / "model.safetensors" for name in ("file", "pipe")]
+    assert sha256_of(weights[0]) == sha256_of(weights[1])
+    again = phrasescore("train", "-", "pipe", *QUICK, stdin=table.read_bytes())
+    assert again.returncode == 2
+    assert b"pipe: a model is there already, and it cannot be told" in again.stderr
+
+
+def test_an_interrupted_run_from_a_pipe_goes_on(
+    phrasescore: Phrasescore, table: Path, tmp_path: Path
+) -> None:
+    """With the same table again; another one is noticed."""
+    command = ["train", "-", "model", *SMALL, "--max-epochs", "6", "--batch-size", "16"]
+    with table.open("rb") as stream:
+        run = subprocess.Popen(
+            [sys.executable, "-m", "phrasescore", *command, "--checkpoint-every", "0.3s"],
+            cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(PROJECT)}, stdin=stream,
+            stderr=subprocess.PIPE,
+        )  # fmt: skip
     _wait_for(tmp_path / "model.training" / "checkpoint.pt", run)
     run.kill()
     run.communicate()
-    base = ["train", table, "model", *SMALL, "--max-epochs", "6", "--batch-size", "16"]
-    unasked = phrasescore(*base)
-    assert unasked.returncode == 2
-    assert b"--resume continues it, --overwrite starts anew" in unasked.stderr
-    other = phrasescore(*base, "--resume", "--seed", "2")
+    other = phrasescore(*command, stdin=table.read_bytes().replace(b" ||| ", b" x ||| ", 1))
     assert other.returncode == 6
-    assert b"seed was 1 and is now 2" in other.stderr
+    assert b"sha256 of the table is another" in other.stderr
+    done = phrasescore(*command, stdin=table.read_bytes())
+    assert done.returncode == 0, done.stderr.decode()
+    assert b"resuming after" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def experiment(
         from tuning.experiment.session import planned
 
         for step in planned(settings, output).steps():
-            click.echo(str(step))
+            click.echo(str(step.work))
         return
     from tuning.experiment.session import run_experiment
 

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import shlex
-import signal
-import sys
-from collections.abc import Iterator
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from phrasescore.errors import InterruptedWorkError, SettingsError
+from phrasescore.errors import SettingsError
+from phrasescore.resuming.interruption import interruptible
 from tuning.commands.options import optimizer_options, parse_shares
 
 if TYPE_CHECKING:
@@ -94,7 +89,7 @@ def tune(output: str, **options: Any) -> None:
     from tuning.loop.runs import tune as run
 
     settings = _settings(options)
-    with _told_how_to_go_on(output):
+    with interruptible(output):
         report = run(settings, output, lambda text: click.echo(text, err=True))
     _show(report, settings)
 
@@ -138,27 +133,6 @@ def _parse_sections(texts: tuple[str, ...]) -> dict[str, str]:
             )
         sections[name] = value
     return sections
-
-
-@contextlib.contextmanager
-def _told_how_to_go_on(output: str) -> Iterator[None]:
-    """Let SIGTERM act like Ctrl-C, and turn both into a sentence that says what to type."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    except KeyboardInterrupt:
-        command = shlex.join(["phrasescore", *sys.argv[1:]])
-        raise InterruptedWorkError(
-            "stopped; all finished steps are kept",
-            path=output,
-            remedy=f"to go on, type: {command}",
-        ) from None
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _show(report: TuningReport, settings: TuningSettings) -> None:

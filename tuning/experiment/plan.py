@@ -21,8 +21,8 @@ from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.ini.table_feature import path_keys
 from phrasescore.errors import SettingsError
+from tuning.experiment.command import PROGRAM, Command, CommandStep
 from tuning.experiment.experiment_file import ExperimentSettings, ModelSettings, SystemSettings
-from tuning.experiment.step import PROGRAM, Step
 
 TEXTS = ("dev", "test")
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
@@ -62,7 +62,7 @@ class Plan:
                     remedy="let their names differ in letters or digits",
                 )
 
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[CommandStep, ...]:
         """Return all steps in the order in which one at a time would run."""
         steps = [self._filtering()]
         trained: set[str] = set()
@@ -117,7 +117,7 @@ class Plan:
                 found += [file for file in (path, zipped) if file.exists()]
         return tuple(found)
 
-    def _filtering(self) -> Step:
+    def _filtering(self) -> CommandStep:
         ini = self._data("system")
         command = [PROGRAM, "filter", str(ini)]
         for text in TEXTS:
@@ -125,24 +125,18 @@ class Plan:
         for name, value in self.settings.decoder.sections:
             command += ["--set", f"{name}={value}"]
         texts = tuple(self._data(f"{text}_source") for text in TEXTS)
-        return Step(
-            "filter",
-            (*command, "-o", str(self._base.parent)),
-            (ini, *texts, *self._model_files),
-            (self._base.parent,),
+        return Command((*command, "-o", str(self._base.parent))).step(
+            "filter", (ini, *texts, *self._model_files), (self._base.parent,)
         )
 
-    def _training(self, model: ModelSettings) -> Step:
+    def _training(self, model: ModelSettings) -> CommandStep:
         table = self._data("phrase_table")
         folder = self.results / "models" / model.name
-        return Step(
-            f"train.{model.name}",
+        command = Command(
             (PROGRAM, "train", str(table), str(folder), *model.train),
-            (table,),
-            (folder,),
             state=folder.with_name(f"{folder.name}.training"),
-            resume_option="--resume",
         )
+        return command.step(f"train.{model.name}", (table,), (folder,))
 
     def model_folder(self, name: str) -> Path:
         """Where a model lies, whether it is made here or was there."""
@@ -151,7 +145,7 @@ class Plan:
             return self.settings.resolve(model.folder)
         return self.results / "models" / name
 
-    def _extending(self, system: SystemSettings) -> Iterator[Step]:
+    def _extending(self, system: SystemSettings) -> Iterator[CommandStep]:
         """Yield the steps that give a system its columns; none for the system as it came."""
         if not system.models:
             return
@@ -163,19 +157,13 @@ class Plan:
             command += ["--model", str(model)]
         if system.unknown_column:
             command.append("--unknown-column")
-        yield Step(
-            f"{slug(system.name)}.score",
-            (*command, str(filtered), "-o", str(table)),
-            (self._base.parent, *models),
-            (table,),
+        yield Command((*command, str(filtered), "-o", str(table))).step(
+            f"{slug(system.name)}.score", (self._base.parent, *models), (table,)
         )
         ini = self.folder(system) / "moses.ini"
         adding = (PROGRAM, "ini", "add-column", str(self._base), "--table", str(table))
-        yield Step(
-            f"{slug(system.name)}.ini",
-            (*adding, "--absolute-paths", "-o", str(ini)),
-            (self._base, table),
-            (ini,),
+        yield Command((*adding, "--absolute-paths", "-o", str(ini))).step(
+            f"{slug(system.name)}.ini", (self._base, table), (ini,)
         )
 
     def _table_name(self) -> str:
@@ -190,7 +178,7 @@ class Plan:
             )
         return names[0]
 
-    def _tuning(self, system: SystemSettings, seed: int) -> Iterator[Step]:
+    def _tuning(self, system: SystemSettings, seed: int) -> Iterator[CommandStep]:
         settings = self.settings
         ini = self.folder(system) / "moses.ini" if system.models else self._base
         made = (self.folder(system) / "phrase-table.gz",) if system.models else ()
@@ -203,12 +191,10 @@ class Plan:
         command += ["--rounds", str(settings.tuning.rounds)]
         command += ["--nbest-size", str(settings.tuning.nbest_size), *settings.tuning.options]
         tables = (self._base.parent, *made, *self._model_files)
-        yield Step(
+        yield Command(tuple(command), state=folder).step(
             self.tuning_step(system, seed),
-            tuple(command),
             (ini, *tables, source, reference),
             (tuned, folder / "weights.json"),
-            state=folder,
         )
         for text in TEXTS:
             yield self._decoding(system, seed, text, (tuned, *tables))
@@ -220,7 +206,7 @@ class Plan:
 
     def _decoding(
         self, system: SystemSettings, seed: int, text: str, inputs: tuple[Path, ...]
-    ) -> Step:
+    ) -> CommandStep:
         source = self._data(f"{text}_source")
         output = self.translation(system, seed, text)
         threads, ini = str(self.settings.decoder.threads), str(inputs[0])
@@ -230,10 +216,7 @@ class Plan:
         else:
             flags = ["-input-file", str(source), "-threads", threads]
             command = [str(self.moses), "-f", ini, *flags]
-        return Step(
-            f"{slug(system.name)}.seed{seed}.{text}",
-            tuple(command),
-            (*inputs, source),
-            (output,),
-            standard_output=None if self.moses is None else output,
+        printed = None if self.moses is None else output
+        return Command(tuple(command), printed).step(
+            f"{slug(system.name)}.seed{seed}.{text}", (*inputs, source), (output,)
         )

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from moses_integration.bleu.statistics import References, bleu_of_sums
 from phrasescore.errors import CorpusError
 from phrasescore.files import read_lines
+from phrasescore.resuming.stamps import Stamps
 from tuning.experiment.experiment_file import SystemSettings
 from tuning.experiment.plan import TEXTS, Plan
-from tuning.experiment.stamps import Stamps
 from tuning.metrics.resampling import bootstrap, randomization_p_value
 from tuning.metrics.significance import TRIALS
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import fcntl
 import os
 import shutil
 import signal
@@ -15,38 +13,18 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from types import FrameType
 from typing import IO
 
 import phrasescore
-from phrasescore.errors import InterruptedWorkError, PhrasescoreError, ResumeError
-from tuning.experiment.stamps import Stamp, Stamps
-from tuning.experiment.step import PROGRAM, Step
+from phrasescore.errors import InterruptedWorkError, PhrasescoreError
+from phrasescore.resuming.interruption import interruptible
+from phrasescore.resuming.stamps import Stamps
+from tuning.experiment.command import PROGRAM, CommandStep
 
 _LAST_WORDS = 8
 # Ctrl-C lets a command save its state; one that does not end is ended
 _SIGNALS = ((signal.SIGINT, 10.0), (signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0))
 Say = Callable[[str], None]
-
-
-@contextlib.contextmanager
-def possession(folder: Path) -> Iterator[None]:
-    """Keep other processes from running an experiment in the same folder.
-
-    Raises:
-        ResumeError: One does already.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("ab") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise ResumeError(
-                "another process runs an experiment in this folder",
-                path=folder,
-                remedy="wait for it, stop it, or name another output",
-            ) from None
-        yield
 
 
 class Runner:
@@ -55,13 +33,13 @@ class Runner:
     Args:
         results: Where all outputs lie; nothing outside is ever deleted.
         folder: Where commands run.
-        jobs: Steps at a time.
+        jobs: CommandSteps at a time.
         say: Gets a line for each step.
         after: Called with each step that ran to its end.
     """
 
     def __init__(
-        self, results: Path, folder: Path, jobs: int, say: Say, after: Callable[[Step], None]
+        self, results: Path, folder: Path, jobs: int, say: Say, after: Callable[[CommandStep], None]
     ) -> None:
         self._results, self._folder, self._jobs = results, folder, jobs
         self._say, self._after = say, after
@@ -70,7 +48,7 @@ class Runner:
         self._stopped = False
         self._starting = threading.Lock()
 
-    def run(self, steps: Sequence[Step]) -> int:
+    def run(self, steps: Sequence[CommandStep]) -> int:
         """Run what is not done; return how many steps that were.
 
         Raises:
@@ -83,11 +61,12 @@ class Runner:
         ran = 0
         # the outer one for the time in which the pool waits for steps beside one that failed
         with (
+            interruptible(self._results),
             self._stopping_children(),
             ThreadPoolExecutor(self._jobs) as pool,
             self._stopping_children(),
         ):
-            running: dict[Future[bool], Step] = {}
+            running: dict[Future[bool], CommandStep] = {}
             while waiting or running:
                 ready = [step for step in waiting if _is_ready(step, makers, done)]
                 for step in ready[: self._jobs - len(running)]:
@@ -101,32 +80,29 @@ class Runner:
                     done.add(step.name)
         return ran
 
-    def _do(self, step: Step) -> bool:
+    def _do(self, step: CommandStep) -> bool:
         """Run a step unless it is done; tell whether it ran."""
-        digest = self.stamps.digest(step)
         stamp = self.stamps.read(step.name)
-        there = all(path.exists() for path in step.outputs)
-        if stamp is not None and stamp.digest != digest:
-            self._say(f"{step.name}: what it depends on has changed, so it is done anew")
+        changes = self.stamps.changes(step, stamp) if stamp is not None else []
+        if changes:
+            self._say(f"{step.name}: {'; '.join(changes)}; so it is done anew")
             self._delete(step)
-            stamp = None
-        elif stamp is not None and there:
+            (self.stamps.folder / f"{step.name}.json").unlink()
+        elif stamp is not None and self.stamps.is_whole(step, stamp):
             if not stamp.finished:
-                self.stamps.write(step.name, dataclasses.replace(stamp, finished=True))
+                # commands give outputs their names when they are whole: only the stamp is missing
+                self.stamps.finish(step, stamp)
             return False
-        begun = Stamp(digest, str(step), attempts=stamp.attempts + 1 if stamp else 1)
+        begun = self.stamps.begun(step)
         self.stamps.write(step.name, begun)
-        self._say(f"{step.name}: {' '.join(step.command[:2])} ...")
+        self._say(f"{step.name}: {' '.join(step.work.words[:2])} ...")
         seconds, cpu_seconds = self._execute(step)
-        self.stamps.write(
-            step.name,
-            dataclasses.replace(begun, finished=True, seconds=seconds, cpu_seconds=cpu_seconds),
-        )
+        self.stamps.finish(step, begun, seconds=seconds, cpu_seconds=cpu_seconds)
         self._say(f"{step.name}: done in {seconds:,.0f} s")
         return True
 
-    def _delete(self, step: Step) -> None:
-        for path in (*step.outputs, *((step.state,) if step.state else ())):
+    def _delete(self, step: CommandStep) -> None:
+        for path in (*step.outputs, *((step.work.state,) if step.work.state else ())):
             if not path.is_relative_to(self._results):
                 continue
             if path.is_dir():
@@ -134,46 +110,43 @@ class Runner:
             else:
                 path.unlink(missing_ok=True)
 
-    def _execute(self, step: Step) -> tuple[float, float]:
+    def _execute(self, step: CommandStep) -> tuple[float, float]:
         """Run a step's command; return seconds by the clock and of the processor."""
         for path in step.outputs:
             path.parent.mkdir(parents=True, exist_ok=True)
-        log = self.stamps.log(step)
-        words = list(step.command)
-        if step.resume_option and step.state and step.state.exists():
-            words.append(step.resume_option)
+        log = self.stamps.folder / f"{step.name}.log"
         begin = time.monotonic()
         with contextlib.ExitStack() as stack:
             said = stack.enter_context(log.open("ab"))
-            said.write(f"$ {step}\n".encode("utf-8", "surrogateescape"))
+            said.write(f"$ {step.work}\n".encode("utf-8", "surrogateescape"))
             said.flush()
-            part = None
-            if step.standard_output is not None:
-                part = step.standard_output.with_name(f".{step.standard_output.name}.part")
+            output = step.work.standard_output
+            part = output.with_name(f".{output.name}.part") if output is not None else None
             printed = stack.enter_context(part.open("wb")) if part is not None else said
-            status, cpu_seconds = self._waited_for(step, words, printed, said)
-            if status == 0 and part is not None and step.standard_output is not None:
-                part.replace(step.standard_output)
+            status, cpu_seconds = self._waited_for(step, printed, said)
+            if status == 0 and part is not None and output is not None:
+                part.replace(output)
         self._check(step, status, log)
         return round(time.monotonic() - begin, 1), round(cpu_seconds, 1)
 
     def _waited_for(
-        self, step: Step, words: list[str], printed: IO[bytes], said: IO[bytes]
+        self, step: CommandStep, printed: IO[bytes], said: IO[bytes]
     ) -> tuple[int, float]:
         """Run a program; return its exit status and the processor's seconds."""
         # whoever stops everything must not miss a process between its birth and its entry
         with self._starting:
             if self._stopped:
                 raise InterruptedWorkError("interrupted")
-            process = self._running[step.name] = self._started(step, words, printed, said)
+            process = self._running[step.name] = self._started(step, printed, said)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         del self._running[step.name]
         return process.returncode, usage.ru_utime + usage.ru_stime
 
     def _started(
-        self, step: Step, words: list[str], printed: IO[bytes], said: IO[bytes]
+        self, step: CommandStep, printed: IO[bytes], said: IO[bytes]
     ) -> subprocess.Popen[bytes]:
+        words = step.work.words
         try:
             return subprocess.Popen(
                 [*program(words[0]), *words[1:]],
@@ -189,7 +162,7 @@ class Runner:
                 f"the step {step.name} could not be started ({error.strerror})", path=words[0]
             ) from None
 
-    def _check(self, step: Step, status: int, log: Path) -> None:
+    def _check(self, step: CommandStep, status: int, log: Path) -> None:
         if status == 0 and all(path.exists() for path in step.outputs):
             return
         if self._stopped:
@@ -206,21 +179,12 @@ class Runner:
 
     @contextlib.contextmanager
     def _stopping_children(self) -> Iterator[None]:
-        """While the block runs, let SIGTERM act like Ctrl-C; if it is left early, end children."""
-
-        def interrupt(number: int, frame: FrameType | None) -> None:
-            raise KeyboardInterrupt
-
-        before = signal.signal(signal.SIGTERM, interrupt)
+        """If the block is left by a signal, end the children first."""
         try:
             yield
         except KeyboardInterrupt:
             self._stop()
-            raise InterruptedWorkError(
-                "interrupted", remedy="the same command goes on with what is missing"
-            ) from None
-        finally:
-            signal.signal(signal.SIGTERM, before)
+            raise
 
     def _stop(self) -> None:
         with self._starting:
@@ -234,7 +198,7 @@ class Runner:
                 time.sleep(0.05)
 
 
-def _is_ready(step: Step, makers: Mapping[Path, str], done: set[str]) -> bool:
+def _is_ready(step: CommandStep, makers: Mapping[Path, str], done: set[str]) -> bool:
     """Tell whether all is there that steps before it make, or make as part of a folder."""
     needed = {
         makers[place] for path in step.inputs for place in (path, *path.parents) if place in makers

@@ -9,12 +9,13 @@ from moses_integration.real_moses.decoder import find_moses
 from phrasescore.errors import InputError
 from phrasescore.files import write_atomically
 from phrasescore.provenance import provenance, write_json
+from phrasescore.resuming.lock import held
+from phrasescore.resuming.stamps import Stamps
+from tuning.experiment.command import CommandStep
 from tuning.experiment.experiment_file import ExperimentSettings
 from tuning.experiment.plan import TEXTS, Plan
 from tuning.experiment.report import collect
-from tuning.experiment.runner import Runner, Say, possession
-from tuning.experiment.stamps import Stamps
-from tuning.experiment.step import Step
+from tuning.experiment.runner import Runner, Say
 from tuning.experiment.tables import as_json, latex, markdown
 
 
@@ -60,10 +61,10 @@ def run_experiment(settings: ExperimentSettings, output: str | Path, jobs: int, 
     """
     plan = planned(settings, output)
     steps = plan.steps()
-    with possession(plan.results):
+    with held(plan.results, inside=True):
         write_atomically(plan.results / "commands.sh", _script(plan, steps).encode())
 
-        def after(step: Step) -> None:
+        def after(step: CommandStep) -> None:
             if step.name.endswith(tuple(f".{text}" for text in TEXTS)):
                 _write_tables(plan, steps, runner.stamps)
 
@@ -73,17 +74,17 @@ def run_experiment(settings: ExperimentSettings, output: str | Path, jobs: int, 
         return _write_tables(plan, steps, runner.stamps)
 
 
-def _script(plan: Plan, steps: tuple[Step, ...]) -> str:
+def _script(plan: Plan, steps: tuple[CommandStep, ...]) -> str:
     folders = sorted({str(path.parent) for step in steps for path in step.outputs})
     lines = ["#!/usr/bin/env bash", "# every step, in an order in which they can run", "set -e"]
     lines += [f"cd {shlex.quote(str(plan.settings.folder))}", shlex.join(["mkdir", "-p", *folders])]
-    return "\n".join([*lines, *map(str, steps), ""])
+    return "\n".join([*lines, *(str(step.work) for step in steps), ""])
 
 
-def _write_tables(plan: Plan, steps: tuple[Step, ...], stamps: Stamps) -> str:
+def _write_tables(plan: Plan, steps: tuple[CommandStep, ...], stamps: Stamps) -> str:
     settings, folder = plan.settings, plan.results
     rows = collect(plan, stamps)
-    text = markdown(settings, rows, [str(step) for step in steps])
+    text = markdown(settings, rows, [str(step.work) for step in steps])
     write_atomically(folder / "table.md", text.encode())
     write_atomically(folder / "table.tex", latex(settings, rows).encode())
     record = as_json(settings, rows)

@@ -15,7 +15,6 @@ a run that was stopped goes on behind the last file it finished:
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import shutil
 from collections.abc import Iterator, Mapping
@@ -23,12 +22,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from phrasescore.errors import ResumeError, SettingsError
+from phrasescore.errors import ResumeError
 from phrasescore.files import write_atomically
 from phrasescore.provenance import write_json
+from phrasescore.resuming.comparison import refuse_differences
+from phrasescore.resuming.lock import LOCK, held
 
-_RUN, _LOCK = "run.json", ".lock"
-_LONGEST_SHOWN = 50
+_RUN = "run.json"
 
 
 @dataclass(frozen=True)
@@ -106,25 +106,7 @@ class WorkFolder:
             ResumeError: It belongs to another run, or another process is at work in it.
             SettingsError: It cannot be made.
         """
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            lock = (self.path / _LOCK).open("ab")
-        except OSError as error:
-            raise SettingsError(
-                f"cannot make this folder ({error.strerror})",
-                path=self.path,
-                remedy="name another output",
-            ) from None
-        with lock:
-            try:
-                # the system lets go of it when the process ends, however it ends
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise ResumeError(
-                    "another process is tuning in this folder",
-                    path=self.path,
-                    remedy="wait for it, stop it, or name another output",
-                ) from None
+        with held(self.path, inside=True):
             self._check(identity)
             self._sweep()
             yield self
@@ -132,7 +114,7 @@ class WorkFolder:
     def _check(self, identity: Mapping[str, Any]) -> None:
         path = self.path / _RUN
         if not path.exists():
-            others = [file.name for file in self.path.iterdir() if file.name != _LOCK]
+            others = [file.name for file in self.path.iterdir() if file.name != LOCK]
             if others:
                 raise ResumeError(
                     f"the folder is not empty ({sorted(others)[0]}), and not one of a tuning run",
@@ -141,16 +123,8 @@ class WorkFolder:
                 )
             write_json(path, dict(identity))
             return
-        known = read_json(path)
-        for key in sorted({*known, *identity}):
-            if known.get(key) != identity.get(key):
-                values = _shown(known.get(key)), _shown(identity.get(key))
-                there = f" ({values[0]}, now {values[1]})" if all(values) else ""
-                raise ResumeError(
-                    f"the folder belongs to a run with another {key}{there}",
-                    path=self.path,
-                    remedy="name a new folder, or go on with what the run began with",
-                )
+        remedy = "name a new folder, or go on with what the run began with"
+        refuse_differences(read_json(path), identity, self.path, remedy)
 
     def _sweep(self) -> None:
         """Remove what a killed process left half done."""
@@ -188,9 +162,3 @@ def read_json(path: Path) -> dict[str, Any]:
             remedy="delete the file to do this step again",
         )
     return content
-
-
-def _shown(value: Any) -> str:
-    """Return a value for a message; nothing for digests and whatever else is long."""
-    text = json.dumps(value)
-    return text if len(text) <= _LONGEST_SHOWN else ""

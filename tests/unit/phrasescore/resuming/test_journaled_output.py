@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from phrasescore.errors import InputError, SettingsError
+from phrasescore.errors import InputError, ResumeError, SettingsError
 from phrasescore.resuming.journaled_output import JournaledOutput
 
 SIGNATURE: dict[str, Any] = {"settings": {"average": False}, "models": [["a", 1.5]]}
@@ -115,7 +115,7 @@ def test_nothing_stays_that_no_run_could_use(
 def test_two_processes(tmp_path: Path) -> None:
     """A second process that writes the same output is refused."""
     with JournaledOutput(tmp_path / "out", SIGNATURE) as output:
-        with pytest.raises(SettingsError, match="another process is writing this output"):
+        with pytest.raises(ResumeError, match="out: another process is at work here"):
             JournaledOutput(tmp_path / "out", SIGNATURE).__enter__()
         output.append(b"one\n", {})
         output.finish()

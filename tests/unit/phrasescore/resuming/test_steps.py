@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,14 +9,18 @@ from typing import Any
 import pytest
 
 from phrasescore.errors import ResumeError
-from phrasescore.resuming.steps import JOURNAL, Step, run_steps
+from phrasescore.resuming.lock import held
+from phrasescore.resuming.stamps import Step
+from phrasescore.resuming.steps import FunctionStep, run_steps
 
 
 class Kitchen:
     """Three steps: knead makes a folder, bake reads it, label reads nothing."""
 
-    def __init__(self, folder: Path, *, heat: int = 200, text: str = "bread") -> None:
-        self.folder, self.heat, self.text = folder, heat, text
+    def __init__(
+        self, folder: Path, *, heat: int = 200, text: str = "bread", flour: str = "wheat"
+    ) -> None:
+        self.folder, self.heat, self.text, self.flour = folder, heat, text, flour
         self.done: list[str] = []
         self.fails = ""
 
@@ -27,17 +30,17 @@ class Kitchen:
             raise KeyboardInterrupt
         if name == "knead":
             (self.folder / "dough").mkdir(exist_ok=True)
-            (self.folder / "dough" / "piece").write_text("flour")
+            (self.folder / "dough" / "piece").write_text(self.flour)
         else:
             content = (self.folder / "dough" / "piece").read_text() if name == "bake" else self.text
             (self.folder / name).write_text(content)
         return {"pieces": 1}
 
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[FunctionStep]:
         dough, bread, sign = (self.folder / name for name in ("dough", "bake", "label"))
         return [
-            Step("knead", lambda: self._work("knead"), {}, (), (dough,), intermediate=True),
-            Step("bake", lambda: self._work("bake"), {"heat": self.heat}, ("knead",), (bread,)),
+            Step("knead", lambda: self._work("knead"), {"flour": self.flour}, (), (dough,), True),
+            Step("bake", lambda: self._work("bake"), {"heat": self.heat}, (dough,), (bread,)),
             Step("label", lambda: self._work("label"), {"text": self.text}, (), (sign,)),
         ]
 
@@ -95,7 +98,7 @@ def test_changed_output(tmp_path: Path) -> None:
     """A file that somebody changed is not written over."""
     Kitchen(tmp_path).run()
     (tmp_path / "label").write_text("cake")
-    with pytest.raises(ResumeError, match="this file was changed since it was built") as caught:
+    with pytest.raises(ResumeError, match="this was changed since it was made") as caught:
         Kitchen(tmp_path).run()
     assert caught.value.path == tmp_path / "label"
     assert (tmp_path / "label").read_text() == "cake"
@@ -104,7 +107,7 @@ def test_changed_output(tmp_path: Path) -> None:
 def test_other_settings(tmp_path: Path) -> None:
     """Other settings are refused, or with an update only what they change is done again."""
     Kitchen(tmp_path).run()
-    with pytest.raises(ResumeError, match="heat was 200, is 250") as caught:
+    with pytest.raises(ResumeError, match="heat was 200 and is now 250") as caught:
         Kitchen(tmp_path, heat=250).run()
     assert "--update" in str(caught.value)
     assert Kitchen(tmp_path, heat=250).run(update=True) == ["knead", "bake"]
@@ -112,21 +115,32 @@ def test_other_settings(tmp_path: Path) -> None:
     assert (tmp_path / "label").read_text() == "roll"
 
 
-def test_damaged_journal(tmp_path: Path) -> None:
-    """A journal that cannot be read is an error, not a reason to begin anew."""
+def test_damaged_stamp(tmp_path: Path) -> None:
+    """A stamp that cannot be read is an error, not a reason to begin anew."""
     Kitchen(tmp_path).run()
-    (tmp_path / "work" / JOURNAL).write_text("{")
-    with pytest.raises(ResumeError, match="the journal of an earlier run is damaged"):
+    (tmp_path / "work" / "bake.json").write_text("{")
+    with pytest.raises(ResumeError, match="the stamp of an earlier run is damaged"):
         Kitchen(tmp_path).run()
+
+
+def test_killed_between_two_steps_of_an_update(tmp_path: Path) -> None:
+    """What reads a new intermediate output is done again, though its own settings are the same."""
+    Kitchen(tmp_path).run()
+    kitchen = Kitchen(tmp_path, flour="rye")
+    kitchen.fails = "bake"
+    with pytest.raises(KeyboardInterrupt):
+        kitchen.run(update=True)
+    assert Kitchen(tmp_path, flour="rye").run() == ["bake"]
+    assert (tmp_path / "bake").read_text() == "rye"
 
 
 def test_two_at_once(tmp_path: Path) -> None:
     """A second process in the same folder is refused."""
-    (tmp_path / "work").mkdir()
-    with (tmp_path / "work" / "lock").open("wb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(ResumeError, match="another process is at work here"):
-            Kitchen(tmp_path).run()
+    with (
+        held(tmp_path / "work", inside=True),
+        pytest.raises(ResumeError, match="another process is at work here"),
+    ):
+        Kitchen(tmp_path).run()
 
 
 def test_parts_of_killed_runs(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from phrasescore.errors import SettingsError
+from tuning.experiment.command import CommandStep
 from tuning.experiment.experiment_file import (
     DataSettings,
     DecoderSettings,
@@ -16,7 +17,6 @@ from tuning.experiment.experiment_file import (
     SystemSettings,
 )
 from tuning.experiment.plan import Plan, slug
-from tuning.experiment.step import Step
 
 INI = """\
 [feature]
@@ -51,7 +51,7 @@ def settings(tmp_path: Path) -> ExperimentSettings:
     )
 
 
-def lines(settings: ExperimentSettings, moses: Path | None = None) -> dict[str, Step]:
+def lines(settings: ExperimentSettings, moses: Path | None = None) -> dict[str, CommandStep]:
     """The steps by name."""
     return {step.name: step for step in Plan(settings, Path("/results"), moses).steps()}
 
@@ -74,23 +74,23 @@ def test_every_system_and_seed_is_tuned_and_decoded(settings: ExperimentSettings
 def test_commands_are_those_a_user_would_type(settings: ExperimentSettings, tmp_path: Path) -> None:
     """Each step is one command line with its files."""
     steps = lines(settings)
-    assert str(steps["filter"]) == (
+    assert str(steps["filter"].work) == (
         f"phrasescore filter {tmp_path}/moses.ini --input {tmp_path}/dev.en "
         f"--input {tmp_path}/test.en --set stack=50 -o /results/system"
     )
-    assert str(steps["train.rnn"]) == (
+    assert str(steps["train.rnn"].work) == (
         f"phrasescore train {tmp_path}/table.gz /results/models/rnn --max-time 1m"
     )
-    assert str(steps["rnn-wp.score"]) == (
+    assert str(steps["rnn-wp.score"].work) == (
         "phrasescore score --model /results/models/rnn --unknown-column "
         "/results/system/TM.gz -o /results/systems/rnn-wp/phrase-table.gz"
     )
-    assert str(steps["rnn.seed2.tune"]) == (
+    assert str(steps["rnn.seed2.tune"].work) == (
         f"phrasescore tune /results/systems/rnn/moses.ini --source {tmp_path}/dev.en "
         f"--reference {tmp_path}/dev.fr -o /results/systems/rnn/seed2 --decoder embedded "
         "--threads 1 --optimizer mert --seed 2 --rounds 8 --nbest-size 100"
     )
-    assert str(steps["rnn.seed2.test"]) == (
+    assert str(steps["rnn.seed2.test"].work) == (
         f"phrasescore decode /results/systems/rnn/seed2/moses.ini -i {tmp_path}/test.en "
         "-o /results/systems/rnn/seed2.test.txt --threads 1"
     )
@@ -101,7 +101,7 @@ def test_real_moses_decodes_with_its_own_command(
 ) -> None:
     """Its translations are what it prints."""
     step = lines(settings, Path("/bin/moses"))["baseline.seed1.dev"]
-    assert str(step) == (
+    assert str(step.work) == (
         f"/bin/moses -f /results/systems/baseline/seed1/moses.ini -input-file {tmp_path}/dev.en "
         "-threads 1 > /results/systems/baseline/seed1.dev.txt"
     )
@@ -119,7 +119,7 @@ def test_a_model_that_is_there_is_not_trained(settings: ExperimentSettings, tmp_
     given = (ModelSettings("rnn", "models/given"),)
     steps = lines(dataclasses.replace(settings, models=given))
     assert "train.rnn" not in steps
-    assert str(tmp_path / "models" / "given") in str(steps["rnn.score"])
+    assert str(tmp_path / "models" / "given") in str(steps["rnn.score"].work)
 
 
 def test_names_that_make_one_folder_are_refused(settings: ExperimentSettings) -> None:

@@ -9,10 +9,10 @@ import pytest
 
 from phrasescore.errors import CorpusError
 from phrasescore.files import write_atomically
+from phrasescore.resuming.stamps import Stamp, Stamps
 from tuning.experiment.experiment_file import DataSettings, ExperimentSettings, SystemSettings
 from tuning.experiment.plan import Plan
 from tuning.experiment.report import Row, collect
-from tuning.experiment.stamps import Stamp, Stamps
 from tuning.experiment.tables import as_json, latex, markdown
 
 LINES = [f"un homme {n} est dans la rue {n % 7} avec un chien" for n in range(60)]
@@ -104,7 +104,7 @@ def test_times_come_from_the_stamps(plan: Plan, stamps: Stamps) -> None:
     """Mean seconds of tuning, with a mark where an interruption makes them wrong."""
     system = plan.settings.systems[0]
     for seed, attempts in ((1, 1), (2, 2)):
-        stamp = Stamp("d", "c", True, 100.0 * seed, 60.0 * seed, attempts)
+        stamp = Stamp({}, [], [], True, {}, 100.0 * seed, 60.0 * seed, attempts)
         stamps.write(plan.tuning_step(system, seed), stamp)
     rows = collect(plan, stamps)
     assert rows[0].tuning_seconds == (100, 200)

@@ -14,17 +14,16 @@ import pytest
 
 from phrasescore.errors import InterruptedWorkError, PhrasescoreError, ResumeError
 from tests.conftest import PROJECT
-from tuning.experiment.runner import Runner, environment, possession, program
-from tuning.experiment.step import Step
+from tuning.experiment.command import Command, CommandStep
+from tuning.experiment.runner import Runner, environment, program
 
 
-def shell(folder: Path, name: str, script: str, *inputs: Path, **more: Path | str) -> Step:
+def shell(folder: Path, name: str, script: str, *inputs: Path, **more: Path) -> CommandStep:
     """A step whose script makes the file ``name`` in the folder."""
-    words = ("/bin/sh", "-c", script)
-    return Step(name, words, inputs, (folder / name,), **more)  # type: ignore[arg-type]
+    return Command(("/bin/sh", "-c", script), **more).step(name, inputs, (folder / name,))
 
 
-def run(folder: Path, *steps: Step, jobs: int = 1) -> tuple[int, list[str]]:
+def run(folder: Path, *steps: CommandStep, jobs: int = 1) -> tuple[int, list[str]]:
     """Run steps; return how many ran and which, in their order."""
     ran: list[str] = []
     runner = Runner(folder, folder, jobs, lambda line: None, lambda step: ran.append(step.name))
@@ -104,7 +103,7 @@ def test_a_command_that_makes_nothing_has_failed(tmp_path: Path) -> None:
 
 def test_a_program_that_is_not_there(tmp_path: Path) -> None:
     """It is named."""
-    step = Step("out", ("/no/such/program",), (), (tmp_path / "out",))
+    step = Command(("/no/such/program",)).step("out", (), (tmp_path / "out",))
     with pytest.raises(PhrasescoreError, match="/no/such/program: the step out could not"):
         run(tmp_path, step)
 
@@ -117,15 +116,6 @@ def test_what_is_printed_gets_its_name_when_it_is_whole(tmp_path: Path) -> None:
     assert not out.exists()
     run(tmp_path, shell(tmp_path, "out", "echo whole", standard_output=out))
     assert out.read_text() == "whole\n"
-
-
-def test_an_interrupted_command_gets_its_option(tmp_path: Path) -> None:
-    """If it left its state behind, it is told to go on."""
-    script = '[ "$0" = go-on ] && touch out && exit; touch state; exit 1'
-    step = shell(tmp_path, "out", script, state=tmp_path / "state", resume_option="go-on")
-    with pytest.raises(PhrasescoreError):
-        run(tmp_path, step)
-    assert run(tmp_path, step) == (1, ["out"])
 
 
 def test_stale_states_are_not_continued(tmp_path: Path) -> None:
@@ -143,8 +133,9 @@ def test_nothing_outside_the_results_is_deleted(tmp_path: Path) -> None:
     results = tmp_path / "results"
     outside = tmp_path / "outside"
     runner = Runner(results, tmp_path, 1, lambda line: None, lambda step: None)
-    runner.run([Step("s", ("/bin/sh", "-c", "echo 1 >> outside"), (), (outside,))])
-    runner.run([Step("s", ("/bin/sh", "-c", "echo 2 >> outside"), (), (outside,))])
+    for number in (1, 2):
+        command = Command(("/bin/sh", "-c", f"echo {number} >> outside"))
+        runner.run([command.step("s", (), (outside,))])
     assert outside.read_text() == "1\n2\n"
 
 
@@ -158,12 +149,36 @@ def test_a_finished_step_whose_end_nobody_noted(tmp_path: Path) -> None:
     assert '"finished": true' in stamp.read_text()
 
 
-def test_a_damaged_stamp_means_doing_it_again(tmp_path: Path) -> None:
-    """Neither an error nor trust."""
+def test_a_damaged_stamp_is_an_error(tmp_path: Path) -> None:
+    """What it knew is lost, so nothing is done over: the user decides."""
     step = shell(tmp_path, "out", "touch out")
     run(tmp_path, step)
     (tmp_path / "steps" / "out.json").write_text("{")
+    with pytest.raises(ResumeError, match="the stamp of an earlier run is damaged"):
+        run(tmp_path, step)
+    (tmp_path / "steps" / "out.json").unlink()
     assert run(tmp_path, step)[0] == 1
+
+
+def test_an_edited_output_is_not_used_unnoticed(tmp_path: Path) -> None:
+    """It may be somebody's work, and it is not what the command made."""
+    step = shell(tmp_path, "out", "echo 1 > out")
+    run(tmp_path, step)
+    (tmp_path / "out").write_text("edited")
+    with pytest.raises(ResumeError, match="out: this was changed since it was made"):
+        run(tmp_path, step)
+    assert (tmp_path / "out").read_text() == "edited"
+
+
+def test_it_is_said_what_has_changed(tmp_path: Path) -> None:
+    """The line names the file, or the command."""
+    (tmp_path / "source").write_text("1")
+    said: list[str] = []
+    runner = Runner(tmp_path, tmp_path, 1, said.append, lambda step: None)
+    runner.run([shell(tmp_path, "out", "cat source > out", tmp_path / "source")])
+    (tmp_path / "source").write_text("2")
+    runner.run([shell(tmp_path, "out", "cat source > out", tmp_path / "source")])
+    assert f"out: {tmp_path}/source is another; so it is done anew" in said
 
 
 def test_times_of_a_step_include_what_it_started(tmp_path: Path) -> None:
@@ -190,21 +205,13 @@ def test_a_signal_ends_commands_too(tmp_path: Path, number: signal.Signals) -> N
 
     thread = threading.Thread(target=stop)
     thread.start()
-    with pytest.raises(InterruptedWorkError, match=r"(?i)the same command goes on"):
+    with pytest.raises(
+        InterruptedWorkError, match=r"stopped; what is done is kept\. To go on, type: phrasescore"
+    ):
         run(tmp_path, step)
     thread.join()
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
-
-
-def test_one_process_at_a_time_in_a_folder(tmp_path: Path) -> None:
-    """A second experiment in the same folder is refused."""
-    with (
-        possession(tmp_path),
-        pytest.raises(ResumeError, match="another process runs"),
-        possession(tmp_path),
-    ):
-        pass
 
 
 def test_commands_find_this_package_from_anywhere(tmp_path: Path) -> None:

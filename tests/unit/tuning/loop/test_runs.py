@@ -134,20 +134,20 @@ def test_more_rounds_and_seeds_go_on_in_the_same_folder(run: Run) -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"seed": 2}, r"another seed \(1, now 2\)"),
-        ({"nbest_size": 7}, r"another n-best size \(100, now 7\)"),
-        ({"freeze": ("LM0",)}, r"another frozen weights \(\[\], now \[\"LM0\"\]\)"),
+        ({"seed": 2}, "seed was 1 and is now 2"),
+        ({"nbest_size": 7}, "n-best size was 100 and is now 7"),
+        ({"freeze": ("LM0",)}, r"frozen weights was \[\] and is now \[\"LM0\"\]"),
         (
             {"optimizer": OptimizerSettings("pro", 2)},
-            r"another optimizer \(\"mert\", now \"pro\"\)",
+            'optimizer was "mert" and is now "pro"',
         ),
-        ({"runs": 2}, r"another several seeds \(false, now true\)"),
+        ({"runs": 2}, "several seeds was false and is now true"),
     ],
 )
 def test_another_run_is_refused(run: Run, change: dict[str, Any], sentence: str) -> None:
     """Options that change the result belong to a folder of their own."""
     run.tune()
-    with pytest.raises(ResumeError, match=f"a run with {sentence}"):
+    with pytest.raises(ResumeError, match=f"begun with other settings: .*{sentence}"):
         run.tune(**change)
 
 
@@ -157,7 +157,7 @@ def test_another_input_is_refused(run: Run, name: str) -> None:
     run.tune()
     path = getattr(run.toy, name)
     path.write_bytes(path.read_bytes().replace(b" ", b"  ", 1))
-    with pytest.raises(ResumeError, match="a run with another"):
+    with pytest.raises(ResumeError, match=r"begun with other settings: .* is another"):
         run.tune()
 
 

@@ -31,10 +31,18 @@ def test_the_same_run_may_come_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("known", "now", "sentence"),
     [
-        ({"seed": 1}, {"seed": 2}, r"a run with another seed \(1, now 2\)\. Name a new folder"),
-        ({"seed": 1}, {}, "another seed"),
-        ({}, {"freeze": []}, "another freeze"),
-        ({"moses.ini": "a" * 64}, {"moses.ini": "b" * 64}, r"a run with another moses\.ini\. Name"),
+        (
+            {"seed": 1},
+            {"seed": 2},
+            r"other settings: seed was 1 and is now 2\. Name a new folder",
+        ),
+        ({"seed": 1}, {}, "seed was 1 and is now not set"),
+        ({}, {"freeze": []}, r"freeze was not set and is now \[\]"),
+        (
+            {"moses.ini": "a" * 64},
+            {"moses.ini": "b" * 64},
+            r": moses\.ini is another\. Name",
+        ),
     ],
 )
 def test_another_run_is_refused(
@@ -66,7 +74,7 @@ def test_two_processes_do_not_share_a_folder(tmp_path: Path) -> None:
     """While one holds the folder, another is told so; afterwards it may have it."""
     with (
         WorkFolder(tmp_path / "run").opened({}),
-        pytest.raises(ResumeError, match="another process is tuning"),
+        pytest.raises(ResumeError, match="another process is at work here"),
         WorkFolder(tmp_path / "run").opened({}),
     ):
         pass

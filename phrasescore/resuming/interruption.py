@@ -1,0 +1,76 @@
+"""Ctrl-C, SIGTERM and SIGHUP: work ends in order, and a sentence says how to go on."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from phrasescore.errors import InterruptedWorkError
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@contextlib.contextmanager
+def _handled(handler: Callable[[int, Any], None]) -> Iterator[None]:
+    """Handle the signals while the block runs, but for those that ``nohup`` or ``&`` turned off."""
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    heard = [number for number in _SIGNALS if before[number] is not signal.SIG_IGN]
+    for number in heard:
+        signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        for number in heard:
+            signal.signal(number, before[number])
+
+
+def _interrupt(number: int, _frame: Any) -> None:
+    raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def interruptible(path: str | Path | None = None, *, without: str = "") -> Iterator[None]:
+    """Let SIGTERM and SIGHUP act like Ctrl-C while the block runs.
+
+    Args:
+        path: Where the work is kept, for the error.
+        without: An option that would begin anew, to be left out when the command is typed again.
+
+    Raises:
+        InterruptedWorkError: For a ``KeyboardInterrupt`` in the block, with the command to type.
+    """
+    with _handled(_interrupt):
+        try:
+            yield
+        except KeyboardInterrupt:
+            words = [word for word in sys.argv[1:] if word != without]
+            raise InterruptedWorkError(
+                "stopped; what is done is kept",
+                path=path,
+                remedy=f"to go on, type: {shlex.join(['phrasescore', *words])}",
+            ) from None
+
+
+class StopRequest:
+    """Notes a signal, for work that must come to a good place before it stops.
+
+    Attributes:
+        made: Whether a signal came; the second one raises ``KeyboardInterrupt`` at once.
+    """
+
+    def __init__(self) -> None:
+        self.made = False
+
+    def listening(self) -> contextlib.AbstractContextManager[None]:
+        """Note signals while the block runs."""
+        return _handled(self._note)
+
+    def _note(self, number: int, _frame: Any) -> None:
+        if self.made:
+            raise KeyboardInterrupt
+        self.made = True

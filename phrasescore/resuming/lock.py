@@ -1,0 +1,220 @@
+"""One process at a time: a lock is a file that says which process holds it.
+
+Locks of the operating system are weak on network file systems, so creating the file is the lock,
+and removing it is the release. A holder that was killed leaves the file behind. Whoever comes next
+takes over: at once if the holder ran on this machine and is gone, or after ten minutes without a
+sign of life from another machine. A holder gives one every minute, a new time of change.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import socket
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from phrasescore.closed_settings import from_mapping
+from phrasescore.errors import ResumeError, SettingsError
+
+LOCK = ".lock"  # of a folder, in it
+_RENEWAL = 60.0  # seconds between two signs of life
+_PATIENCE = 600.0  # seconds without one, after which another machine's process counts as gone
+_TRIES, _BETWEEN_TRIES = 50, 0.02  # others need a lock file for some milliseconds to remove it
+
+
+@dataclass(frozen=True)
+class Holder:
+    """What a lock file says about the process that holds the lock.
+
+    Args:
+        host: The name of its machine.
+        processes: Which list of process ids counts there: containers have their own.
+        process: Its id in that list.
+        started: When it started, in ticks since the machine's: ids are used again. 0 if unknown.
+        since: When it took the lock, for people.
+        token: Differs from lock to lock.
+    """
+
+    host: str
+    processes: str
+    process: int
+    started: int
+    since: str
+    token: str
+
+    @classmethod
+    def this_process(cls) -> Holder:
+        """Describe this process, with a new token."""
+        since = time.strftime("%Y-%m-%d %H:%M:%S")
+        started = _started(os.getpid()) or 0
+        return cls(*_here(), os.getpid(), started, since, uuid.uuid4().hex[:12])
+
+    @property
+    def is_here(self) -> bool:
+        """Whether this machine can tell if the process is alive."""
+        return (self.host, self.processes) == _here()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether a process of this machine is still there."""
+        started = _started(self.process)
+        return started is not None and (started == self.started or 0 in (started, self.started))
+
+
+_UNKNOWN = Holder("an unknown machine", "", 0, 0, "an unknown time", "unknown")
+
+
+def _here() -> tuple[str, str]:
+    try:
+        return socket.gethostname(), str(Path("/proc/self/ns/pid").readlink())
+    except OSError:  # no Linux
+        return socket.gethostname(), ""
+
+
+def _started(process: int) -> int | None:
+    """Return when a process started, 0 if that is not to be seen, ``None`` if it is gone."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return None
+    except PermissionError:
+        pass
+    try:
+        stat = Path(f"/proc/{process}/stat").read_bytes()
+    except OSError:
+        return 0
+    # the name before the bracket may hold blanks; fields 3 and 22 of proc(5)
+    state, *rest = stat.rpartition(b")")[2].split()
+    return None if state in (b"Z", b"X") else int(rest[18])
+
+
+@contextlib.contextmanager
+def held(owner: str | Path, *, inside: bool = False) -> Iterator[None]:
+    """Hold a lock while the block runs.
+
+    Args:
+        owner: What it protects: an output, with its lock file ``.NAME.lock`` beside it.
+        inside: Whether it is a folder with its lock file in it; it is made if need be.
+
+    Raises:
+        ResumeError: Another process holds it.
+        SettingsError: The folder cannot be made or written.
+    """
+    owner = Path(owner)
+    file = owner / LOCK if inside else owner.with_name(f".{owner.name}{LOCK}")
+    me = Holder.this_process()
+    try:
+        if inside:
+            owner.mkdir(parents=True, exist_ok=True)
+        other = _taken_by_another(file, me)
+    except OSError as error:
+        problem = "cannot make this folder" if inside else "cannot write there"
+        raise SettingsError(
+            f"{problem} ({error.strerror})", path=owner, remedy="name another output"
+        ) from None
+    if other is not None:
+        raise ResumeError(
+            f"another process is at work here: process {other.process} on {other.host}, since "
+            f"{other.since}",
+            path=owner,
+            remedy=f"wait for it or stop it; if there is no such process, delete {file}",
+        )
+    released = threading.Event()
+    threading.Thread(target=_renew, args=(file, me, released), daemon=True).start()
+    try:
+        yield
+    finally:
+        released.set()
+        _release(file, me)
+
+
+def _taken_by_another(file: Path, me: Holder) -> Holder | None:
+    """Create the lock file, or return who has it."""
+    for _ in range(_TRIES):
+        with contextlib.suppress(FileExistsError), file.open("x", encoding="utf-8") as stream:
+            json.dump(dataclasses.asdict(me), stream)
+            return None
+        other = _holder(file)
+        if other is None:
+            continue
+        if other.is_here and other.is_alive:
+            return other
+        # Only who holds the lock that is named after a stale one may remove that. A process that
+        # comes too late finds another holder then, and leaves it alone.
+        succession = _succession(file, other)
+        if _taken_by_another(succession, me) is None:
+            try:
+                if _holder(file) == other:
+                    if not _is_stale(file, other, succession):
+                        return other
+                    file.unlink()
+            finally:
+                succession.unlink()
+        else:
+            time.sleep(_BETWEEN_TRIES)
+    return other or _UNKNOWN
+
+
+def _succession(file: Path, holder: Holder) -> Path:
+    return file.with_name(f"{file.name}.{holder.token}")
+
+
+def _is_stale(file: Path, holder: Holder, new: Path) -> bool:
+    """Tell whether a holder that is not known to be alive is gone; ``new`` is a file made now."""
+    if holder.is_here:
+        return True
+    # both times come from the file system's own clock
+    silent = new.stat().st_mtime - file.stat().st_mtime
+    if silent < _PATIENCE:
+        return False
+    _warn(
+        f"{file}: taken over from process {holder.process} on {holder.host}, which has given no "
+        f"sign of life for {silent / 60:.0f} minutes"
+    )
+    return True
+
+
+def _holder(file: Path) -> Holder | None:
+    """Read a lock file; ``None`` if there is none."""
+    for _ in range(_TRIES):
+        try:
+            return from_mapping(Holder, json.loads(file.read_bytes()), where=file.name)
+        except FileNotFoundError:
+            return None
+        except (ValueError, TypeError, SettingsError):
+            time.sleep(_BETWEEN_TRIES)  # its maker may be writing it
+    return _UNKNOWN
+
+
+def _renew(file: Path, me: Holder, released: threading.Event) -> None:
+    while not released.wait(_RENEWAL):
+        if _holder(file) != me:
+            _warn(f"{file}: another process has taken over, as this one gave no sign of life")
+            return
+        with contextlib.suppress(OSError):
+            os.utime(file)
+
+
+def _release(file: Path, me: Holder) -> None:
+    """Remove the lock file, unless it is another's by now."""
+    succession = _succession(file, me)
+    # no disk space, or no folder any more: the next process sees that this one is gone
+    with contextlib.suppress(OSError):
+        if _taken_by_another(succession, me) is None:
+            try:
+                if _holder(file) == me:
+                    file.unlink()
+            finally:
+                succession.unlink()
+
+
+def _warn(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)  # noqa: T201 - a note to the user, not a result
