@@ -13,15 +13,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from phrasescore.words.word_table import WordArrays, find_word, intern_word
+from phrasescore.byte_scanning import LINE_FEED, SPACE_ONLY, Bytes, find_byte
+from phrasescore.hashing import splitmix
+from phrasescore.words.word_table import WordArrays, number_words
 
 ORDERS = 4
 UNKNOWN = -1
 _FREE = -1
-_SPACE, _LINE_FEED = ord(" "), ord("\n")
-# the finaliser of SplitMix64
-_MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-_SHIFT_1, _SHIFT_2, _SHIFT_3 = np.uint64(30), np.uint64(27), np.uint64(31)
 _WORD_BITS = np.int64(32)
 
 
@@ -43,12 +41,8 @@ class ReferenceNgrams(NamedTuple):
 @njit(cache=True, nogil=True)
 def _slot(keys: Any, key: Any) -> int:
     """Return the slot that holds ``key``, or the free one where it would go."""
-    value = np.uint64(key)
-    value = (value ^ (value >> _SHIFT_1)) * _MIX_1
-    value = (value ^ (value >> _SHIFT_2)) * _MIX_2
-    value ^= value >> _SHIFT_3
     mask = len(keys) - 1
-    slot = np.int64(value & np.uint64(mask))
+    slot = np.int64(splitmix(np.uint64(key)) & np.uint64(mask))
     while keys[slot] != _FREE and keys[slot] != key:
         slot = (slot + 1) & mask
     return slot
@@ -156,56 +150,28 @@ def count_matches(
 
 
 @njit(cache=True, nogil=True)
-def _count_words(data: Any) -> int:
-    count = 0
-    inside = False
-    for byte in data:
-        is_word = byte not in (_SPACE, _LINE_FEED)
-        if is_word and not inside:
-            count += 1
-        inside = is_word
-    return count
-
-
-@njit(cache=True, nogil=True)
-def _encode(words: WordArrays, data: Any, grow: bool, tokens: Any, offsets: Any) -> None:
-    start = -1
-    count = 0
-    line = 0
-    for place in range(len(data)):
-        if data[place] not in (_SPACE, _LINE_FEED):
-            if start < 0:
-                start = place
-            continue
-        if start >= 0:
-            if grow:
-                tokens[count] = intern_word(words, data, start, place)
-            else:
-                tokens[count] = find_word(words, data, start, place)
-            count += 1
-            start = -1
-        if data[place] == _LINE_FEED:
-            line += 1
-            offsets[line] = count
-
-
-def count_words(data: NDArray[np.uint8]) -> int:
-    """Count the words of lines, split at spaces and line feeds alone."""
-    return int(_count_words(data))
+def _encode(words: WordArrays, data: Bytes, grow: bool, tokens: Any, offsets: Any) -> None:
+    at = count = 0
+    for line in range(1, len(offsets)):
+        end = find_byte(data, at, len(data), LINE_FEED)
+        count = number_words(words, data, at, end, SPACE_ONLY, grow, tokens, count)
+        offsets[line] = count
+        at = end + 1
 
 
 def encode(
-    words: WordArrays, data: NDArray[np.uint8], lines: int, *, grow: bool
+    words: WordArrays, data: Bytes, lines: int, *, grow: bool
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Return the word ids of lines that each end in a line feed, and where each line begins.
 
     Args:
         words: The vocabulary.
-        data: The lines' bytes.
+        data: The lines' bytes; words are separated by spaces alone.
         lines: How many lines there are.
         grow: Whether to add new words (room for them must have been reserved); -1 otherwise.
     """
-    tokens = np.empty(count_words(data), np.int32)
+    # a word takes a byte, and so does what ends it
+    tokens = np.empty(len(data) // 2, np.int32)
     offsets = np.zeros(lines + 1, np.int64)
     _encode(words, data, grow, tokens, offsets)
-    return tokens, offsets
+    return tokens[: offsets[-1]].copy(), offsets

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from moses_integration.doctor.findings import Finding, Severity
 from moses_integration.system_building.corpus.text_preparation import escape, unescape
-from phrasescore.words.word_types import WordTypes
+from phrasescore.words.word_table import WordTable
 
 _PUNCTUATION = ".,;:!?…)\"'»"
 _EXAMPLES = 5
@@ -75,14 +75,13 @@ class TextWords:
         counted = Counter(tokens)
         self.where = where
         self.counts = np.array(list(counted.values()), np.int64)
-        self.types = WordTypes()
-        self.types.number_all(list(counted))
+        self.table = WordTable(list(counted))
         texts = [word.decode("utf-8", "surrogateescape") for word in counted]
         self._spelt: dict[str, NDArray[np.int32]] = {}
         for name, (spell, _) in _SPELLINGS.items():
             others = [spell(text).encode("utf-8", "surrogateescape") or b" " for text in texts]
-            self._spelt[name] = self.types.number_all(others)
-        self.words = self.types.words()
+            self._spelt[name] = self.table.add_all(others)
+        self.words = self.table.words()
 
     def known_to(self, owner: Collection[bytes] | Callable[[bytes], bool]) -> NDArray[np.bool_]:
         """(words,) bool: which words and spellings a set, or a question, knows."""
@@ -189,11 +188,11 @@ class TableWords:
             sources: (2, n) int64, begin and end of the phrases of one token.
             targets: (2, m) int64, begin and end of target tokens.
         """
-        for types, spans, known in (
-            (self.source.types, sources, self.known_sources),
-            (self.target.types, targets, self.known_targets),
+        for table, spans, known in (
+            (self.source.table, sources, self.known_sources),
+            (self.target.table, targets, self.known_targets),
         ):
-            numbers = types.find(data, spans[0], spans[1])
+            numbers = table.find_spans(data, spans[0], spans[1])
             known[numbers[numbers >= 0]] = True
 
     def findings(self) -> Iterator[Finding]:

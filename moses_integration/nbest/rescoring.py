@@ -26,7 +26,7 @@ from phrasescore.scoring.probability_column import FLOOR_LN
 from phrasescore.table.block import read_blocks
 from phrasescore.table.phrase_table import phrase_tokens, scored_tokens
 from phrasescore.words.token_sequences import from_lists
-from phrasescore.words.word_types import WordTypes
+from phrasescore.words.word_table import WordTable
 
 LINES_PER_CHUNK = 20_000
 _MOST_REMEMBERED = 1_000_000
@@ -270,11 +270,11 @@ def read_table_words(table: str | Path) -> set[bytes]:
         InputError: The table cannot be read.
         PhraseTableError: It breaks the format.
     """
-    types = WordTypes()
+    words = WordTable()
     with Progress("reading the words of the table", unit="lines") as progress:
         for block in read_blocks(table):
             spans = block.token_spans("source")
             alone = spans.offsets[:-1][np.diff(spans.offsets) == 1]
-            types.number(spans.data, spans.begins[alone], spans.ends[alone])
+            words.add_spans(spans.data, spans.begins[alone], spans.ends[alone])
             progress.advance(len(block))
-    return set(types.words())
+    return set(words.words())

@@ -12,31 +12,14 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from phrasescore.hashing import murmur_mix, splitmix
+
 Digests = NDArray[np.uint64]
 Rows = NDArray[np.int64]
 
 # 4 million digests take 64 MB, and about three times that while they are sorted
 ROWS_AT_ONCE = 1 << 22
 _SEED_1, _SEED_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1B54A32D192ED03)
-# the finalisers of MurmurHash3 and of splitmix64: two unrelated mixtures of the same words
-_MURMUR_1, _MURMUR_2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
-_SPLITMIX_1, _SPLITMIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-_SHIFT_27, _SHIFT_30 = np.uint64(27), np.uint64(30)
-_SHIFT_31, _SHIFT_33 = np.uint64(31), np.uint64(33)
-
-
-@njit(cache=True, nogil=True)
-def _murmur(value: Any) -> Any:
-    value = (value ^ (value >> _SHIFT_33)) * _MURMUR_1
-    value = (value ^ (value >> _SHIFT_33)) * _MURMUR_2
-    return value ^ (value >> _SHIFT_33)
-
-
-@njit(cache=True, nogil=True)
-def _splitmix(value: Any) -> Any:
-    value = (value ^ (value >> _SHIFT_30)) * _SPLITMIX_1
-    value = (value ^ (value >> _SHIFT_27)) * _SPLITMIX_2
-    return value ^ (value >> _SHIFT_31)
 
 
 @njit(cache=True, nogil=True)
@@ -53,11 +36,11 @@ def phrase_digests(types: Any, offsets: Any) -> Any:
     digests = np.empty((len(offsets) - 1, 2), np.uint64)
     for row in range(len(digests)):
         length = np.uint64(offsets[row + 1] - offsets[row])
-        first, second = _murmur(_SEED_1 + length), _splitmix(_SEED_2 + length)
+        first, second = murmur_mix(_SEED_1 + length), splitmix(_SEED_2 + length)
         for i in range(offsets[row], offsets[row + 1]):
             word = np.uint64(types[i])
-            first = _murmur((first ^ word) + _SEED_1)
-            second = _splitmix((second ^ word) + _SEED_2)
+            first = murmur_mix((first ^ word) + _SEED_1)
+            second = splitmix((second ^ word) + _SEED_2)
         digests[row, 0], digests[row, 1] = first, second
     return digests
 
@@ -67,8 +50,8 @@ def pair_digests(sources: Any, targets: Any) -> Any:
     """Digest every pair from the digests of its two phrases; all (N, 2) uint64."""
     digests = np.empty((len(sources), 2), np.uint64)
     for row in range(len(sources)):
-        digests[row, 0] = _murmur(_murmur(sources[row, 0] + _SEED_1) ^ targets[row, 0])
-        digests[row, 1] = _splitmix(_splitmix(sources[row, 1] + _SEED_2) ^ targets[row, 1])
+        digests[row, 0] = murmur_mix(murmur_mix(sources[row, 0] + _SEED_1) ^ targets[row, 0])
+        digests[row, 1] = splitmix(splitmix(sources[row, 1] + _SEED_2) ^ targets[row, 1])
     return digests
 
 

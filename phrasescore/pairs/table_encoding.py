@@ -36,7 +36,7 @@ from phrasescore.provenance import write_json
 from phrasescore.table.block import can_be_read_again, read_blocks
 from phrasescore.table.phrase_table import Side
 from phrasescore.words.vocabulary import UNK_ID, Coverage, Vocabulary, shortlist
-from phrasescore.words.word_types import WordTypes
+from phrasescore.words.word_table import WordTable
 
 # a change of the files' meaning must change this number
 _FORMAT = 1
@@ -94,7 +94,7 @@ def _is_encoded(folder: Path, identity: dict[str, Any]) -> bool:
 class _Streamed:
     """One side of all lines of a table, in word numbers."""
 
-    types: WordTypes
+    words: WordTable
     numbers: NDArray[np.int32]
     lengths: NDArray[np.int32]
     digests: Digests
@@ -111,8 +111,8 @@ class _Streamed:
             position = end
 
     def counts(self, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """(types,) int64, how often each word occurs in the kept lines."""
-        total = np.zeros(len(self.types), np.int64)
+        """(words,) int64, how often each word occurs in the kept lines."""
+        total = np.zeros(len(self.words), np.int64)
         for _, numbers in self.chunks(kept):
             total += np.bincount(numbers, minlength=len(total))
         return total
@@ -120,7 +120,7 @@ class _Streamed:
 
 def _stream(path: str | Path, scratch: Path, factor: int) -> list[_Streamed]:
     """Read the table once, into raw files of word numbers, lengths and digests."""
-    types = {side: WordTypes() for side in _SIDES}
+    words = {side: WordTable() for side in _SIDES}
     with ExitStack() as stack, Progress("reading the phrase table", unit="lines") as progress:
         files: dict[tuple[Side, str], BinaryIO] = {
             (side, name): stack.enter_context((scratch / f"{side}.{name}").open("wb"))
@@ -130,14 +130,14 @@ def _stream(path: str | Path, scratch: Path, factor: int) -> list[_Streamed]:
         for block in read_blocks(path):
             for side in _SIDES:
                 spans = block.token_spans(side, factor)
-                numbers = types[side].number(spans.data, spans.begins, spans.ends)
+                numbers = words[side].add_spans(spans.data, spans.begins, spans.ends)
                 files[side, "numbers"].write(numbers.data)
                 files[side, "lengths"].write(np.diff(spans.offsets).astype(np.int32).data)
                 files[side, "digests"].write(phrase_digests(numbers, spans.offsets).data)
             progress.advance(len(block))
     return [
         _Streamed(
-            types[side],
+            words[side],
             _mapped(scratch / f"{side}.numbers", np.int32),
             _mapped(scratch / f"{side}.lengths", np.int32),
             _mapped(scratch / f"{side}.digests", np.uint64).reshape(-1, 2),
@@ -181,7 +181,7 @@ def _shortlist(
     side: _Streamed, phrases: NDArray[np.bool_], pairs: NDArray[np.bool_], size: int
 ) -> tuple[Coverage, Vocabulary, NDArray[np.int32]]:
     """The coverage, the vocabulary, and the id of every word number."""
-    words = side.types.words()
+    words = side.words.words()
     in_phrases, in_pairs = side.counts(phrases), side.counts(pairs)
     vocabulary = shortlist(words, in_phrases, size)
     ids = np.array(vocabulary.encode(words), np.int32)

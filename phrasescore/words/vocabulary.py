@@ -18,7 +18,7 @@ import numpy as np
 from phrasescore.errors import ModelError
 from phrasescore.files import read_lines, write_atomically
 from phrasescore.words.token_sequences import Ids, TokenSequences
-from phrasescore.words.word_types import WordTypes
+from phrasescore.words.word_table import WordTable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -114,10 +114,8 @@ class Vocabulary:
         return {word: number for number, word in enumerate(self.words) if number > UNK_ID}
 
     @cached_property
-    def _types(self) -> WordTypes:
-        types = WordTypes()
-        types.number_all(self.words[len(SPECIALS) :])
-        return types
+    def _table(self) -> WordTable:
+        return WordTable(self.words[len(SPECIALS) :])
 
     def encode(self, tokens: Sequence[bytes]) -> list[int]:
         """Return the ids of some tokens; end of sentence is not added."""
@@ -131,7 +129,7 @@ class Vocabulary:
     def encode_spans(self, spans: TokenSpans) -> TokenSequences:
         """Return the ids of all phrases of a block, at once."""
         # the number of a word here is its id less 2; -1, not found, becomes 1, <unk>
-        numbers: Ids = self._types.find(spans.data, spans.begins, spans.ends)
+        numbers: Ids = self._table.find_spans(spans.data, spans.begins, spans.ends)
         numbers += len(SPECIALS)
         return TokenSequences(numbers, spans.offsets)
 

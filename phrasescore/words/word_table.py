@@ -2,19 +2,22 @@
 
 The words lie one after the other in one byte array; an open-addressing hash table holds their
 ids. No Python object exists per word, so that a vocabulary of a million words loads in a blink.
+Words are compared byte by byte: two words never share an id, whatever their hashes.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import itertools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-# Fowler-Noll-Vo 1a, 64 bit
-_FNV_OFFSET = np.uint64(14695981039346656037)
-_FNV_PRIME = np.uint64(1099511628211)
+from phrasescore.byte_scanning import Bytes, same_bytes, token_begin, token_end
+from phrasescore.hashing import HASH_START, hash_bytes
+
 _SHIFT = np.uint64(32)
 _FREE = -1
 
@@ -36,39 +39,31 @@ class WordArrays(NamedTuple):
 
 
 @njit(cache=True)
-def find_slot(words: WordArrays, source: NDArray[np.uint8], start: int, stop: int) -> int:
+def find_slot(words: WordArrays, source: Bytes, start: int, stop: int) -> int:
     """Return the slot where the word ``source[start:stop]`` stands, or where it would go."""
-    digest = _FNV_OFFSET
-    for at in range(start, stop):
-        digest = (digest ^ np.uint64(source[at])) * _FNV_PRIME
+    digest = hash_bytes(source, start, stop, HASH_START)
     digest ^= digest >> _SHIFT
     mask = words.slots.size - 1
     slot = np.int64(digest & np.uint64(mask))
     length = stop - start
-    while True:
-        word = words.slots[slot]
-        if word < 0:
-            return slot
-        begin = words.ends[word]
-        if words.ends[word + 1] - begin == length:
-            same = True
-            for offset in range(length):
-                if words.text[begin + offset] != source[start + offset]:
-                    same = False
-                    break
-            if same:
-                return slot
+    while words.slots[slot] >= 0:
+        begin = words.ends[words.slots[slot]]
+        if words.ends[words.slots[slot] + 1] - begin == length and same_bytes(
+            source, start, words.text, begin, length
+        ):
+            break
         slot = (slot + 1) & mask
+    return slot
 
 
 @njit(cache=True)
-def find_word(words: WordArrays, source: NDArray[np.uint8], start: int, stop: int) -> int:
+def find_word(words: WordArrays, source: Bytes, start: int, stop: int) -> int:
     """Return the id of the word ``source[start:stop]``, or -1."""
     return np.int64(words.slots[find_slot(words, source, start, stop)])
 
 
 @njit(cache=True)
-def intern_word(words: WordArrays, source: NDArray[np.uint8], start: int, stop: int) -> int:
+def intern_word(words: WordArrays, source: Bytes, start: int, stop: int) -> int:
     """Return the id of the word ``source[start:stop]``, which is added if it is new.
 
     `WordTable.reserve` must have made room for it.
@@ -84,6 +79,54 @@ def intern_word(words: WordArrays, source: NDArray[np.uint8], start: int, stop: 
     words.slots[slot] = word
     words.size[0] = word + 1
     return word
+
+
+@njit(cache=True)
+def number_words(
+    words: WordArrays,
+    source: Bytes,
+    at: int,
+    end: int,
+    separators: int,
+    grow: bool,
+    ids: NDArray[np.int32],
+    count: int,
+) -> int:
+    """Append the ids of all words in ``source[at:end]``; return how many ids there are then.
+
+    Args:
+        words: The table.
+        source: Text.
+        at: Where to begin.
+        end: Where to stop.
+        separators: What separates words (see `byte_scanning`).
+        grow: Whether to add new words; otherwise their id is -1.
+        ids: Filled from ``count`` on.
+        count: How many ids there are already.
+    """
+    while True:
+        at = token_begin(source, at, end, separators)
+        if at == end:
+            return count
+        stop = token_end(source, at, end, separators)
+        if grow:
+            ids[count] = intern_word(words, source, at, stop)
+        else:
+            ids[count] = find_word(words, source, at, stop)
+        count += 1
+        at = stop
+
+
+@njit(cache=True, nogil=True)
+def _find_words(words: WordArrays, data: Bytes, begins: Any, ends: Any, ids: Any) -> None:
+    for i in range(len(begins)):
+        ids[i] = find_word(words, data, begins[i], ends[i])
+
+
+@njit(cache=True, nogil=True)
+def _intern_words(words: WordArrays, data: Bytes, begins: Any, ends: Any, ids: Any) -> None:
+    for i in range(len(begins)):
+        ids[i] = intern_word(words, data, begins[i], ends[i])
 
 
 @njit(cache=True)
@@ -106,15 +149,14 @@ class WordTable:
     (1, None, b'chat')
     """
 
-    def __init__(self, words: list[bytes] | None = None) -> None:
+    def __init__(self, words: Sequence[bytes] = ()) -> None:
         self.arrays = WordArrays(
             np.zeros(64, np.uint8),
             np.zeros(17, np.int64),
             np.full(32, _FREE, np.int32),
             np.zeros(1, np.int64),
         )
-        for word in words or []:
-            self.add(word)
+        self.add_all(words)
 
     def __len__(self) -> int:
         return int(self.arrays.size[0])
@@ -137,6 +179,31 @@ class WordTable:
             _fill_slots(arrays)
         self.arrays = arrays
 
+    def add_spans(self, data: Bytes, begins: Any, ends: Any) -> NDArray[np.int32]:
+        """Return the id of each of n words, which are added if they are new.
+
+        Args:
+            data: uint8, the bytes the words are in.
+            begins: (n,) int64, where each begins.
+            ends: (n,) int64, the byte after its last.
+        """
+        self.reserve(len(begins), int((ends - begins).sum()))
+        ids = np.empty(len(begins), np.int32)
+        _intern_words(self.arrays, data, begins, ends, ids)
+        return ids
+
+    def find_spans(self, data: Bytes, begins: Any, ends: Any) -> NDArray[np.int32]:
+        """Return the id of each word as `add_spans` does, -1 for one that is not here."""
+        ids = np.empty(len(begins), np.int32)
+        _find_words(self.arrays, data, begins, ends, ids)
+        return ids
+
+    def add_all(self, words: Sequence[bytes]) -> NDArray[np.int32]:
+        """Return the id of each word of a list, new ones added in their order."""
+        ends = np.cumsum([len(word) for word in words], dtype=np.int64)
+        begins = np.concatenate([np.zeros(1, np.int64), ends])[:-1]
+        return self.add_spans(as_array(b"".join(words)), begins, ends)
+
     def add(self, word: bytes) -> int:
         """Return the id of ``word``, which is added if it is new."""
         self.reserve(1, len(word))
@@ -151,3 +218,9 @@ class WordTable:
         """Return the word with this id."""
         start, stop = self.arrays.ends[number : number + 2]
         return self.arrays.text[start:stop].tobytes()
+
+    def words(self) -> list[bytes]:
+        """Return all words by id."""
+        ends = self.arrays.ends[: len(self) + 1].tolist()
+        text = self.arrays.text[: ends[-1]].tobytes()
+        return [text[begin:end] for begin, end in itertools.pairwise(ends)]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from phrasescore.errors import CorpusError
 from phrasescore.files import open_input
 from phrasescore.table.phrase_table import PIPES
-from phrasescore.words.word_types import WordTypes
+from phrasescore.words.word_table import WordTable
 
 BOUNDARY = 0
 _NEWLINE, _SPACE = 10, 32
@@ -64,7 +64,7 @@ def read_numbered_text(path: str | Path) -> NumberedText:
     Raises:
         CorpusError: The text is too long to be numbered.
     """
-    types = WordTypes()
+    table = WordTable()
     parts: list[NDArray[np.int32]] = []
     size = 0
     with open_input(path) as stream:
@@ -73,7 +73,7 @@ def read_numbered_text(path: str | Path) -> NumberedText:
             spans = np.empty((2, len(data) // 2 + 1), np.int64)
             lines = np.empty(int(np.count_nonzero(data == _NEWLINE)), np.int64)
             count = _find_words(data, spans, lines)
-            numbers = types.number(data, spans[0, :count], spans[1, :count]) + 1
+            numbers = table.add_spans(data, spans[0, :count], spans[1, :count]) + 1
             parts.append(np.insert(numbers, lines, BOUNDARY))
             size += len(parts[-1])
     if size > _MOST_IDS:
@@ -82,7 +82,7 @@ def read_numbered_text(path: str | Path) -> NumberedText:
             path=path,
             remedy="build from a part of it",
         )
-    words = types.words()
+    words = table.words()
     order = sorted(range(len(words)), key=lambda number: words[number] + b" ")
     rank = np.zeros(len(words) + 1, np.int32)
     rank[np.array(order, np.int64) + 1] = np.arange(1, len(words) + 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,3 +29,26 @@ def test_a_word_never_added_has_no_id(words: list[bytes], other: bytes) -> None:
     assert all(table.id_of(word) is not None for word in words)
     assert (table.id_of(other) is not None) == (other in words)
     assert len(table) == len(set(words))
+
+
+@given(st.lists(st.lists(st.binary(max_size=6), max_size=30), max_size=4))
+def test_lists_of_words_get_the_ids_of_single_ones(calls: list[list[bytes]]) -> None:
+    """Words get the ids that a Python dictionary filled in the same order would give."""
+    table = WordTable()
+    expected: dict[bytes, int] = {}
+    for words in calls:
+        ids = [expected.setdefault(word, len(expected)) for word in words]
+        assert table.add_all(words).tolist() == ids
+    assert table.words() == list(expected)
+
+
+def test_growth() -> None:
+    """Ids survive the growth of the table, and words not in it are found absent."""
+    table = WordTable()
+    words = [b"w%d" % (i * i) for i in range(30_000)]
+    for begin in range(0, len(words), 7000):
+        table.add_all(words[begin : begin + 7000])
+    data = np.frombuffer(b"w4w9x", np.uint8)
+    begins, ends = np.array([0, 2, 4]), np.array([2, 4, 5])
+    assert table.find_spans(data, begins, ends).tolist() == [2, 3, -1]
+    assert table.words() == words

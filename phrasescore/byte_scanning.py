@@ -1,0 +1,191 @@
+"""What all compiled loops over text share: separators, columns, decimal numbers, comparison.
+
+Text is uint8 arrays, positions are byte offsets, and a run of bytes is ``data[at:end]``. Which
+bytes separate tokens differs between formats, so functions take a set of them: `SPACE_ONLY`,
+`SPACES_AND_TABS` or `BLANKS`.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phrasescore.compiled import inlined, leaf
+
+Bytes: TypeAlias = NDArray[np.uint8]
+
+LINE_FEED, TAB, RETURN, SPACE, BAR = 10, 9, 13, 32, ord("|")
+DASH, OPEN, CLOSE = ord("-"), ord("["), ord("]")
+_PLUS, _POINT, _ZERO, _NINE = ord("+"), ord("."), ord("0"), ord("9")
+_SMALL_E, _LARGE_E = ord("e"), ord("E")
+
+# sets of separators: bit b stands for byte b, none of which is above the space
+SPACE_ONLY = 1 << SPACE
+SPACES_AND_TABS = SPACE_ONLY | 1 << TAB
+BLANKS = SPACES_AND_TABS | 1 << RETURN
+
+_MOST_DIGITS = 18  # of a mantissa that fits in 64 bits
+_MOST_EXPONENT = 9999
+_POWERS = np.array([float(f"1e{k}") for k in range(309)])
+# integers up to 2^53 and these powers are exact doubles, so one operation rounds correctly
+_LARGEST_EXACT, _LARGEST_EXACT_POWER = 1 << 53, 22
+
+
+@inlined
+def is_separator(byte: int, separators: int) -> bool:
+    """Tell whether a byte is in a set of separators."""
+    return byte <= SPACE and (separators >> byte) & 1 != 0
+
+
+@leaf
+def token_begin(data: Bytes, at: int, end: int, separators: int) -> int:
+    """Return the first position from ``at`` on that is no separator, ``end`` if there is none."""
+    while at < end and is_separator(np.int64(data[at]), separators):
+        at += 1
+    return at
+
+
+@leaf
+def token_end(data: Bytes, at: int, end: int, separators: int) -> int:
+    """Return the first position from ``at`` on that is a separator, ``end`` if there is none."""
+    while at < end and not is_separator(np.int64(data[at]), separators):
+        at += 1
+    return at
+
+
+@leaf
+def trim(data: Bytes, at: int, end: int, separators: int) -> tuple[int, int]:
+    """Return begin and end of a run without the separators around it."""
+    at = token_begin(data, at, end, separators)
+    while end > at and is_separator(np.int64(data[end - 1]), separators):
+        end -= 1
+    return at, end
+
+
+@leaf
+def find_byte(data: Bytes, at: int, end: int, byte: int) -> int:
+    """Return the first position from ``at`` on that holds ``byte``, ``end`` if there is none."""
+    while at < end and data[at] != byte:
+        at += 1
+    return at
+
+
+@leaf
+def find_bars(data: Bytes, at: int, end: int) -> int:
+    """Return where the next ``|||`` begins, -1 if there is none."""
+    while at < end - 2:
+        if data[at] == BAR and data[at + 1] == BAR and data[at + 2] == BAR:
+            return at
+        at += 1
+    return -1
+
+
+@leaf
+def column_after(data: Bytes, at: int, end: int, columns: int) -> tuple[int, int]:
+    """Find the column that stands so many ``|||`` behind ``at``; an empty run if there is none."""
+    for _ in range(columns):
+        at = find_bars(data, at, end)
+        if at < 0:
+            return end, end
+        at += 3
+    stop = find_bars(data, at, end)
+    return at, end if stop < 0 else stop
+
+
+@leaf
+def is_bracketed(data: Bytes, at: int, end: int) -> bool:
+    """Tell whether a token is in square brackets."""
+    return end - at > 1 and data[at] == OPEN and data[end - 1] == CLOSE
+
+
+@leaf
+def same_bytes(data: Bytes, at: int, other: Bytes, other_at: int, length: int) -> bool:
+    """Tell whether two runs of the same length hold the same bytes."""
+    for i in range(length):  # noqa: SIM110 - compiled, and a generator is not
+        if data[at + i] != other[other_at + i]:
+            return False
+    return True
+
+
+@leaf
+def parse_integer(data: Bytes, at: int, end: int) -> int:
+    """Return the number that a run of at most nine digits is, -1 for anything else."""
+    if at == end or end - at > 9:
+        return -1
+    value = 0
+    for i in range(at, end):
+        if not _ZERO <= data[i] <= _NINE:
+            return -1
+        value = 10 * value + np.int64(data[i]) - _ZERO
+    return value
+
+
+@leaf
+def parse_decimal(data: Bytes, at: int, end: int) -> tuple[float, int, bool]:
+    """Read the decimal number that begins at ``at``: sign, digits, point, exponent.
+
+    Returns:
+        The value; where the number ends, ``at`` itself where there is none; and whether the value
+        is the nearest double. Where it is not, it is off by a few units in the last place, because
+        the mantissa or the power of ten is no double.
+    """
+    begin = at
+    negative = at < end and data[at] == DASH
+    if at < end and (data[at] == DASH or data[at] == _PLUS):
+        at += 1
+    mantissa, digits, scale = np.int64(0), 0, 0
+    seen = after_point = False
+    exact = True
+    while at < end:
+        byte = np.int64(data[at])
+        if _ZERO <= byte <= _NINE:
+            seen = True
+            if digits < _MOST_DIGITS:
+                mantissa = 10 * mantissa + byte - _ZERO
+                digits += mantissa > 0
+                scale -= after_point
+            else:
+                exact = False
+                scale += not after_point
+        elif byte == _POINT and not after_point:
+            after_point = True
+        else:
+            break
+        at += 1
+    if not seen:
+        return 0.0, begin, False
+    exponent, at = _exponent(data, at, end)
+    scale += exponent
+    exact = exact and mantissa <= _LARGEST_EXACT and abs(scale) <= _LARGEST_EXACT_POWER
+    value = _scaled(mantissa, scale)
+    return (-value if negative else value), at, exact
+
+
+@leaf
+def _exponent(data: Bytes, at: int, end: int) -> tuple[int, int]:
+    """Return the exponent that may stand at ``at``, and where it ends; 0 and ``at`` if none."""
+    if at == end or (data[at] != _SMALL_E and data[at] != _LARGE_E):
+        return 0, at
+    digits = at + 1
+    negative = digits < end and data[digits] == DASH
+    if digits < end and (data[digits] == DASH or data[digits] == _PLUS):
+        digits += 1
+    value, i = 0, digits
+    while i < end and _ZERO <= data[i] <= _NINE:
+        value = min(10 * value + np.int64(data[i]) - _ZERO, _MOST_EXPONENT)
+        i += 1
+    if i == digits:
+        return 0, at
+    return (-value if negative else value), i
+
+
+@leaf
+def _scaled(mantissa: int, scale: int) -> float:
+    """Return mantissa * 10**scale."""
+    if mantissa == 0 or scale < -308:
+        return 0.0
+    if scale < 0:
+        return float(mantissa) / _POWERS[-scale]
+    return float(mantissa) * _POWERS[scale] if scale <= 308 else np.inf
