@@ -56,12 +56,26 @@ def token_end(data: Bytes, at: int, end: int, separators: int) -> int:
 
 
 @leaf
+def trimmed_end(data: Bytes, at: int, end: int, separators: int) -> int:
+    """Return the end of a run without the separators there, ``at`` if it has nothing else."""
+    while end > at and is_separator(np.int64(data[end - 1]), separators):
+        end -= 1
+    return end
+
+
+@leaf
 def trim(data: Bytes, at: int, end: int, separators: int) -> tuple[int, int]:
     """Return begin and end of a run without the separators around it."""
     at = token_begin(data, at, end, separators)
-    while end > at and is_separator(np.int64(data[end - 1]), separators):
+    return at, trimmed_end(data, at, end, separators)
+
+
+@leaf
+def last_token(data: Bytes, at: int, end: int, separators: int) -> int:
+    """Return where the last token of a run begins, whose end is no separator."""
+    while end > at and not is_separator(np.int64(data[end - 1]), separators):
         end -= 1
-    return at, end
+    return end
 
 
 @leaf

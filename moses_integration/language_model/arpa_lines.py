@@ -9,14 +9,27 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from phrasescore.byte_scanning import (
+    BLANKS,
+    LINE_FEED,
+    SPACES_AND_TABS,
+    Bytes,
+    find_byte,
+    parse_decimal,
+    same_bytes,
+    token_begin,
+    token_end,
+    trimmed_end,
+)
+from phrasescore.compiled import leaf
 from phrasescore.words.word_table import WordArrays, find_word, intern_word
 
-_NEWLINE, _TAB, _SPACE, _RETURN, _BACKSLASH = 10, 9, 32, 13, 92
-_MINUS, _PLUS, _POINT, _ZERO, _NINE, _LOWER_E, _UPPER_E = 45, 43, 46, 48, 57, 101, 69
-_MOST_DIGITS = 18  # of a mantissa that fits in 64 bits
+_BACKSLASH = ord("\\")
+# each is <unk>
+_UNKNOWN_WORDS = np.frombuffer(b"<unk><UNK>", np.uint8)
+_UNKNOWN_LENGTH = 5
 
 
 class Rows(NamedTuple):
@@ -40,102 +53,40 @@ def room_for(rows: int, order: int) -> Rows:
     )
 
 
-@njit(cache=True)
-def parse_number(block: NDArray[np.uint8], start: int, stop: int) -> tuple[float, bool]:
+@leaf
+def parse_number(block: Bytes, start: int, stop: int) -> tuple[float, bool]:
     """Read the decimal number ``block[start:stop]``; the flag says whether it is a finite one."""
-    at = start
-    negative = at < stop and block[at] == _MINUS
-    if at < stop and (block[at] == _MINUS or block[at] == _PLUS):
-        at += 1
-    mantissa, digits, exponent, after_point, seen = 0, 0, 0, False, False
-    while at < stop:
-        byte = block[at]
-        if _ZERO <= byte <= _NINE:
-            seen = True
-            if digits < _MOST_DIGITS:
-                mantissa = mantissa * 10 + (np.int64(byte) - _ZERO)
-                digits += mantissa > 0
-                exponent -= after_point
-            else:
-                exponent += not after_point
-        elif byte == _POINT and not after_point:
-            after_point = True
-        else:
-            break
-        at += 1
-    if at < stop and seen and (block[at] == _LOWER_E or block[at] == _UPPER_E):
-        at += 1
-        sign = 1
-        if at < stop and (block[at] == _MINUS or block[at] == _PLUS):
-            sign = -1 if block[at] == _MINUS else 1
-            at += 1
-        written, seen = 0, False
-        while at < stop and _ZERO <= block[at] <= _NINE:
-            written = min(written * 10 + (np.int64(block[at]) - _ZERO), 9999)
-            seen = True
-            at += 1
-        exponent += sign * written
-    value = _scaled(mantissa, exponent)
-    return (-value if negative else value), seen and at == stop and np.isfinite(np.float32(value))
+    value, end, _ = parse_decimal(block, start, stop)
+    return value, start < end == stop and np.isfinite(np.float32(value))
 
 
-@njit(cache=True)
-def _scaled(mantissa: int, exponent: int) -> float:
-    """Return mantissa * 10**exponent; exact to the last bit where the power of ten is exact."""
-    if mantissa == 0:
-        return 0.0
-    if exponent < 0:
-        return float(mantissa) / 10.0 ** float(-exponent)
-    return float(mantissa) * 10.0 ** float(exponent)
-
-
-@njit(cache=True)
-def _field(block: NDArray[np.uint8], at: int, stop: int) -> tuple[int, int]:
+@leaf
+def _field(block: Bytes, at: int, stop: int) -> tuple[int, int]:
     """Return where the next field begins and ends; both are ``stop`` where there is none."""
-    while at < stop and (block[at] == _SPACE or block[at] == _TAB):
-        at += 1
-    start = at
-    while at < stop and block[at] != _SPACE and block[at] != _TAB:
-        at += 1
-    return start, at
+    start = token_begin(block, at, stop, SPACES_AND_TABS)
+    return start, token_end(block, start, stop, SPACES_AND_TABS)
 
 
-@njit(cache=True)
-def _line_end(block: NDArray[np.uint8], at: int) -> int:
-    while block[at] != _NEWLINE:
-        at += 1
-    return at
+@leaf
+def _log10(block: Bytes, start: int, stop: int) -> tuple[float, int, bool]:
+    """Read the probability that a line begins with; return it, its end, and whether it is one."""
+    start, end = _field(block, start, stop)
+    log10, good = parse_number(block, start, end)
+    return log10, end, good and log10 <= 0.0
 
 
-@njit(cache=True)
-def _content_end(block: NDArray[np.uint8], at: int, end: int) -> int:
-    """Return the end of the line without the carriage return and blanks before its line feed."""
-    while end > at and (
-        block[end - 1] == _RETURN or block[end - 1] == _SPACE or block[end - 1] == _TAB
-    ):
-        end -= 1
-    return end
+@leaf
+def _backoff(block: Bytes, at: int, stop: int) -> tuple[float, bool]:
+    """Read the back-off weight that may stand at a line's end; tell whether the line is good."""
+    start, end = _field(block, at, stop)
+    if start == end:
+        return 0.0, True
+    backoff, good = parse_number(block, start, end)
+    return backoff, good and end == stop
 
 
-@njit(cache=True)
-def _weights(
-    block: NDArray[np.uint8], first: tuple[int, int], at: int, stop: int, rows: Rows, row: int
-) -> bool:
-    """Store the probability in field ``first`` and the back-off that may stand from ``at`` on."""
-    log10, good = parse_number(block, first[0], first[1])
-    start, after = _field(block, at, stop)
-    backoff = 0.0
-    if good and start < after:
-        backoff, good = parse_number(block, start, after)
-    rows.log10[row] = log10
-    rows.backoff[row] = backoff
-    return good and log10 <= 0.0 and after == stop
-
-
-@njit(cache=True)
-def parse_unigrams(
-    block: NDArray[np.uint8], at: int, words: WordArrays, rows: Rows
-) -> tuple[int, int, int]:
+@leaf
+def parse_unigrams(block: Bytes, at: int, words: WordArrays, rows: Rows) -> tuple[int, int, int]:
     """Read 1-grams up to an empty line, a line that begins with a backslash, or the block's end.
 
     Args:
@@ -150,13 +101,14 @@ def parse_unigrams(
     """
     row = 0
     while at < block.size:
-        end = _line_end(block, at)
-        stop = _content_end(block, at, end)
+        end = find_byte(block, at, block.size, LINE_FEED)
+        stop = trimmed_end(block, at, end, BLANKS)
         if stop == at or block[at] == _BACKSLASH:
             break
-        first = _field(block, at, stop)
-        start, after = _field(block, first[1], stop)
-        if start == after or not _weights(block, first, after, stop, rows, row):
+        rows.log10[row], after, has_log10 = _log10(block, at, stop)
+        start, after = _field(block, after, stop)
+        rows.backoff[row], has_end = _backoff(block, after, stop)
+        if not (has_log10 and start < after and has_end):
             return at, row, row
         known = words.size[0]
         word = 0 if _is_unknown(block, start, after) else intern_word(words, block, start, after)
@@ -168,18 +120,18 @@ def parse_unigrams(
     return at, row, -1
 
 
-@njit(cache=True)
-def _is_unknown(block: NDArray[np.uint8], start: int, stop: int) -> bool:
+@leaf
+def _is_unknown(block: Bytes, start: int, stop: int) -> bool:
     """Tell ``<unk>`` and ``<UNK>`` from any other word."""
-    if stop - start != 5 or block[start] != 60 or block[start + 4] != 62:
-        return False
-    u, n, k = block[start + 1], block[start + 2], block[start + 3]
-    return (u == 117 and n == 110 and k == 107) or (u == 85 and n == 78 and k == 75)
+    return stop - start == _UNKNOWN_LENGTH and (
+        same_bytes(block, start, _UNKNOWN_WORDS, 0, _UNKNOWN_LENGTH)
+        or same_bytes(block, start, _UNKNOWN_WORDS, _UNKNOWN_LENGTH, _UNKNOWN_LENGTH)
+    )
 
 
-@njit(cache=True)
+@leaf
 def parse_ngrams(
-    block: NDArray[np.uint8], at: int, words: WordArrays, rows: Rows, longest: bool
+    block: Bytes, at: int, words: WordArrays, rows: Rows, longest: bool
 ) -> tuple[int, int, int]:
     """Read n-grams of the order of ``rows``, as `parse_unigrams` does; words must be known.
 
@@ -196,12 +148,11 @@ def parse_ngrams(
     row = 0
     order = rows.words.shape[1]
     while at < block.size:
-        end = _line_end(block, at)
-        stop = _content_end(block, at, end)
+        end = find_byte(block, at, block.size, LINE_FEED)
+        stop = trimmed_end(block, at, end, BLANKS)
         if stop == at or block[at] == _BACKSLASH:
             break
-        first = _field(block, at, stop)
-        after = first[1]
+        rows.log10[row], after, has_log10 = _log10(block, at, stop)
         for position in range(order):
             start, after = _field(block, after, stop)
             word = -1
@@ -212,9 +163,8 @@ def parse_ngrams(
             if word < 0:
                 return at, row, row
             rows.words[row, position] = word
-        if not _weights(block, first, after, stop, rows, row):
-            return at, row, row
-        if longest and rows.backoff[row] != 0.0:
+        rows.backoff[row], has_end = _backoff(block, after, stop)
+        if not (has_log10 and has_end) or (longest and rows.backoff[row] != 0.0):
             return at, row, row
         row += 1
         at = end + 1

@@ -12,21 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from phrasescore.byte_scanning import BLANKS, parse_decimal, token_begin
+from phrasescore.compiled import leaf
 from phrasescore.errors import PhraseTableError
 from phrasescore.progress import Progress
 from phrasescore.table.block import TableBlock, read_blocks
 
 _FLOOR_LN = -100.0
-_SPACE, _TAB, _RETURN = 32, 9, 13
-_ZERO, _NINE, _MINUS = ord("0"), ord("9"), ord("-")
-_SMALL_E, _LARGE_E = ord("e"), ord("E")
-# a number with a non-zero digit this near its beginning, an exponent of no more than this and no
-# more characters than that cannot come near the ends of float32 (1e-45 and 3e38)
-_FIRST_DIGITS = 12
-_LARGEST_EXPONENT = 15
-_LONGEST = 20
+# well inside the range of float32 (1e-45 to 3e38), and of what is not floored
+_LEAST_ORDINARY, _LARGEST_ORDINARY = 1e-40, 1e37
 
 
 @dataclass(frozen=True)
@@ -100,25 +95,7 @@ def _extremes(block: TableBlock) -> tuple[Any, Any]:
     return floored, zeros
 
 
-@njit(cache=True, nogil=True)
-def _is_ordinary(data: Any, begin: int, end: int) -> bool:
-    """Whether a number is certainly well inside the range of float32, and not zero."""
-    if end - begin > _LONGEST:
-        return False
-    digit_found = False
-    i = begin
-    while i < end and data[i] != _SMALL_E and data[i] != _LARGE_E:
-        if _ZERO < data[i] <= _NINE and i - begin < _FIRST_DIGITS:
-            digit_found = True
-        i += 1
-    exponent = 0
-    for j in range(i + 1, end):
-        if _ZERO <= data[j] <= _NINE:
-            exponent = exponent * 10 + data[j] - _ZERO
-    return digit_found and exponent <= _LARGEST_EXPONENT
-
-
-@njit(cache=True, nogil=True)
+@leaf
 def find_extremes(data: Any, spans: Any, places: Any) -> int:
     """Find the scores that may be zero, floored or infinite, and return how many there are.
 
@@ -129,17 +106,14 @@ def find_extremes(data: Any, spans: Any, places: Any) -> int:
     """
     count = 0
     for line in range(len(spans)):
-        i, end = spans[line, 4], spans[line, 5]
+        begin, end = spans[line, 4], spans[line, 5]
         score = 0
-        while i < end:
-            begin = i
-            while i < end and data[i] != _SPACE and data[i] != _TAB and data[i] != _RETURN:
-                i += 1
-            if not _is_ordinary(data, begin, i):
+        while begin < end:
+            value, stop, _ = parse_decimal(data, begin, end)
+            if not _LEAST_ORDINARY < value < _LARGEST_ORDINARY:
                 places[count, 0], places[count, 1] = line, score
-                places[count, 2], places[count, 3] = begin, i
+                places[count, 2], places[count, 3] = begin, stop
                 count += 1
             score += 1
-            while i < end and (data[i] == _SPACE or data[i] == _TAB or data[i] == _RETURN):
-                i += 1
+            begin = token_begin(data, stop, end, BLANKS)
     return count

@@ -139,7 +139,8 @@ class TableBlock:
         """
         last = number + len(columns) - 1
         assert 1 <= number <= last <= self.format.scores
-        places = find_scores(self.data, self.spans, number - 1, len(columns))
+        places = np.empty((len(self) * len(columns), 2), np.int64)
+        find_scores(self.data, self.spans, number - 1, len(columns), places)
         new = [score for scores in zip(*columns, strict=True) for score in scores]
         return _spliced(self.text, places[:, 0].tolist(), places[:, 1].tolist(), new)
 

@@ -8,101 +8,56 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numba import njit
-
+from phrasescore.byte_scanning import (
+    BAR,
+    BLANKS,
+    CLOSE,
+    DASH,
+    LINE_FEED,
+    OPEN,
+    SPACES_AND_TABS,
+    find_bars,
+    find_byte,
+    is_bracketed,
+    last_token,
+    parse_decimal,
+    same_bytes,
+    token_begin,
+    token_end,
+    trim,
+)
+from phrasescore.compiled import leaf
 from phrasescore.table.phrase_table import GAP
 
-_LINE_FEED, _SPACE, _TAB, _RETURN = 10, 32, 9, 13
-_PIPE, _POINT, _MINUS, _E = ord("|"), ord("."), ord("-"), ord("e")
-_ZERO, _NINE, _OPEN, _CLOSE = ord("0"), ord("9"), ord("["), ord("]")
-# a longer number might overflow: the slow path decides
-_LONGEST_PLAIN_SCORE = 300
+# a number beyond this may be no double: the slow path decides
+_LARGEST_PLAIN_SCORE = 1e300
 
 
-@njit(cache=True, nogil=True)
-def _pipes(data: Any, begin: int, end: int) -> int:
-    for i in range(begin, end - 2):
-        if data[i] == _PIPE and data[i + 1] == _PIPE and data[i + 2] == _PIPE:
-            return i
-    return -1
-
-
-@njit(cache=True, nogil=True)
-def _is_blank(byte: int) -> bool:
-    return byte in (_SPACE, _TAB, _RETURN)
-
-
-@njit(cache=True, nogil=True)
-def _trim(data: Any, begin: int, end: int) -> tuple[int, int]:
-    while begin < end and _is_blank(data[begin]):
-        begin += 1
-    while end > begin and _is_blank(data[end - 1]):
-        end -= 1
-    return begin, end
-
-
-@njit(cache=True, nogil=True)
-def _skip_digits(data: Any, i: int, end: int) -> int:
-    while i < end and _ZERO <= data[i] <= _NINE:
-        i += 1
-    return i
-
-
-@njit(cache=True, nogil=True)
-def _skip_blanks(data: Any, i: int, end: int) -> int:
-    while i < end and _is_blank(data[i]):
-        i += 1
-    return i
-
-
-@njit(cache=True, nogil=True)
-def _skip_plain_score(data: Any, begin: int, end: int) -> int:
-    """Return the end of a score like 1, 0.5 or 8.4e-05 that begins here, or -1."""
-    i = _skip_digits(data, begin, end)
-    if i == begin:
-        return -1
-    if i < end and data[i] == _POINT:
-        i = _skip_digits(data, i + 1, end)
-    if i < end and data[i] == _E:
-        # a positive exponent could overflow
-        if i + 1 == end or data[i + 1] != _MINUS:
-            return -1
-        digits = i + 2
-        i = _skip_digits(data, digits, end)
-        if i == digits:
-            return -1
-    if i - begin > _LONGEST_PLAIN_SCORE or (i < end and not _is_blank(data[i])):
-        return -1
-    return i
-
-
-@njit(cache=True, nogil=True)
+@leaf
 def _plain_scores(data: Any, begin: int, end: int) -> int:
     """Count the scores of a trimmed column, or return -1 if one is not plain."""
     count = 0
-    i = begin
-    while i < end:
-        i = _skip_plain_score(data, i, end)
-        if i < 0:
+    at = begin
+    while at < end:
+        value, stop, _ = parse_decimal(data, at, end)
+        if stop == at or data[at] == DASH or value > _LARGEST_PLAIN_SCORE:
             return -1
-        i = _skip_blanks(data, i, end)
+        at = token_begin(data, stop, end, BLANKS)
+        if at == stop and at < end:
+            return -1
         count += 1
     return count
 
 
-@njit(cache=True, nogil=True)
+@leaf
 def _may_be_rule(data: Any, row: Any) -> bool:
     """Whether both sides end in a bracket and the source has something before its label."""
-    if row[2] == row[3] or data[row[1] - 1] != _CLOSE or data[row[3] - 1] != _CLOSE:
+    if row[2] == row[3] or data[row[1] - 1] != CLOSE or data[row[3] - 1] != CLOSE:
         return False
-    for i in range(row[0], row[1]):  # noqa: SIM110 - compiled, and a generator is not
-        if data[i] == _SPACE or data[i] == _TAB:
-            return True
-    return False
+    return token_end(data, row[0], row[1], SPACES_AND_TABS) < row[1]
 
 
-@njit(cache=True, nogil=True)
+@leaf
 def find_columns(data: Any, scores: int, hierarchical: bool, spans: Any, doubtful: Any) -> None:
     """Find source, target and scores of every line.
 
@@ -115,21 +70,19 @@ def find_columns(data: Any, scores: int, hierarchical: bool, spans: Any, doubtfu
     """
     line_begin = 0
     for line in range(len(spans)):
-        line_end = line_begin
-        while line_end < len(data) and data[line_end] != _LINE_FEED:
-            line_end += 1
-        first = _pipes(data, line_begin, line_end)
-        second = _pipes(data, first + 3, line_end) if first >= 0 else -1
+        line_end = find_byte(data, line_begin, len(data), LINE_FEED)
+        first = find_bars(data, line_begin, line_end)
+        second = find_bars(data, first + 3, line_end) if first >= 0 else -1
         if second < 0:
             doubtful[line] = True
         else:
-            third = _pipes(data, second + 3, line_end)
+            third = find_bars(data, second + 3, line_end)
             if third < 0:
                 third = line_end
             row = spans[line]
-            row[0], row[1] = _trim(data, line_begin, first)
-            row[2], row[3] = _trim(data, first + 3, second)
-            row[4], row[5] = _trim(data, second + 3, third)
+            row[0], row[1] = trim(data, line_begin, first, BLANKS)
+            row[2], row[3] = trim(data, first + 3, second, BLANKS)
+            row[4], row[5] = trim(data, second + 3, third, BLANKS)
             count = _plain_scores(data, row[4], row[5])
             doubtful[line] = (
                 row[0] == row[1]
@@ -139,42 +92,32 @@ def find_columns(data: Any, scores: int, hierarchical: bool, spans: Any, doubtfu
         line_begin = line_end + 1
 
 
-@njit(cache=True, nogil=True)
+@leaf
 def _factor_span(data: Any, begin: int, end: int, factor: int) -> tuple[int, int]:
     """Narrow a token to one factor; an empty one leaves it whole; (-1, -1) if there is none."""
     start = begin
     for _ in range(factor):
-        while start < end and data[start] != _PIPE:
-            start += 1
+        start = find_byte(data, start, end, BAR)
         if start == end:
             return -1, -1
         start += 1
-    stop = start
-    while stop < end and data[stop] != _PIPE:
-        stop += 1
+    stop = find_byte(data, start, end, BAR)
     if stop == start:
         return begin, end
     return start, stop
 
 
-@njit(cache=True, nogil=True)
+@leaf
 def _is_gap(data: Any, begin: int, end: int) -> bool:
-    if data[begin] != _OPEN or data[end - 1] != _CLOSE:
+    if data[begin] != OPEN or data[end - 1] != CLOSE:
         return False
     for i in range(begin, end - 1):  # noqa: SIM110 - compiled, and a generator is not
-        if data[i] == _CLOSE and data[i + 1] == _OPEN:
+        if data[i] == CLOSE and data[i + 1] == OPEN:
             return True
     return False
 
 
-@njit(cache=True, nogil=True)
-def _last_token(data: Any, begin: int, end: int) -> int:
-    while end > begin and data[end - 1] != _SPACE and data[end - 1] != _TAB:
-        end -= 1
-    return end
-
-
-@njit(cache=True, nogil=True)
+@leaf
 def find_tokens(
     data: Any,
     begins: Any,
@@ -202,17 +145,14 @@ def find_tokens(
     for line in range(len(begins)):
         i, end = begins[line], ends[line]
         if hierarchical:
-            label = _last_token(data, i, end)
-            doubtful[line] = end - label < 2 or data[label] != _OPEN or data[end - 1] != _CLOSE
+            label = last_token(data, i, end, SPACES_AND_TABS)
+            doubtful[line] = not is_bracketed(data, label, end)
             end = label
-        while i < end:
-            while i < end and (data[i] == _SPACE or data[i] == _TAB):
-                i += 1
-            start = i
-            while i < end and data[i] != _SPACE and data[i] != _TAB:
-                i += 1
-            if i == start:
+        while True:
+            start = token_begin(data, i, end, SPACES_AND_TABS)
+            if start == end:
                 break
+            i = token_end(data, start, end, SPACES_AND_TABS)
             if hierarchical and _is_gap(data, start, i):
                 spans[0, count], spans[1, count] = gap_begin, len(data)
             else:
@@ -224,35 +164,36 @@ def find_tokens(
     return count
 
 
-@njit(cache=True, nogil=True)
-def find_scores(data: Any, spans: Any, first: int, count: int) -> Any:
-    """(lines * count, 2) int64: where some consecutive scores of every line are."""
-    places = np.empty((len(spans) * count, 2), np.int64)
+@leaf
+def find_scores(data: Any, spans: Any, first: int, count: int, places: Any) -> None:
+    """Find ``count`` scores of every line from number ``first`` on, counted from 0.
+
+    Args:
+        data: uint8, whole lines.
+        spans: (lines, 6) int64, from `find_columns`.
+        first: The first score.
+        count: How many.
+        places: (lines * count, 2) int64, filled: begin and end of each.
+    """
     for line in range(len(spans)):
         i, end = spans[line, 4], spans[line, 5]
         for number in range(first + count):
-            start = _skip_blanks(data, i, end)
-            i = start
-            while i < end and not _is_blank(data[i]):
-                i += 1
+            start = token_begin(data, i, end, BLANKS)
+            i = token_end(data, start, end, BLANKS)
             if number >= first:
                 places[line * count + number - first, 0] = start
                 places[line * count + number - first, 1] = i
-    return places
 
 
-@njit(cache=True, nogil=True)
+@leaf
 def count_runs(data: Any, spans: Any) -> int:
     """Count the first line and every line whose source differs from that of the line before."""
     runs = 1
     for line in range(1, len(spans)):
         begin, length = spans[line, 0], spans[line, 1] - spans[line, 0]
         before = spans[line - 1, 0]
-        same = spans[line - 1, 1] - before == length
-        i = 0
-        while same and i < length:
-            same = data[begin + i] == data[before + i]
-            i += 1
-        if not same:
+        if spans[line - 1, 1] - before != length or not same_bytes(
+            data, begin, data, before, length
+        ):
             runs += 1
     return runs

@@ -11,14 +11,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.decoder.loading.source_phrases import PhraseTrie, child
+from phrasescore.byte_scanning import (
+    BAR,
+    BLANKS,
+    DASH,
+    LINE_FEED,
+    Bytes,
+    column_after,
+    find_byte,
+    is_bracketed,
+    parse_decimal,
+    parse_integer,
+    token_begin,
+    token_end,
+)
 from phrasescore.compiled import leaf
 from phrasescore.words.word_table import WordArrays, find_word, intern_word
 
-_LINE_FEED, _SPACE, _TAB, _RETURN = 10, 32, 9, 13
-_BAR, _OPEN, _CLOSE, _DASH = ord("|"), ord("["), ord("]"), ord("-")
-_POINT, _ZERO, _NINE, _MINUS, _PLUS = ord("."), ord("0"), ord("9"), ord("-"), ord("+")
-_ALIGNMENT, _SPARSE = 3, 5
-_MOST_DIGITS = 18  # more would overflow 64 bits
+# how many columns behind the scores
+_ALIGNMENT, _SPARSE = 1, 3
+_MOST_POSITION = np.iinfo(np.int16).max
 LOWEST_LN = np.float32(-100.0)  # Moses's floor
 
 FINE, FACTORS, LABEL, BAD_ALIGNMENT, SPARSE_SCORES = 0, 1, 2, 3, 4
@@ -45,27 +57,8 @@ class ParsedLines(NamedTuple):
 
 
 @leaf
-def _is_blank(byte: int) -> bool:
-    return byte in (_SPACE, _TAB, _RETURN)
-
-
-@leaf
-def _token_end(data: NDArray[np.uint8], at: int, end: int) -> int:
-    while at < end and not _is_blank(data[at]):
-        at += 1
-    return at
-
-
-@leaf
-def _token_start(data: NDArray[np.uint8], at: int, end: int) -> int:
-    while at < end and _is_blank(data[at]):
-        at += 1
-    return at
-
-
-@leaf
 def match_sources(
-    data: NDArray[np.uint8],
+    data: Bytes,
     spans: NDArray[np.int64],
     words: WordArrays,
     trie: PhraseTrie,
@@ -84,10 +77,10 @@ def match_sources(
         at, end = spans[line, 0], spans[line, 1]
         phrase = np.int64(0)
         while phrase >= 0:
-            at = _token_start(data, at, end)
+            at = token_begin(data, at, end, BLANKS)
             if at == end:
                 break
-            stop = _token_end(data, at, end)
+            stop = token_end(data, at, end, BLANKS)
             word = find_word(words, data, at, stop)
             phrase = child(trie, phrase, word) if word >= 0 else -1
             at = stop
@@ -95,82 +88,19 @@ def match_sources(
 
 
 @leaf
-def _number(data: NDArray[np.uint8], at: int, end: int) -> float:
-    """Read a number that has been checked: digits, a point, an exponent."""
-    mantissa, scale, digits, negative = 0, 0, 0, data[at] == _MINUS
-    if data[at] == _MINUS or data[at] == _PLUS:
-        at += 1
-    behind_point = False
-    while at < end and (data[at] == _POINT or _ZERO <= data[at] <= _NINE):
-        if data[at] == _POINT:
-            behind_point = True
-        elif digits < _MOST_DIGITS:
-            mantissa = 10 * mantissa + data[at] - _ZERO
-            digits += mantissa > 0
-            scale -= behind_point
-        else:
-            scale += not behind_point
-        at += 1
-    if at < end:
-        at += 1
-        sign = 1
-        if data[at] == _MINUS or data[at] == _PLUS:
-            sign = -1 if data[at] == _MINUS else 1
-            at += 1
-        exponent = 0
-        while at < end:
-            exponent = min(10 * exponent + data[at] - _ZERO, 10_000)
-            at += 1
-        scale += sign * exponent
-    value = float(mantissa)
-    # two steps, since 10**-320 alone has few digits left
-    if scale < -300:
-        value = value / 1e300 / 10.0 ** min(-scale - 300, 300)
-    elif scale < 0:
-        value = value / 10.0**-scale
-    else:
-        value = value * 10.0 ** min(scale, 300)
-    return -value if negative else value
-
-
-@leaf
-def _parse_scores(data: NDArray[np.uint8], at: int, end: int, scores: NDArray[np.float32]) -> None:
+def _parse_scores(data: Bytes, at: int, end: int, scores: NDArray[np.float32]) -> None:
     for i in range(scores.size):
-        at = _token_start(data, at, end)
-        stop = _token_end(data, at, end)
-        probability = np.float64(np.float32(_number(data, at, stop)))
+        at = token_begin(data, at, end, BLANKS)
+        stop = token_end(data, at, end, BLANKS)
+        probability = np.float64(np.float32(parse_decimal(data, at, stop)[0]))
         ln = np.float32(np.log(probability)) if probability > 0 else LOWEST_LN
         scores[i] = max(ln, LOWEST_LN)
         at = stop
 
 
 @leaf
-def _column(data: NDArray[np.uint8], at: int, number: int) -> tuple[int, int]:
-    """Find a column; ``at`` is the end of column 2. Empty where the line has no such column."""
-    column = 2
-    begin = at
-    while at < data.size and data[at] != _LINE_FEED:
-        if (
-            at + 2 < data.size
-            and data[at] == _BAR
-            and data[at + 1] == _BAR
-            and data[at + 2] == _BAR
-        ):
-            if column == number:
-                return begin, at
-            column += 1
-            at += 3
-            begin = at
-        else:
-            at += 1
-    if column == number:
-        return begin, at
-    return at, at
-
-
-@leaf
 def _parse_target(
-    data: NDArray[np.uint8],
+    data: Bytes,
     at: int,
     end: int,
     target: WordArrays,
@@ -179,14 +109,13 @@ def _parse_target(
 ) -> tuple[int, int]:
     """Append the target words; return how many there are then, and what is wrong."""
     while True:
-        at = _token_start(data, at, end)
+        at = token_begin(data, at, end, BLANKS)
         if at == end:
             return count, FINE
-        stop = _token_end(data, at, end)
-        for i in range(at, stop):
-            if data[i] == _BAR:
-                return count, FACTORS
-        if stop - at > 1 and data[at] == _OPEN and data[stop - 1] == _CLOSE:
+        stop = token_end(data, at, end, BLANKS)
+        if find_byte(data, at, stop, BAR) < stop:
+            return count, FACTORS
+        if is_bracketed(data, at, stop):
             return count, LABEL
         words[count] = intern_word(target, data, at, stop)
         count += 1
@@ -194,18 +123,8 @@ def _parse_target(
 
 
 @leaf
-def _position(data: NDArray[np.uint8], at: int, end: int) -> tuple[int, int]:
-    """Read digits; return the number, -1 where there is none, and where it ends."""
-    begin, value = at, 0
-    while at < end and _ZERO <= data[at] <= _NINE and at - begin < 5:
-        value = 10 * value + data[at] - _ZERO
-        at += 1
-    return (value if at > begin else -1), at
-
-
-@leaf
 def _parse_links(
-    data: NDArray[np.uint8],
+    data: Bytes,
     at: int,
     end: int,
     target_words: int,
@@ -215,15 +134,16 @@ def _parse_links(
     """Append the links of a phrase, sorted by source, then target; return the count, -1 if bad."""
     first = count
     while True:
-        at = _token_start(data, at, end)
+        at = token_begin(data, at, end, BLANKS)
         if at == end:
             return count
-        source, at = _position(data, at, end)
-        if source < 0 or at == end or data[at] != _DASH:
+        stop = token_end(data, at, end, BLANKS)
+        middle = find_byte(data, at, stop, DASH)
+        source = parse_integer(data, at, middle)
+        goal = parse_integer(data, min(middle + 1, stop), stop)
+        if not (0 <= source <= _MOST_POSITION and 0 <= goal < target_words):
             return -1
-        goal, at = _position(data, at + 1, end)
-        if goal < 0 or goal >= target_words or (at < end and not _is_blank(data[at])):
-            return -1
+        at = stop
         place = count
         while place > first and (
             links[place - 1, 0] > source
@@ -238,7 +158,7 @@ def _parse_links(
 
 @leaf
 def parse_lines(
-    data: NDArray[np.uint8],
+    data: Bytes,
     spans: NDArray[np.int64],
     lines: NDArray[np.int64],
     target: WordArrays,
@@ -262,12 +182,14 @@ def parse_lines(
             data, spans[line, 2], spans[line, 3], target, parsed.words, words
         )
         _parse_scores(data, spans[line, 4], spans[line, 5], parsed.scores[row])
-        begin, end = _column(data, spans[line, 5], _ALIGNMENT)
+        scores_end = spans[line, 5]
+        line_end = find_byte(data, scores_end, data.size, LINE_FEED)
+        begin, end = column_after(data, scores_end, line_end, _ALIGNMENT)
         links = _parse_links(data, begin, end, words - first_word, parsed.links, links)
-        begin, end = _column(data, spans[line, 5], _SPARSE)
+        begin, end = column_after(data, scores_end, line_end, _SPARSE)
         if links < 0:
             problem = BAD_ALIGNMENT
-        if _token_start(data, begin, end) < end:
+        if token_begin(data, begin, end, BLANKS) < end:
             problem = SPARSE_SCORES
         if problem != FINE:
             parsed.problem[0], parsed.problem[1] = line, problem

@@ -16,13 +16,15 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from phrasescore.byte_scanning import BLANKS, LINE_FEED, Bytes, find_byte
+from phrasescore.compiled import leaf
 from phrasescore.errors import CorpusError
 from phrasescore.files import open_input
-from phrasescore.words.word_table import WordArrays, WordTable, intern_word
+from phrasescore.words.word_table import WordArrays, WordTable, number_words
 
 UNKNOWN, BEGIN, END = 0, 1, 2
 SPECIAL_WORDS = [b"<unk>", b"<s>", b"</s>"]
-_NEWLINE, _TAB, _RETURN, _SPACE = 10, 9, 13, 32
+_SEPARATORS = BLANKS | 1  # NUL, too
 _BLOCK = 1 << 20
 _MOST_POSITIONS = (1 << 31) - 1
 
@@ -61,7 +63,7 @@ def read_corpus(path: str | Path, order: int) -> Corpus:
     with open_input(path) as stream:
         while data := _whole_lines(stream):
             block = np.frombuffer(data, np.uint8)
-            lines = int(np.count_nonzero(block == _NEWLINE))
+            lines = int(np.count_nonzero(block == LINE_FEED))
             most_tokens = block.size // 2 + 1
             words.reserve(most_tokens, block.size)
             ids = np.empty(most_tokens + lines * (padding + 1), np.int32)
@@ -107,38 +109,27 @@ def _special_word(data: bytearray, line: int) -> CorpusError:
     )
 
 
-@njit(cache=True)
+@leaf
 def _number_words(
-    block: NDArray[np.uint8], words: WordArrays, padding: int, ids: NDArray[np.int32]
+    block: Bytes, words: WordArrays, padding: int, ids: NDArray[np.int32]
 ) -> tuple[int, int]:
     """Write the ids of a block of whole lines; return how many, and a bad line or -1."""
-    used, line, at = 0, 0, 0
-    while at < block.size:
+    used = line = begin = 0
+    while begin < block.size:
+        end = find_byte(block, begin, block.size, LINE_FEED)
         for _ in range(padding):
             ids[used] = BEGIN
             used += 1
-        while block[at] != _NEWLINE:
-            start = at
-            while not _is_delimiter(block[at]):
-                at += 1
-            if at > start:
-                word = intern_word(words, block, start, at)
-                if word <= END:
-                    return used, line
-                ids[used] = word
-                used += 1
-            if block[at] != _NEWLINE:
-                at += 1
+        first = used
+        used = number_words(words, block, begin, end, _SEPARATORS, True, ids, used)
+        for at in range(first, used):
+            if ids[at] <= END:
+                return at, line
         ids[used] = END
         used += 1
         line += 1
-        at += 1
+        begin = end + 1
     return used, -1
-
-
-@njit(cache=True)
-def _is_delimiter(byte: np.uint8) -> bool:
-    return byte in (_SPACE, _NEWLINE, _TAB, _RETURN, 0)
 
 
 class SortedPositions(NamedTuple):
