@@ -117,6 +117,15 @@ class InterruptedWorkError(PhrasescoreError):
     exit_code = 130
 
 
+def counted(count: int, noun: str) -> str:
+    """Write how many there are of something that is called ``noun``, with an s for several.
+
+    >>> counted(1, "line"), counted(1234, "line")
+    ('1 line', '1,234 lines')
+    """
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return `` (did you mean X?)`` for the closest known word, or nothing.
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moses_integration.bleu.reference_ngrams import ORDERS, build, count_matches, encode
-from phrasescore.errors import CorpusError
+from phrasescore.errors import CorpusError, counted
 from phrasescore.files import read_lines
 from phrasescore.words.word_table import WordTable, as_array
 
@@ -180,7 +180,7 @@ class References:
         for path, lines in zip(paths, references, strict=True):
             if len(lines) != len(references[0]):
                 raise CorpusError(
-                    f"{len(lines)} lines, where {paths[0]} has {len(references[0])}",
+                    f"{counted(len(lines), 'line')}, where {paths[0]} has {len(references[0])}",
                     path=path,
                     remedy="references must be translations of the same text, line by line",
                 )

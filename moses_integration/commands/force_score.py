@@ -39,7 +39,7 @@ def force_score(context: click.Context, /, **options: Any) -> None:
     from moses_integration.decoder.force_scoring import force_score as score_list
     from moses_integration.decoder.loading.input_text import read_sentences
     from moses_integration.ini.moses_ini import MosesIni
-    from phrasescore.errors import SettingsError
+    from phrasescore.errors import SettingsError, counted
     from phrasescore.progress import Progress
 
     if options["output"] is None and options["tolerance"] is None:
@@ -56,7 +56,7 @@ def force_score(context: click.Context, /, **options: Any) -> None:
             scorer, options["nbest"], options["output"], comparison, progress.advance
         )
     if comparison is None:
-        click.echo(f"{lines:,} lines", err=True)
+        click.echo(counted(lines, "line"), err=True)
         return
     _report(comparison)
     context.exit(1 if comparison.beyond else 0)

@@ -80,6 +80,7 @@ def add_column(
         with_table,
     )
     from moses_integration.tables.score_survey import survey_scores
+    from phrasescore.errors import counted
     from phrasescore.files import write_atomically
 
     check_table_path(table)
@@ -89,7 +90,8 @@ def add_column(
     change = with_table(before, place, table, survey.scores, start_weight)
     after = with_absolute_paths(change.ini) if absolute_paths else change.ini
     write_atomically(output, after.to_bytes())
-    click.echo(f"{table}: {survey.lines:,} phrase pairs with {survey.scores} scores", err=True)
+    pairs, scores = counted(survey.lines, "phrase pair"), counted(survey.scores, "score")
+    click.echo(f"{table}: {pairs} with {scores}", err=True)
     click.echo(str(change), err=True)
     for warning in (*survey.warnings(), *problems(after)):
         click.echo(f"warning: {warning}", err=True)

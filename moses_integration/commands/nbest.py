@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from phrasescore.errors import SettingsError
+from phrasescore.errors import SettingsError, counted
 
 if TYPE_CHECKING:
     from moses_integration.nbest.rescoring import NBestModel
@@ -88,7 +88,8 @@ def _load(
     names = names or tuple(f"PhraseModel{number}" for number in range(len(folders)))
     if len(names) != len(folders):
         raise SettingsError(
-            f"{len(names)} names for {len(folders)} models", remedy="give one --name for each"
+            f"{counted(len(names), 'name')} for {counted(len(folders), 'model')}",
+            remedy="give one --name for each",
         )
     if threads is not None:
         torch.set_num_threads(threads)

@@ -18,7 +18,7 @@ from moses_integration.decoder.loaded_input import LoadedInput
 from moses_integration.decoder.loading.source_phrases import child
 from moses_integration.nbest.format import NBestEntry, format_entry, read_nbest_lists
 from moses_integration.nbest.segmentation import PhraseSpan, phrase_spans
-from phrasescore.errors import NBestError
+from phrasescore.errors import NBestError, counted
 from phrasescore.files import open_output
 
 TOTAL = "total"
@@ -152,7 +152,7 @@ class ForcedScorer:
         sentences = self._loaded.source.sentences
         if entry.sentence >= len(sentences):
             raise NBestError(
-                f"sentence {entry.sentence}, but the input has {len(sentences)} lines, "
+                f"sentence {entry.sentence}, but the input has {counted(len(sentences), 'line')}, "
                 "counted from 0",
                 remedy=_OTHER_SYSTEM,
             )

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from phrasescore.errors import PhrasescoreError
+from phrasescore.errors import PhrasescoreError, counted
 
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
@@ -78,7 +78,7 @@ class Diagnosis:
         return "\n\n".join([*parts, self._closing_line()])
 
     def _closing_line(self) -> str:
-        counts = [_counted(self.count(severity), severity) for severity in SEVERITIES]
+        counts = [counted(self.count(severity), severity) for severity in SEVERITIES]
         total = f"{', '.join(counts[:2])} and {counts[2]}"
         if self.count("error"):
             return f"{total}: repair the errors before tuning."
@@ -113,7 +113,3 @@ def _wrapped(text: str, indent: str) -> list[str]:
         break_long_words=False,
         break_on_hyphens=False,
     )
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from moses_integration.doctor.findings import Finding, Severity, at
-from phrasescore.errors import InputError
+from phrasescore.errors import InputError, counted
 from phrasescore.files import open_input
 
 _BLANKS = b" \t\r"
@@ -97,8 +97,8 @@ def _lines_with(
     rows = [number for number, line in enumerate(text.lines, 1) if test(line)]
     if rows:
         severity, what, remedy = finding
-        counted = f"{len(rows):,} of {len(text.lines):,} lines"
-        yield Finding(severity, f"{what} ({counted})", at(text.path, rows[0]), remedy)
+        share = f"{len(rows):,} of {len(text.lines):,} lines"
+        yield Finding(severity, f"{what} ({share})", at(text.path, rows[0]), remedy)
 
 
 def _is_utf8(line: bytes) -> bool:
@@ -206,7 +206,7 @@ def _pairing_findings(source: Text, reference: Text) -> Iterator[Finding]:
     if len(source.lines) != len(reference.lines):
         yield Finding(
             "error",
-            f"{len(reference.lines):,} lines, but {source.path} has {len(source.lines):,}",
+            f"{counted(len(reference.lines), 'line')}, but {source.path} has {len(source.lines):,}",
             reference.path,
             "line i of the one must be the translation of line i of the other",
         )

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from moses_integration.ini.feature_kinds import FEATURE_KINDS, component_count
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from moses_integration.ini.parameters import REWRITING_SECTIONS
-from phrasescore.errors import IniError, did_you_mean
+from phrasescore.errors import IniError, counted, did_you_mean
 
 if TYPE_CHECKING:
     import numpy as np
@@ -200,8 +200,8 @@ class FeatureLayout:
             found = len(values[feature.name])
             if found != feature.components:
                 raise IniError(
-                    f"{_counted(found, 'value')} for {feature.name}, "
-                    f"which has {_counted(feature.components, 'component')}"
+                    f"{counted(found, 'value')} for {feature.name}, "
+                    f"which has {counted(feature.components, 'component')}"
                 )
         return np.array([value for name in self.names for value in values[name]], np.float64)
 
@@ -249,13 +249,9 @@ class FeatureLayout:
 def _check_count(ini: MosesIni, feature: Feature, weights: int) -> None:
     if weights != feature.components:
         raise IniError(
-            f"{_counted(weights, 'weight')} for {feature.name}, "
-            f"which has {_counted(feature.components, 'component')}",
+            f"{counted(weights, 'weight')} for {feature.name}, "
+            f"which has {counted(feature.components, 'component')}",
             path=ini.path,
             line=ini.weight_line(feature.name),
             remedy="give one weight for each component, or correct num-features",
         )
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

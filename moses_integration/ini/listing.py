@@ -11,7 +11,7 @@ from moses_integration.ini.model_files import find_binary_file, find_model_file
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from moses_integration.ini.parameters import OLD_STYLE_SECTIONS, SECTIONS, SHORT_NAMES
 from moses_integration.ini.table_feature import path_keys
-from phrasescore.errors import IniError, InputError, did_you_mean
+from phrasescore.errors import IniError, InputError, counted, did_you_mean
 
 # what Moses's own tuning script takes for the name of a dense feature
 _TUNABLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
@@ -40,15 +40,15 @@ def _features(ini: MosesIni) -> str:
             (name, kind, " ".join(map(format_weight, ini.weights.get(name, ()))))
             for name, kind in kinds.items()
         ]
-        title = f"{ini.path}: {_counted(len(kinds), 'feature')}, in the order of the file"
+        title = f"{ini.path}: {counted(len(kinds), 'feature')}, in the order of the file"
     else:
         rows = [
             (feature.name, kinds[feature.name], _weights(ini, feature))
             for feature in layout.features
         ]
         title = (
-            f"{ini.path}: {_counted(len(kinds), 'feature')}, "
-            f"{_counted(layout.size, 'weight')}, {layout.nbest.size} of them tuned; "
+            f"{ini.path}: {counted(len(kinds), 'feature')}, "
+            f"{counted(layout.size, 'weight')}, {layout.nbest.size} of them tuned; "
             "in the order of n-best lists"
         )
     return "\n".join([title, *_aligned([("feature", "class", "weights"), *rows])])
@@ -136,7 +136,3 @@ def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in rows
     ]
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -14,7 +14,7 @@ from moses_integration.ini.feature_kinds import (
 )
 from moses_integration.ini.lines import format_weight, refuse_unreadable
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
-from phrasescore.errors import IniError, PhraseTableError, SettingsError
+from phrasescore.errors import IniError, PhraseTableError, SettingsError, counted
 from phrasescore.files import STANDARD_STREAM
 
 _DEFAULT_WEIGHT = 1.0
@@ -61,7 +61,7 @@ class TableChange:
         name = self.before.line.name
         path = self.ini.feature(name).options["path"]
         if self.scores == self.before.scores:
-            return f"{name}: path={path}; still {_counted(self.scores, 'score')}, same weights"
+            return f"{name}: path={path}; still {counted(self.scores, 'score')}, same weights"
         added = " ".join(map(format_weight, self.weights[self.before.scores :]))
         return (
             f"{name}: path={path}, num-features={self.scores} "
@@ -91,7 +91,7 @@ def find_table_feature(ini: MosesIni, name: str | None = None) -> TableFeature:
     weights = ini.weights.get(line.name, (_DEFAULT_WEIGHT,) * scores)
     if len(weights) != scores:
         raise IniError(
-            f"{_counted(len(weights), 'weight')} for {line.name}, which has num-features={scores}",
+            f"{counted(len(weights), 'weight')} for {line.name}, which has num-features={scores}",
             path=ini.path,
             line=ini.weight_line(line.name),
             remedy="make the two agree first, as Moses requires",
@@ -120,7 +120,7 @@ def with_table(
     line, added = feature.line, scores - feature.scores
     if added < 0:
         raise IniError(
-            f"{line.name} has {_counted(feature.scores, 'score')}, but {table} has only {scores}",
+            f"{line.name} has {counted(feature.scores, 'score')}, but {table} has only {scores}",
             path=ini.path,
             line=line.line,
             remedy="name the table that has all columns of the old one and the new ones behind",
@@ -233,7 +233,3 @@ def path_keys(line: FeatureLine) -> Iterator[str]:
     for key, value in line.options.items():
         if value and (key in ("path", "base", "file") or key.endswith(("-path", "-file"))):
             yield key
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

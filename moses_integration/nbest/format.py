@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from phrasescore.errors import NBestError
+from phrasescore.errors import NBestError, counted
 from phrasescore.files import open_input, open_output
 
 SEPARATOR = b" ||| "
@@ -63,8 +63,10 @@ def parse_entry(line: bytes) -> NBestEntry:
     """
     columns = line.split(_PIPES, 6)
     if len(columns) < 4:
-        counted = "1 column" if len(columns) == 1 else f"{len(columns)} columns"
-        raise NBestError(f"{counted}, expected at least 4 ({_COLUMNS})", remedy=CUT_REMEDY)
+        raise NBestError(
+            f"{counted(len(columns), 'column')}, expected at least 4 ({_COLUMNS})",
+            remedy=CUT_REMEDY,
+        )
     segmentation, alignment = _extra_columns(columns[4:6])
     return NBestEntry(
         sentence=_sentence(columns[0].strip(b" ")),

@@ -18,7 +18,7 @@ import numpy as np
 
 from moses_integration.nbest.format import CUT_REMEDY, CUT_SHORT
 from moses_integration.nbest.segmentation import PhrasePair, phrase_pairs
-from phrasescore.errors import ModelError, NBestError, SettingsError
+from phrasescore.errors import ModelError, NBestError, SettingsError, counted
 from phrasescore.files import STANDARD_STREAM, open_input, open_output, read_lines
 from phrasescore.progress import Progress
 from phrasescore.scoring.block_scoring import ScoringModel
@@ -104,7 +104,7 @@ class NBestReport:
     copied: int
 
     def __str__(self) -> str:
-        text = f"{self.candidates:,} candidates of {self.pairs:,} phrase pairs, "
+        text = f"{counted(self.candidates, 'candidate')} of {counted(self.pairs, 'phrase pair')}, "
         text += f"{self.scored:,} of them scored"
         return text + (f"; {self.copied:,} unknown words get 0" if self.copied else "")
 
@@ -204,7 +204,7 @@ class _Rescorer:
             return columns, []
         if len(columns) < 4:
             raise NBestError(
-                f"{len(columns)} columns, expected at least 4 "
+                f"{counted(len(columns), 'column')}, expected at least 4 "
                 "(sentence ||| words ||| features ||| total)",
                 remedy=CUT_REMEDY,
             )

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from phrasescore.errors import PhraseTableError
+from phrasescore.errors import PhraseTableError, counted
 from phrasescore.files import open_input
 from phrasescore.table.look_alikes import look_alike
 from phrasescore.table.truncated_gzip import truncation_named
@@ -118,7 +118,7 @@ def parse_entry(line: bytes) -> Entry:
                 remedy="delete the line; Moses refuses it too",
             )
         raise PhraseTableError(
-            f"{_counted(len(columns), 'column')}, expected at least 3 "
+            f"{counted(len(columns), 'column')}, expected at least 3 "
             "(source ||| target ||| scores)",
             remedy="repair or delete the line; Moses refuses it too",
         )
@@ -188,7 +188,7 @@ def check_line(line: bytes, expected: TableFormat) -> Entry:
     count = len(parse_scores(entry.scores))
     if count != expected.scores:
         raise PhraseTableError(
-            f"{_counted(count, 'score')}, where the lines before have {expected.scores}",
+            f"{counted(count, 'score')}, where the lines before have {expected.scores}",
             remedy="give every line the same number of scores; Moses refuses the table otherwise",
         )
     if expected.hierarchical:
@@ -304,7 +304,7 @@ def _scored_token(token: bytes, side: Side, factor: int, hierarchical: bool) -> 
     if factor >= len(factors):
         text = token.decode("utf-8", "backslashreplace")
         raise PhraseTableError(
-            f"the {side} token {text} has {_counted(len(factors), 'factor')}, "
+            f"the {side} token {text} has {counted(len(factors), 'factor')}, "
             f"so there is no factor {factor} (they count from 0)",
             remedy="name another --factor",
         )
@@ -319,7 +319,3 @@ def _ends_in_label(line: bytes) -> bool:
     columns = line.split(PIPES, 2)
     tokens = [phrase_tokens(column) for column in columns[:2]]
     return len(columns) == 3 and all(side and _is_bracketed(side[-1]) for side in tokens)
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

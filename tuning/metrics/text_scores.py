@@ -26,7 +26,7 @@ from sacrebleu.metrics.ter import TER
 from moses_integration.bleu.statistics import COLUMNS as BLEU_COLUMNS
 from moses_integration.bleu.statistics import References, bleu_of_sums
 from moses_integration.system_building.corpus.text_preparation import read_text
-from phrasescore.errors import CorpusError, SettingsError
+from phrasescore.errors import CorpusError, SettingsError, counted
 from tuning.metrics.objective import ALL_COLUMNS, CHRF_ORDERS, TER_AT
 from tuning.metrics.sacrebleu_statistics import SacrebleuStatistics
 
@@ -154,7 +154,7 @@ class ReferenceTexts:
     ) -> None:  # fmt: skip
         if len(lines) != len(others):
             raise CorpusError(
-                f"{len(lines)} lines, where {self.paths[0]} has {len(others)}",
+                f"{counted(len(lines), 'line')}, where {self.paths[0]} has {len(others)}",
                 path=path,
                 remedy="translations and references must be of the same text, line by line",
             )

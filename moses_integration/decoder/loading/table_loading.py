@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from moses_integration.decoder.loading import entry_parsing
 from moses_integration.decoder.loading.parsed_tables import Arrays, ParsedTables
 from moses_integration.decoder.loading.source_phrases import SourcePhrases
-from phrasescore.errors import PhraseTableError
+from phrasescore.errors import PhraseTableError, counted
 from phrasescore.files import open_input, sha256_of
 from phrasescore.progress import Progress
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, checked_block, read_blocks
@@ -119,7 +119,7 @@ def _agreeing(blocks: Iterator[TableBlock], scores: int, where: str) -> Iterator
         found = block.format.scores
         if found != scores:
             raise PhraseTableError(
-                f"{_counted(found, 'score')}, but {where} says num-features={scores}",
+                f"{counted(found, 'score')}, but {where} says num-features={scores}",
                 path=block.path,
                 line=1,
                 remedy="correct num-features and the weights, or name another table",
@@ -170,7 +170,7 @@ def _reordering_blocks(path: str | Path, scores: int, target: bool) -> Iterator[
             columns = lines[0].count(PIPES) + 1
             if first_line == 1 and columns != 2 + target:
                 raise PhraseTableError(
-                    f"{_counted(columns, 'column')}, expected {2 + target} for this type of model",
+                    f"{counted(columns, 'column')}, expected {2 + target} for this type of model",
                     path=path,
                     line=1,
                     remedy="check the path of LexicalReordering in the moses.ini",
@@ -248,7 +248,3 @@ def joined_offsets(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
         joined.append(offsets[1:] + end)
         end += int(offsets[-1])
     return np.concatenate(joined)
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
