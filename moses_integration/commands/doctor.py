@@ -6,9 +6,14 @@ import sys
 
 import click
 
+from phrasescore.commands.options import json_file_option, print_result
+
+# what --json without a file gives
+_NO_FILE = ""
+
 
 @click.command("doctor")
-@click.argument("ini", metavar="MOSES_INI")
+@click.argument("ini", metavar="MOSES_INI", required=False)
 @click.option("--source", metavar="FILE", help="The text to tune on, as Moses gets it.")
 @click.option(
     "--reference",
@@ -34,16 +39,25 @@ import click
 @click.option(
     "--moses", "moses", metavar="FILE", help="Let this Moses (or the one in this folder) read it."
 )
-@click.option("--json", "json_path", metavar="FILE", help="Write the findings as JSON, too.")
+@click.option(
+    "--json",
+    "json_form",
+    is_flag=False,
+    flag_value=_NO_FILE,
+    metavar="[FILE]",
+    help="Print JSON in place of text; with a FILE, do as --json-file does.",
+)
+@json_file_option
 @click.option("--strict", is_flag=True, help="Count warnings as errors in the exit status.")
 def doctor(
-    ini: str,
+    ini: str | None,
     source: str | None,
     references: tuple[str, ...],
     models: tuple[str, ...],
     work_dir: str,
     moses: str | None,
-    json_path: str | None,
+    json_form: str | None,
+    json_file: str | None,
     strict: bool,
 ) -> None:
     """Look for everything that would fail, or make translations worse without a word.
@@ -55,15 +69,22 @@ def doctor(
     from moses_integration.doctor.examination import Examined, examine
     from moses_integration.real_moses.decoder import find_moses
     from phrasescore.errors import SettingsError
-    from phrasescore.provenance import write_json
 
+    if ini is None:
+        # what stands behind --json is then the ini
+        ini, json_form = json_form, _NO_FILE
+    if not ini:
+        raise click.UsageError("Missing argument 'MOSES_INI'.")
+    if json_form and json_file:
+        raise click.UsageError("--json FILE and --json-file are the same: give one of them.")
     if references and source is None:
         raise SettingsError("--reference without --source", remedy="give both")
     binary = find_moses(moses) if moses is not None else None
     diagnosis = examine(Examined(ini, source, references, models, work_dir, binary))
-    sys.stdout.buffer.write(f"{diagnosis}\n".encode("utf-8", "surrogateescape"))
-    sys.stdout.flush()
-    if json_path is not None:
-        write_json(json_path, diagnosis.to_json())
+    as_json = json_form == _NO_FILE
+    if not as_json:
+        sys.stdout.buffer.write(f"{diagnosis}\n".encode("utf-8", "surrogateescape"))
+        sys.stdout.flush()
+    print_result(diagnosis.to_json(), as_json, json_form or json_file)
     if not diagnosis.is_healthy(strict=strict):
         raise click.exceptions.Exit(1)

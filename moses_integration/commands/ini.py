@@ -7,6 +7,8 @@ import sys
 
 import click
 
+from phrasescore.commands.options import json_options, print_result
+
 
 def _finite(context: click.Context, option: click.Parameter, value: float) -> float:
     if not math.isfinite(value):
@@ -16,13 +18,16 @@ def _finite(context: click.Context, option: click.Parameter, value: float) -> fl
 
 @click.command("show", short_help="List features, weights, files and problems.")
 @click.argument("path", metavar="MOSES_INI")
-def show(path: str) -> None:
+@json_options
+def show(path: str, as_json: bool, json_file: str | None) -> None:
     """List the features, weights and files of MOSES_INI, and what Moses would stumble over."""
-    from moses_integration.ini.listing import listing
+    from moses_integration.ini.listing import Listing
     from moses_integration.ini.moses_ini import MosesIni
 
-    text = listing(MosesIni.read(path)) + "\n"
-    sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+    listing = Listing.of(MosesIni.read(path))
+    if not as_json:
+        sys.stdout.buffer.write(f"{listing}\n".encode("utf-8", "surrogateescape"))
+    print_result(listing.to_json(), as_json, json_file)
 
 
 @click.command("add-column", short_help="Make it use a table with more scores.")

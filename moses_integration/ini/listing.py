@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from moses_integration.ini.feature_weights import Feature, FeatureLayout
 from moses_integration.ini.lines import format_weight
@@ -18,57 +20,135 @@ _TUNABLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 _LISTED_ELSEWHERE = {"feature", "weight", "weight-add"}
 
 
-def listing(ini: MosesIni) -> str:
-    """Return the features with their weights, the files, the other settings and the problems.
+@dataclass(frozen=True)
+class ListedFeature:
+    """A feature with its weights.
 
-    Raises:
-        IniError: The file is old-style or has no features.
+    Args:
+        name: E.g. ``TranslationModel0``.
+        kind: Its class.
+        weights: Its weights; what Moses takes where the ini gives none.
+        tuned: For each component whether it is tuned; empty where that cannot be told.
+        given: Whether the ini gives the weights.
     """
-    ini.refuse_old_style()
-    parts = [_features(ini), _files(ini), _settings(ini)]
-    if found := list(problems(ini)):
-        parts.append("\n".join(["problems", *(f"  {problem}" for problem in found)]))
-    return "\n\n".join(part for part in parts if part)
+
+    name: str
+    kind: str
+    weights: tuple[float, ...]
+    tuned: tuple[bool, ...]
+    given: bool
+
+    @property
+    def text(self) -> str:
+        """The weights; those that are not tuned in brackets."""
+        # a wrong number of weights is among the problems
+        fits = len(self.tuned) == len(self.weights)
+        tuned = self.tuned if fits else (True,) * len(self.weights)
+        texts = [
+            format_weight(weight) if flag else f"({format_weight(weight)})"
+            for weight, flag in zip(self.weights, tuned, strict=True)
+        ]
+        note = "" if self.given or not texts else "  (not given: Moses takes 1)"
+        return " ".join(texts) + note
 
 
-def _features(ini: MosesIni) -> str:
-    kinds = {line.name: line.kind for line in ini.features}
-    try:
-        layout = FeatureLayout.of(ini)
-    except IniError:
-        rows = [
-            (name, kind, " ".join(map(format_weight, ini.weights.get(name, ()))))
-            for name, kind in kinds.items()
-        ]
-        title = f"{ini.path}: {counted(len(kinds), 'feature')}, in the order of the file"
-    else:
-        rows = [
-            (feature.name, kinds[feature.name], _weights(ini, feature))
-            for feature in layout.features
-        ]
-        title = (
-            f"{ini.path}: {counted(len(kinds), 'feature')}, "
-            f"{counted(layout.size, 'weight')}, {layout.nbest.size} of them tuned; "
-            "in the order of n-best lists"
+@dataclass(frozen=True)
+class Listing:
+    """What a moses.ini says, and what is wrong with it.
+
+    Args:
+        path: The file.
+        features: In the order of n-best lists; in that of the file where that cannot be told.
+        is_layout_known: Whether it can.
+        files: Path, feature and state of every file.
+        settings: The values of every other section.
+        problems: Sentences.
+    """
+
+    path: str
+    features: tuple[ListedFeature, ...]
+    is_layout_known: bool
+    files: tuple[tuple[str, str, str], ...]
+    settings: dict[str, tuple[str, ...]]
+    problems: tuple[str, ...]
+
+    @classmethod
+    def of(cls, ini: MosesIni) -> Listing:
+        """Look through a file.
+
+        Raises:
+            IniError: The file is old-style or has no features.
+        """
+        ini.refuse_old_style()
+        settings = {
+            section: ini.values(section)
+            for section in ini.sections
+            if section not in _LISTED_ELSEWHERE
+        }
+        files, found = tuple(_files(ini)), tuple(problems(ini))
+        try:
+            layout = FeatureLayout.of(ini)
+        except IniError:
+            unknown = tuple(
+                ListedFeature(line.name, line.kind, ini.weights.get(line.name, ()), (), True)
+                for line in ini.features
+            )
+            return cls(ini.path, unknown, False, files, settings, found)
+        kinds = {line.name: line.kind for line in ini.features}
+        features = tuple(_listed(ini, feature, kinds[feature.name]) for feature in layout.features)
+        return cls(ini.path, features, True, files, settings, found)
+
+    def __str__(self) -> str:
+        counts = f"{self.path}: {counted(len(self.features), 'feature')}, "
+        if self.is_layout_known:
+            flags = [flag for feature in self.features for flag in feature.tuned]
+            counts += f"{counted(len(flags), 'weight')}, {sum(flags)} of them tuned; "
+        order = (
+            "in the order of n-best lists" if self.is_layout_known else "in the order of the file"
         )
-    return "\n".join([title, *_aligned([("feature", "class", "weights"), *rows])])
+        rows = [(feature.name, feature.kind, feature.text) for feature in self.features]
+        settings = [(section, " | ".join(values)) for section, values in self.settings.items()]
+        parts = [[counts + order, *_aligned([("feature", "class", "weights"), *rows])]]
+        if self.files:
+            parts.append(_aligned([("file", "of", ""), *self.files]))
+        if settings:
+            parts.append(_aligned([("setting", "value"), *settings]))
+        if self.problems:
+            parts.append(["problems", *(f"  {problem}" for problem in self.problems)])
+        return "\n\n".join("\n".join(lines) for lines in parts)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all of it as JSON values; ``tuned`` is null where it cannot be told."""
+        return {
+            "path": self.path,
+            "features": [
+                {
+                    "name": feature.name,
+                    "class": feature.kind,
+                    "weights": list(feature.weights),
+                    "tuned": list(feature.tuned) if self.is_layout_known else None,
+                    "given": feature.given,
+                }
+                for feature in self.features
+            ],
+            "files": [
+                {"path": path, "feature": feature, "state": state}
+                for path, feature, state in self.files
+            ],
+            "settings": {section: list(values) for section, values in self.settings.items()},
+            "problems": list(self.problems),
+        }
 
 
-def _weights(ini: MosesIni, feature: Feature) -> str:
-    """Write the weights; those that are not tuned in brackets."""
-    stated = ini.weights.get(feature.name)
-    weights = stated if stated is not None else (1.0,) * feature.components
-    flags = feature.tuneable if len(weights) == feature.components else (True,) * len(weights)
-    texts = [
-        format_weight(weight) if tuneable else f"({format_weight(weight)})"
-        for weight, tuneable in zip(weights, flags, strict=True)
-    ]
-    note = "" if stated is not None or not texts else "  (not given: Moses takes 1)"
-    return " ".join(texts) + note
+def _listed(ini: MosesIni, feature: Feature, kind: str) -> ListedFeature:
+    weights = ini.weights.get(feature.name)
+    given = weights is not None
+    if weights is None:
+        weights = (1.0,) * feature.components
+    return ListedFeature(feature.name, kind, weights, feature.tuneable, given)
 
 
-def _files(ini: MosesIni) -> str:
-    rows = []
+def _files(ini: MosesIni) -> Iterator[tuple[str, str, str]]:
     for line in ini.features:
         for key in path_keys(line):
             path = line.options[key]
@@ -77,17 +157,7 @@ def _files(ini: MosesIni) -> str:
                 state = file.note or "found"
             except InputError:
                 state = "MISSING"
-            rows.append((path, line.name, state))
-    return "\n".join(_aligned([("file", "of", ""), *rows])) if rows else ""
-
-
-def _settings(ini: MosesIni) -> str:
-    rows = [
-        (section, " | ".join(ini.values(section)))
-        for section in ini.sections
-        if section not in _LISTED_ELSEWHERE
-    ]
-    return "\n".join(_aligned([("setting", "value"), *rows])) if rows else ""
+            yield path, line.name, state
 
 
 def problems(ini: MosesIni) -> Iterator[str]:

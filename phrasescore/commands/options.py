@@ -32,16 +32,18 @@ class Duration(click.ParamType):  # type: ignore[type-arg]  # generic in new ver
         return sum(float(n) * _UNITS[u] for n, u in re.findall(r"(\d+(?:\.\d+)?)([smhd])", text))
 
 
+json_file_option = click.option(
+    "--json-file", metavar="FILE", help="Write the result as JSON to this file, too."
+)
+
+
 def json_options(command: _Command) -> _Command:
     """Add ``--json`` and ``--json-file FILE``; the command gets ``as_json`` and ``json_file``.
 
     See `print_result` for what to do with them.
     """
-    write = click.option(
-        "--json-file", metavar="FILE", help="Write the result as JSON to this file, too."
-    )
     show = click.option("--json", "as_json", is_flag=True, help="Print JSON in place of text.")
-    return show(write(command))
+    return show(json_file_option(command))
 
 
 def print_result(result: Mapping[str, Any], as_json: bool, json_file: str | None) -> None:

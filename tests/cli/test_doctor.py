@@ -7,6 +7,8 @@ import json
 import shutil
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import Phrasescore
 
 
@@ -29,6 +31,9 @@ def test_statuses(golden: Path, tmp_path: Path, phrasescore: Phrasescore) -> Non
     found = json.loads((tmp_path / "found.json").read_text())
     assert (found["errors"], found["warnings"], found["notes"]) == (0, 1, 4)
     assert set(found["findings"][0]) == {"severity", "what", "where", "remedy"}
+    again = phrasescore("doctor", "system/moses.ini", *texts, "--json-file", "again.json")
+    assert (again.returncode, again.stdout) == (0, process.stdout)
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "found.json").read_bytes()
     strict = phrasescore("doctor", "system/moses.ini", *texts, "--strict")
     assert (strict.returncode, strict.stdout) == (1, process.stdout)
     (tmp_path / "system" / "lm.arpa").unlink()
@@ -36,6 +41,32 @@ def test_statuses(golden: Path, tmp_path: Path, phrasescore: Phrasescore) -> Non
     assert broken.returncode == 1
     assert broken.stdout.startswith(b"errors\n  system/moses.ini:14: system/lm.arpa does not exist")
     assert broken.stdout.endswith(b"repair the errors before tuning.\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--json", "moses.ini"),
+        ("moses.ini", "--json"),
+        ("--json", "--strict", "moses.ini"),
+        ("moses.ini", "--json", "--json-file", "found.json"),
+        ("--json", "found.json", "moses.ini"),
+    ],
+)
+def test_json_with_and_without_a_file(
+    tmp_path: Path, phrasescore: Phrasescore, arguments: tuple[str, ...]
+) -> None:
+    """--json prints; a file behind it is written to, but never the ini alone."""
+    ini = b"[feature]\nDistortion\n"
+    (tmp_path / "moses.ini").write_bytes(ini)
+    process = phrasescore("doctor", *arguments)
+    assert process.returncode == 1, process.stderr
+    found = tmp_path / "found.json"
+    assert found.exists() == ("found.json" in arguments)
+    printed = arguments != ("--json", "found.json", "moses.ini")
+    data = process.stdout if printed else found.read_bytes()
+    assert json.loads(data)["errors"] == 1
+    assert (tmp_path / "moses.ini").read_bytes() == ini
 
 
 def test_refusals(tmp_path: Path, phrasescore: Phrasescore) -> None:
@@ -46,3 +77,10 @@ def test_refusals(tmp_path: Path, phrasescore: Phrasescore) -> None:
     process = phrasescore("doctor", "moses.ini", "--reference", "dev.fr")
     assert process.returncode == 2
     assert process.stderr == b"phrasescore: --reference without --source. Give both.\n"
+    for arguments in ((), ("--json",)):
+        process = phrasescore("doctor", *arguments)
+        assert process.returncode == 2
+        assert b"Missing argument 'MOSES_INI'" in process.stderr
+    process = phrasescore("doctor", "moses.ini", "--json", "a", "--json-file", "b")
+    assert process.returncode == 2
+    assert b"give one of them" in process.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -124,6 +125,39 @@ def test_show_lists_an_ini(phrasescore: Run, multi30k: Path) -> None:
         "TranslationModel0    PhraseDictionaryMemory  0.0631997 0.028587 0.0875955 0.031136" in text
     )
     assert f"run this in {multi30k.resolve()}" in text
+
+
+def test_show_prints_json(phrasescore: Run, folder: Path) -> None:
+    """The same as the text says, and in a file if wanted."""
+    done = phrasescore("ini", "show", "moses.ini", "--json", "--json-file", "found.json")
+    assert done.returncode == 0, done.stderr
+    shown = json.loads(done.stdout)
+    assert json.loads((folder / "found.json").read_bytes()) == shown
+    assert shown == {
+        "path": "moses.ini",
+        "features": [
+            {
+                "name": "Distortion0",
+                "class": "Distortion",
+                "weights": [0.1],
+                "tuned": [True],
+                "given": True,
+            },
+            {
+                "name": "TranslationModel0",
+                "class": "PhraseDictionaryMemory",
+                "weights": [0.3],
+                "tuned": [True],
+                "given": True,
+            },
+        ],
+        "files": [{"path": "old", "feature": "TranslationModel0", "state": "found"}],
+        "settings": {},
+        "problems": [],
+    }
+    text = phrasescore("ini", "show", "moses.ini", "--json-file", "found.json")
+    assert text.stdout.startswith(b"moses.ini: 2 features, 2 weights, 2 of them tuned")
+    assert json.loads((folder / "found.json").read_bytes()) == shown
 
 
 def test_show_refuses_what_is_no_ini(phrasescore: Run, folder: Path) -> None:
