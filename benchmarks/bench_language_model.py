@@ -34,7 +34,7 @@ QUERY = (
     "from moses_integration.language_model.automaton import score_words; "
     "model = read_language_model(sys.argv[1]); "
     "words = open(sys.argv[2], 'rb').read(2_500_000).split(); "
-    "ids = np.array([model.word_id(word) for word in words], np.int32); "
+    "ids = np.array([model.words.id_of(word) or 0 for word in words], np.int32); "
     "log10 = np.zeros(ids.size); "
     "score_words(model.tables, model.begin_state, ids[:1], log10); start = time.process_time(); "
     "score_words(model.tables, model.begin_state, ids, log10); "

@@ -34,7 +34,7 @@ from benchmarks.plain_scorer import log_likelihoods, padded
 from phrasescore.device import has_fast_bf16
 from phrasescore.model.encoder_decoder import EncoderDecoder
 from phrasescore.model.model_settings import EncoderDecoderSettings
-from phrasescore.pairs.phrase_pairs import PairSettings, PhrasePairs
+from phrasescore.pairs.phrase_pairs import EncodedPairs, PairSettings
 from phrasescore.pairs.table_encoding import encode_table
 from phrasescore.training.batches import Indices, uniform_plan
 from phrasescore.training.evaluation import lengths_of
@@ -58,7 +58,7 @@ class Task:
         threads: Cores to use.
     """
 
-    pairs: PhrasePairs
+    pairs: EncodedPairs
     sizes: EncoderDecoderSettings
     size: int
     threads: int

@@ -126,6 +126,20 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
+def visible(text: bytes, most: int | None = None) -> str:
+    r"""Write bytes so that every character can be seen; if need be, only the first ``most``.
+
+    >>> visible("caf\xe9\xa0".encode())
+    'café\\xa0'
+    """
+    letters = text.decode("utf-8", "backslashreplace")
+    shown = "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in letters[:most]
+    )
+    return shown if most is None or len(letters) <= most else f"{shown}..."
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return `` (did you mean X?)`` for the closest known word, or nothing.
 

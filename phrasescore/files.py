@@ -87,6 +87,14 @@ def read_lines(path: str | Path) -> Iterator[bytes]:
             yield line[:-1] if line.endswith(b"\n") else line
 
 
+def line_blocks(stream: BinaryIO, size: int) -> Iterator[bytes]:
+    """Yield some ``size`` bytes of whole lines at a time; only the last may lack its line feed."""
+    while block := stream.read(size):
+        if not block.endswith(b"\n"):
+            block += stream.readline()
+        yield block
+
+
 def compress_member(data: bytes) -> bytes:
     """Return ``data`` as one whole gzip member; members may be concatenated (Moses reads them)."""
     if igzip is not None:

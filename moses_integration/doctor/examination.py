@@ -9,8 +9,7 @@ from pathlib import Path
 from moses_integration.doctor.binary_tables import binary_table_findings
 from moses_integration.doctor.features import ini_findings
 from moses_integration.doctor.findings import Diagnosis, Finding
-from moses_integration.doctor.language_models import language_model_findings
-from moses_integration.doctor.phrase_models import phrase_model_findings
+from moses_integration.doctor.models import language_model_findings, phrase_model_findings
 from moses_integration.doctor.table_survey import TableSurvey, survey_table
 from moses_integration.doctor.tables import (
     ALIGNMENT_FLAGS,

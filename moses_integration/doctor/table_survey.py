@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,19 +10,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.doctor.pair_sample import PairSample
 from moses_integration.doctor.table_scanning import (
     REPEATED,
     UNSORTED,
+    PairSample,
     pair_digests,
     scan_lines,
     scan_scores,
 )
 from moses_integration.doctor.words import TableWords
-from moses_integration.tables.score_survey import find_extremes
+from moses_integration.tables.score_survey import Extremes
 from phrasescore.errors import InputError, PhraseTableError
-from phrasescore.files import open_input
+from phrasescore.files import line_blocks, open_input
 from phrasescore.progress import Progress
+from phrasescore.table.block import truncation_named
 from phrasescore.table.phrase_table import (
     GAP,
     INSPECTED_LINES,
@@ -33,10 +33,8 @@ from phrasescore.table.phrase_table import (
     phrase_tokens,
 )
 from phrasescore.table.scanning import find_columns, find_tokens
-from phrasescore.table.truncated_gzip import truncation_named
 
 _BLOCK = 1 << 23
-_FLOOR_LN = -100.0
 _LINE_FEED = ord("\n")
 # what differs between lines with the same fault
 _PARTICULARS = re.compile(r"\(.*?\)|'.*?'|\d+(?:\.\d+)?(?:e[-+]?\d+)?")
@@ -105,11 +103,12 @@ def survey_table(
     survey = TableSurvey(str(path))
     with Progress(f"reading {Path(path).name}", unit="lines") as progress:
         try:
-            for text in _whole_lines(path):
-                if survey.format is None:
-                    survey.format = _format(text, path, scores)
-                    reader = _Reader(survey, survey.format, text, words)
-                progress.advance(reader.read(text))
+            with open_input(path) as stream, truncation_named(path):
+                for text in line_blocks(stream, _BLOCK):
+                    if survey.format is None:
+                        survey.format = _format(text, path, scores)
+                        reader = _Reader(survey, survey.format, text, words)
+                    progress.advance(reader.read(text))
         except InputError as error:
             survey.broken = error
     if survey.format is None and survey.broken is None:
@@ -131,21 +130,6 @@ def _format(text: bytes, path: str | Path, scores: int | None) -> TableFormat:
         if len(columns := line.split(PIPES)) > 2 and (tokens := phrase_tokens(columns[2])):
             return TableFormat(len(tokens), hierarchical=False)
     raise PhraseTableError("no line has scores, so this is not a phrase table", path=path)
-
-
-def _whole_lines(path: str | Path) -> Iterator[bytes]:
-    """Yield some megabytes of whole lines at a time; only the last may lack its line feed."""
-    rest = b""
-    with open_input(path) as stream, truncation_named(path):
-        while data := stream.read(_BLOCK):
-            data = rest + data
-            # one more line stays back, so that the last block is never a part of a line alone
-            end = data.rfind(b"\n", 0, max(data.rfind(b"\n"), 0)) + 1
-            if end:
-                yield data[:end]
-            rest = data[end:]
-    if rest:
-        yield rest
 
 
 class _Reader:
@@ -226,7 +210,7 @@ class _Reader:
         words.look(data, sources[:, alone].copy(), targets)
 
     def _scan_scores(self, data: Any, spans: Any) -> None:
-        survey, scores = self._survey, self._format.scores
+        survey = self._survey
         good = spans[spans[:, 1] > spans[:, 0]]
         if not len(good):
             return
@@ -238,19 +222,10 @@ class _Reader:
             None if varies else self._pattern[begin:end].tobytes()
             for varies, (begin, end) in zip(self._varies, self._bounds, strict=True)
         )
-        places = np.empty((len(good) * scores, 4), np.int64)
-        places = places[: find_extremes(data, good, places)]
-        text = data.tobytes() if len(places) else b""
-        exact = np.array([float(text[begin:end]) for _, _, begin, end in places.tolist()])
-        with np.errstate(over="ignore", divide="ignore"):
-            values = exact.astype(np.float32)
-            low = np.log(values) <= _FLOOR_LN
-        for total, chosen in (
-            (survey.floored, low),
-            (survey.zeros, exact == 0),
-            (survey.infinite, np.isinf(values)),
-        ):
-            np.add.at(total, places[chosen, 1], 1)
+        extremes = Extremes.of(data, good, self._format.scores)
+        survey.floored += extremes.count(extremes.floored)
+        survey.zeros += extremes.count(extremes.zero)
+        survey.infinite += extremes.count(extremes.infinite)
 
     def _take_pattern(self, data: Any, row: Any) -> None:
         """Remember the scores of the first line."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from moses_integration.doctor import table_scanning as flags
 from moses_integration.doctor.findings import Finding, Severity, at
 from moses_integration.doctor.table_survey import TableSurvey
-from moses_integration.doctor.words import shown
+from phrasescore.errors import visible
 from phrasescore.files import GZIP_MAGIC, is_gzip_name
 
 _DEFAULT_SCORES = 4
@@ -122,7 +122,7 @@ def score_findings(survey: TableSurvey) -> Iterator[Finding]:
         if constant is not None and survey.lines > 1:
             yield Finding(
                 "warning",
-                f"{name} is {shown(constant)} in every line, so its feature only counts phrases, "
+                f"{name} is {visible(constant)} in every line, so its feature only counts phrases, "
                 "and MERT may give it any weight",
                 survey.path,
                 "leave it out, or freeze it with tuneable-components",

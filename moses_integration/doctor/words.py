@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from moses_integration.doctor.findings import Finding, Severity
 from moses_integration.system_building.corpus.text_preparation import escape, unescape
+from phrasescore.errors import visible
 from phrasescore.words.word_table import WordTable
 
 _PUNCTUATION = ".,;:!?…)\"'»"
@@ -138,20 +139,7 @@ class TextWords:
     def _examples(self, chosen: NDArray[np.bool_]) -> str:
         rows = np.flatnonzero(chosen)
         frequent = rows[np.argsort(-self.counts[rows], kind="stable")][:_EXAMPLES]
-        return ", ".join(shown(self.words[row]) for row in frequent.tolist())
-
-
-def shown(word: bytes) -> str:
-    r"""Write a token so that every character can be seen.
-
-    >>> shown("caf\xe9\xa0".encode())
-    'café\\xa0'
-    """
-    text = word.decode("utf-8", "backslashreplace")
-    return "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
-        for letter in text
-    )
+        return ", ".join(visible(self.words[row]) for row in frequent.tolist())
 
 
 @dataclass(frozen=True)

@@ -103,9 +103,7 @@ class Listing:
         if self.is_layout_known:
             flags = [flag for feature in self.features for flag in feature.tuned]
             counts += f"{counted(len(flags), 'weight')}, {sum(flags)} of them tuned; "
-        order = (
-            "in the order of n-best lists" if self.is_layout_known else "in the order of the file"
-        )
+        order = f"in the order of {'n-best lists' if self.is_layout_known else 'the file'}"
         rows = [(feature.name, feature.kind, feature.text) for feature in self.features]
         settings = [(section, " | ".join(values)) for section, values in self.settings.items()]
         parts = [[counts + order, *_aligned([("feature", "class", "weights"), *rows])]]

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from phrasescore.errors import LanguageModelError
+from phrasescore.errors import LanguageModelError, visible
 from phrasescore.words.word_table import WordTable
 
 KENLM_BINARY_MAGIC = b"mmap lm http://kheafield.com/code"
@@ -93,9 +93,4 @@ def _number_problem(field: bytes, what: str) -> str | None:
 
 def shown(text: bytes) -> str:
     """Quote the beginning of ``text``, with what cannot be seen in escapes."""
-    letters = text.decode("utf-8", "backslashreplace")
-    visible = "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
-        for letter in letters[:_LONGEST_SHOWN]
-    )
-    return f"'{visible}{'...' if len(letters) > _LONGEST_SHOWN else ''}'"
+    return f"'{visible(text, _LONGEST_SHOWN)}'"

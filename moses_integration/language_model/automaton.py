@@ -21,7 +21,6 @@ UNKNOWN_WORD = 0  # the id of <unk>
 _FREE = np.uint64(0)  # (EMPTY_STATE, <unk>), which never stands in the table
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(32)
-_LOW = np.uint64(0xFFFFFFFF)
 # slots per entry; KenLM's probing tables have the same
 ROOM = 1.5
 

@@ -1,4 +1,4 @@
-"""N-gram language models: read a file of n-grams, score words and sentences.
+"""N-gram language models: a file of n-grams, read into the arrays that compiled code asks.
 
 Scores are log10; Moses's feature is ln, so `LN_10` is the factor between them.
 """
@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
-from moses_integration.language_model.automaton import UNKNOWN_WORD, AutomatonTables, score
+from moses_integration.language_model.arpa import open_arpa
+from moses_integration.language_model.automaton import AutomatonTables
 from moses_integration.language_model.automaton_building import AutomatonBuilder, NGramProblem
-from moses_integration.language_model.ngram_files import open_ngrams
+from moses_integration.language_model.kenlm.binary import is_kenlm_binary, open_kenlm_binary
 from moses_integration.language_model.ngrams import NGramFile, NGrams
 from phrasescore.errors import LanguageModelError
 from phrasescore.words.word_table import WordTable
@@ -27,80 +27,9 @@ UNKNOWN_LOG10 = -100.0  # KenLM's log10 p(<unk>) where the ARPA file has none
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class SentenceScore:
-    """What a model gives a sentence.
-
-    Attributes:
-        log10: log10 probability of each word, and of ``</s>`` at the end.
-        unknown: For each of these whether the model does not know the word.
-    """
-
-    log10: tuple[float, ...]
-    unknown: tuple[bool, ...]
-
-    @property
-    def total_log10(self) -> float:
-        """log10 probability of the sentence, ``</s>`` included."""
-        return sum(self.log10)
-
-    @property
-    def unknown_words(self) -> int:
-        """How many words the model does not know."""
-        return sum(self.unknown)
-
-
-def perplexity(sentences: Sequence[SentenceScore], *, unknown: bool = True) -> float:
-    """Return 10 to the power of -(mean log10 probability per word), ``</s>`` counted as a word.
-
-    Args:
-        sentences: At least one.
-        unknown: Whether unknown words count; the histories are the same either way.
-    """
-    words = [
-        log10
-        for sentence in sentences
-        for log10, is_unknown in zip(sentence.log10, sentence.unknown, strict=True)
-        if unknown or not is_unknown
-    ]
-    return float(10.0 ** -(sum(words) / len(words)))
-
-
-class LanguageModel(Protocol):
-    """What every backend offers: words and histories are integers."""
-
-    @property
-    def order(self) -> int:
-        """The longest n-gram, in words."""
-
-    @property
-    def begin_state(self) -> int:
-        """The state after ``<s>``."""
-
-    @property
-    def end_word(self) -> int:
-        """The id of ``</s>``."""
-
-    def word_id(self, word: bytes) -> int:
-        """Return the id of ``word``; 0 stands for every unknown word."""
-
-    def score(self, state: int, word: int) -> tuple[float, int]:
-        """Return log10 p(word | state) and the state after it; equal states, equal futures."""
-
-
-def score_sentence(model: LanguageModel, words: Sequence[bytes]) -> SentenceScore:
-    """Score the words of a sentence and its end, beginning after ``<s>``."""
-    ids = [*map(model.word_id, words), model.end_word]
-    state, log10 = model.begin_state, []
-    for word in ids:
-        value, state = model.score(state, word)
-        log10.append(value)
-    return SentenceScore(tuple(log10), tuple(word == UNKNOWN_WORD for word in ids))
-
-
 @dataclass(frozen=True, eq=False)
 class ArrayLanguageModel:
-    """A model held in arrays; ``tables`` is what compiled code takes (`ngram_automaton.score`).
+    """A model held in arrays; ``tables`` is what compiled code takes (`automaton.score`).
 
     Attributes:
         order: The longest n-gram, in words.
@@ -116,15 +45,15 @@ class ArrayLanguageModel:
     begin_state: int
     end_word: int
 
-    def word_id(self, word: bytes) -> int:
-        """Return the id of ``word``; 0 stands for every unknown word."""
-        found = self.words.id_of(word)
-        return UNKNOWN_WORD if found is None else found
 
-    def score(self, state: int, word: int) -> tuple[float, int]:
-        """Return log10 p(word | state) and the state after it."""
-        log10, following = score(self.tables, state, word)
-        return float(log10), int(following)
+def open_ngrams(path: str | Path) -> AbstractContextManager[NGramFile]:
+    """Open an ARPA file, plain or gzip, or a KenLM binary; errors are given its name.
+
+    Raises:
+        LanguageModelError: It is neither, or damaged.
+        InputError: It cannot be read.
+    """
+    return open_kenlm_binary(path) if is_kenlm_binary(path) else open_arpa(path)
 
 
 def read_language_model(path: str | Path) -> ArrayLanguageModel:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from moses_integration.nbest.format import CUT_REMEDY, CUT_SHORT, NBestEntry, parse_entry
 from moses_integration.nbest.scanning import NBestBlock, scan
 from phrasescore.errors import NBestError, did_you_mean
-from phrasescore.files import open_input
+from phrasescore.files import line_blocks, open_input
 from phrasescore.words.word_table import WordTable, as_array
 
 _BLOCK = 1 << 23
@@ -107,17 +107,12 @@ class NBestReader:
         )
 
     def _blocks(self, stream: BinaryIO) -> Iterator[Candidates]:
-        rest = b""
-        while data := stream.read(_BLOCK):
+        for data in line_blocks(stream, _BLOCK):
             end = data.rfind(b"\n") + 1
-            if not end:
-                rest += data
-                continue
-            if whole := _without_blank_lines(rest + data[:end]):
+            if whole := _without_blank_lines(data[:end]):
                 yield self._block(whole)
-            rest = data[end:]
-        if rest:
-            raise NBestError(CUT_SHORT, path=self._path, line=self._line + 1, remedy=CUT_REMEDY)
+            if end < len(data):
+                raise NBestError(CUT_SHORT, path=self._path, line=self._line + 1, remedy=CUT_REMEDY)
 
     def _block(self, data: bytes) -> Candidates:
         if not self._sizes:

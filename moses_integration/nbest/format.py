@@ -12,15 +12,14 @@ does the same to whole files without an object a line.
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from phrasescore.errors import NBestError, counted
-from phrasescore.files import open_input, open_output
+from phrasescore.files import open_input
 
 SEPARATOR = b" ||| "
 _PIPES = b"|||"
@@ -190,16 +189,3 @@ def format_entry(entry: NBestEntry) -> bytes:
         parts += [link + b" " for link in words_of(entry.alignment)]
     parts.append(b"\n")
     return b"".join(parts)
-
-
-def write_nbest(path: str | Path, entries: Iterable[NBestEntry]) -> int:
-    """Write a whole n-best list, plain or gzip by its name; return the number of lines.
-
-    The file gets its name only when it is whole.
-    """
-    count = 0
-    with contextlib.ExitStack() as stack:
-        stream = stack.enter_context(open_output(path))
-        for count, entry in enumerate(entries, 1):  # noqa: B007 - the last count is the result
-            stream.write(format_entry(entry))
-    return count

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from phrasescore.byte_scanning import BLANKS, parse_decimal, token_begin
 from phrasescore.compiled import leaf
@@ -72,31 +73,61 @@ def survey_scores(path: str | Path) -> ScoreSurvey:
 
 def _extremes(block: TableBlock) -> tuple[Any, Any]:
     """Return, for each score, how many are floored and how many of those are zero."""
-    scores = block.format.scores
-    places = np.empty((len(block) * scores, 4), np.int64)
-    places = places[: find_extremes(block.data, block.spans, places)]
-    floored, zeros = np.zeros(scores, np.int64), np.zeros(scores, np.int64)
-    if not len(places):
-        return floored, zeros
-    with np.errstate(over="ignore", divide="ignore"):
-        exact = np.array([float(block.text[begin:end]) for _, _, begin, end in places.tolist()])
-        values = exact.astype(np.float32)
-        logarithms = np.log(values)
-    if len(infinite := np.flatnonzero(np.isinf(values))):
-        row, column, begin, end = places[infinite[0]].tolist()
+    found = Extremes.of(block.data, block.spans, block.format.scores)
+    if len(infinite := np.flatnonzero(found.infinite)):
+        row, column, begin, end = found.places[infinite[0]].tolist()
         raise PhraseTableError(
             f"score {column + 1} is {block.text[begin:end].decode()}, which is infinite for Moses",
             path=block.path,
             line=block.first_line + row,
             remedy="write probabilities, which are at most 1, into the scores",
         )
-    np.add.at(floored, places[logarithms <= _FLOOR_LN, 1], 1)
-    np.add.at(zeros, places[exact == 0, 1], 1)
-    return floored, zeros
+    return found.count(found.floored), found.count(found.zero)
+
+
+@dataclass(frozen=True)
+class Extremes:
+    """The scores of some lines that come near the ends of float32, or may.
+
+    Args:
+        scores: How many scores each line has.
+        places: (n, 4) int64: line, score (from 0), begin and end of each.
+        floored: (n,) bool, whether Moses floors its logarithm, as it does that of zero.
+        zero: (n,) bool, whether it is zero.
+        infinite: (n,) bool, whether it is beyond the largest float32.
+    """
+
+    scores: int
+    places: NDArray[np.int64]
+    floored: NDArray[np.bool_]
+    zero: NDArray[np.bool_]
+    infinite: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, data: NDArray[np.uint8], spans: NDArray[np.int64], scores: int) -> Extremes:
+        """Look at the scores of checked lines.
+
+        Args:
+            data: uint8, their bytes.
+            spans: (lines, 6) int64; the last two columns are begin and end of the scores.
+            scores: How many scores a line has.
+        """
+        places = np.empty((len(spans) * scores, 4), np.int64)
+        places = places[: _find_extremes(data, spans, places)]
+        texts = [data[begin:end].tobytes() for _, _, begin, end in places.tolist()]
+        exact = np.array([float(text) for text in texts], np.float64)
+        with np.errstate(over="ignore", divide="ignore"):
+            values = exact.astype(np.float32)
+            floored = np.log(values) <= _FLOOR_LN
+        return cls(scores, places, floored, exact == 0, np.isinf(values))
+
+    def count(self, chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """(scores,) int64: how many of the chosen ones belong to each score."""
+        return np.bincount(self.places[chosen, 1], minlength=self.scores)
 
 
 @leaf
-def find_extremes(data: Any, spans: Any, places: Any) -> int:
+def _find_extremes(data: Any, spans: Any, places: Any) -> int:
     """Find the scores that may be zero, floored or infinite, and return how many there are.
 
     Args:

@@ -74,7 +74,7 @@ class PhraseSide:
 
 
 @dataclass(frozen=True)
-class PhrasePairs:
+class EncodedPairs:
     """N distinct pairs; source is the side a model reads, target the side it predicts.
 
     Args:
@@ -105,14 +105,14 @@ class PhrasePairs:
             f"the decoder writes {self.target.coverage}",
         ]
 
-    def in_direction(self, direction: Direction) -> PhrasePairs:
+    def in_direction(self, direction: Direction) -> EncodedPairs:
         """Swap the sides of a freshly read table for ``target-source``."""
         if direction == "source-target":
             return self
-        return PhrasePairs(self.target, self.source, self.lines, self.table_sha256)
+        return EncodedPairs(self.target, self.source, self.lines, self.table_sha256)
 
 
-def load_pairs(folder: str | Path) -> PhrasePairs:
+def load_pairs(folder: str | Path) -> EncodedPairs:
     """Map the arrays of an encoded table.
 
     Raises:
@@ -122,7 +122,7 @@ def load_pairs(folder: str | Path) -> PhrasePairs:
     try:
         manifest = json.loads((folder / MANIFEST).read_bytes())
         sides = [_load_side(folder, side, manifest[side]) for side in ("source", "target")]
-        return PhrasePairs(sides[0], sides[1], manifest["lines"], manifest["table_sha256"])
+        return EncodedPairs(sides[0], sides[1], manifest["lines"], manifest["table_sha256"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(
             f"no whole encoded phrase table ({error})",

@@ -30,7 +30,7 @@ from phrasescore.pairs.distinct_phrases import (
     pair_digests,
     phrase_digests,
 )
-from phrasescore.pairs.phrase_pairs import MANIFEST, PairSettings, PhrasePairs, load_pairs
+from phrasescore.pairs.phrase_pairs import MANIFEST, EncodedPairs, PairSettings, load_pairs
 from phrasescore.progress import Progress
 from phrasescore.provenance import write_json
 from phrasescore.table.block import can_be_read_again, read_blocks
@@ -46,7 +46,7 @@ _SIDES: tuple[Side, Side] = ("source", "target")
 _SMALL_VOCABULARY = 1 << 16
 
 
-def encode_table(path: str | Path, folder: str | Path, settings: PairSettings) -> PhrasePairs:
+def encode_table(path: str | Path, folder: str | Path, settings: PairSettings) -> EncodedPairs:
     """Read a table into a work folder, or find it there from an earlier run.
 
     Args:

@@ -7,7 +7,9 @@ stand in one place. Nothing here makes a Python object per token.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,9 +29,10 @@ from phrasescore.table.phrase_table import (
     scored_tokens,
 )
 from phrasescore.table.scanning import count_runs, find_columns, find_scores, find_tokens
-from phrasescore.table.truncated_gzip import truncation_named
 
 LINES_PER_BLOCK = 65_536
+_BYTES_AT_ONCE = 1 << 20
+_GZIP_WINDOW = 31
 Positions = NDArray[np.int64]
 
 
@@ -219,3 +222,35 @@ def checked_block(
             except PhraseTableError as error:
                 raise error.at(path, first_line + row) from None
     return TableBlock(text, first_line, path, expected, spans)
+
+
+@contextlib.contextmanager
+def truncation_named(path: str | Path) -> Iterator[None]:
+    """Turn the end of gzip data in the middle into an error that names the line it happens in.
+
+    Raises:
+        PhraseTableError: In the place of ``EOFError``; without a line for standard input.
+    """
+    try:
+        yield
+    except EOFError:
+        raise PhraseTableError(
+            "the gzip data end in the middle",
+            path=path,
+            line=None if str(path) == STANDARD_STREAM else _lines_that_can_be_read(path) + 1,
+            remedy="copy or make the file again",
+        ) from None
+
+
+def _lines_that_can_be_read(path: str | Path) -> int:
+    """Decompress what there is once more, without the read-ahead that an error throws away."""
+    lines = 0
+    member = zlib.decompressobj(_GZIP_WINDOW)
+    with Path(path).open("rb") as stream:
+        while data := stream.read(_BYTES_AT_ONCE):
+            while data:
+                lines += member.decompress(data).count(b"\n")
+                data = member.unused_data
+                if member.eof:
+                    member = zlib.decompressobj(_GZIP_WINDOW)
+    return lines

@@ -11,17 +11,14 @@ Moses's own loader (RuleTable/LoaderStandard.cpp, Phrase.cpp).
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from phrasescore.errors import PhraseTableError, counted
-from phrasescore.files import open_input
 from phrasescore.table.look_alikes import look_alike
-from phrasescore.table.truncated_gzip import truncation_named
 
 SEPARATOR = b" ||| "
 PIPES = b"|||"
@@ -33,7 +30,6 @@ INSPECTED_LINES = 1000
 
 Side = Literal["source", "target"]
 
-_BLANKS = b" \t\r"
 # the grammar Moses reads strictly (double-conversion without flags), less its inf
 _SCORE = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 # what nearly every line has: recognised at once, to be quick
@@ -93,15 +89,6 @@ class TableFormat:
         except PhraseTableError as error:
             raise error.at(path, 1) from None
         return cls(scores, all(map(_ends_in_label, lines)))
-
-
-def split_columns(line: bytes) -> list[bytes]:
-    """Split a line at every ``|||``, as Moses does; ``b"|||".join`` gives the line back.
-
-    >>> split_columns(b"la maison ||| the house ||| 0.5 0.25")
-    [b'la maison ', b' the house ', b' 0.5 0.25']
-    """
-    return line.split(PIPES)
 
 
 def parse_entry(line: bytes) -> Entry:
@@ -199,62 +186,6 @@ def check_line(line: bytes, expected: TableFormat) -> Entry:
             )
         scored_tokens(entry.target, "target", hierarchical=True)
     return entry
-
-
-def read_entries(path: str | Path) -> Iterator[Entry]:
-    """Yield the lines of a plain or gzip phrase table, or of ``-``, checked and parsed.
-
-    Raises:
-        InputError: The file cannot be read.
-        PhraseTableError: It breaks the format; the error names the file and the line.
-    """
-    with open_input(path) as stream:
-        lines = numbered_lines(stream, path)
-        head = list(itertools.islice(lines, INSPECTED_LINES))
-        expected = TableFormat.of([line for _, line in head], path)
-        for number, line in itertools.chain(head, lines):
-            try:
-                yield check_line(line, expected)
-            except PhraseTableError as error:
-                raise error.at(path, number) from None
-
-
-def numbered_lines(stream: Iterable[bytes], path: str | Path) -> Iterator[tuple[int, bytes]]:
-    """Yield 1-based line numbers and lines without line feeds; say where broken gzip data end."""
-    number = 0
-    with truncation_named(path):
-        for line in stream:
-            number += 1
-            yield number, line[:-1] if line.endswith(b"\n") else line
-
-
-def with_appended_scores(line: bytes, scores: Sequence[bytes]) -> bytes:
-    """Return the line with scores added after the last one, every other byte as it was.
-
-    >>> with_appended_scores(b"a ||| b ||| 0.5 ||| 0-0", [b"0.25"])
-    b'a ||| b ||| 0.5 0.25 ||| 0-0'
-    """
-    columns = line.split(PIPES, 3)
-    end = len(columns[2].rstrip(_BLANKS))
-    columns[2] = columns[2][:end] + b" " + b" ".join(scores) + columns[2][end:]
-    return PIPES.join(columns)
-
-
-def with_replaced_score(line: bytes, number: int, score: bytes) -> bytes:
-    """Return the line with one score replaced, every other byte as it was.
-
-    Args:
-        line: A line whose scores have been checked.
-        number: Which score, counted from 1.
-        score: What to write in its place.
-
-    >>> with_replaced_score(b"a ||| b ||| 0.5  0.25 ||| 0-0", 2, b"1")
-    b'a ||| b ||| 0.5  1 ||| 0-0'
-    """
-    columns = line.split(PIPES, 3)
-    found = list(re.finditer(rb"[^ \t\r]+", columns[2]))[number - 1]
-    columns[2] = columns[2][: found.start()] + score + columns[2][found.end() :]
-    return PIPES.join(columns)
 
 
 def phrase_tokens(phrase: bytes) -> list[bytes]:

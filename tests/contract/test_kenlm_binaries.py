@@ -13,13 +13,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from moses_integration.language_model.back_off import (
-    ArrayLanguageModel,
-    read_language_model,
-    score_sentence,
-)
 from tests.conftest import Phrasescore
-from tests.support.language_models import LETTERS, assert_same_model, models
+from tests.support.language_models import (
+    LETTERS,
+    AskedModel,
+    assert_same_model,
+    models,
+    sentence_log10,
+)
 from tests.support.plain_back_off import PlainLanguageModel
 
 pytestmark = pytest.mark.moses
@@ -88,8 +89,9 @@ def arpa(
     return path
 
 
-def sizes(model: ArrayLanguageModel) -> tuple[int, int, int, int]:
+def sizes(asked: AskedModel) -> tuple[int, int, int, int]:
     """Return order, words, nodes and n-grams of a model."""
+    model = asked.arrays
     ngrams = int(np.count_nonzero(model.tables.slots["key"]))
     return model.order, len(model.words), model.tables.backoff.size, ngrams
 
@@ -97,8 +99,8 @@ def sizes(model: ArrayLanguageModel) -> tuple[int, int, int, int]:
 @pytest.mark.parametrize("kind", EXACT)
 def test_estimated_models(arpa: Path, binary: Binary, rng: np.random.Generator, kind: str) -> None:
     """Sizes, scores and states are those of the ARPA file."""
-    ours = read_language_model(binary(arpa, EXACT[kind]))
-    theirs = read_language_model(arpa)
+    ours = AskedModel(binary(arpa, EXACT[kind]))
+    theirs = AskedModel(arpa)
     assert sizes(ours) == sizes(theirs)
     sentences = random_text(rng, 300)
     sentences += [[*words, b"xyzzy", *words] for words in sentences[:100]]
@@ -120,8 +122,8 @@ def test_totals_of_query(
         capture_output=True,
     ).stdout
     totals = [float(line.split()[1]) for line in output.split(b"\n") if line.startswith(b"Total:")]
-    model = read_language_model(path)
-    ours = [score_sentence(model, words).total_log10 for words in sentences]
+    model = AskedModel(path)
+    ours = [sum(sentence_log10(model, words)) for words in sentences]
     # query adds in single precision and prints six digits
     assert ours == pytest.approx(totals, abs=1e-5, rel=5e-6)
 
@@ -139,9 +141,9 @@ def test_models_without_suffixes(
     arpa = tmp_path / "model.arpa"
     arpa.write_text(text)
     words = [[word.encode() for word in sentence] for sentence in sentences]
-    ours = read_language_model(binary(arpa, EXACT[kind]))
+    ours = AskedModel(binary(arpa, EXACT[kind]))
     assert_same_model(ours, PlainLanguageModel(arpa), words, tolerance=1e-6)
-    assert sizes(ours) == sizes(read_language_model(arpa))
+    assert sizes(ours) == sizes(AskedModel(arpa))
 
 
 @pytest.mark.parametrize("kind", [*EXACT, *QUANTISED])
@@ -152,13 +154,13 @@ def test_golden_model(golden: Path, tmp_path: Path, binary: Binary, kind: str) -
         shutil.copyfileobj(packed, stream)
     lines = (golden / "decode" / "input.fr").read_bytes().split(b"\n")
     sentences = [line.split() for line in lines]
-    ours = read_language_model(binary(arpa, {**EXACT, **QUANTISED}[kind]))
-    theirs = read_language_model(arpa)
+    ours = AskedModel(binary(arpa, {**EXACT, **QUANTISED}[kind]))
+    theirs = AskedModel(arpa)
     assert sizes(ours) == sizes(theirs)
     if kind in EXACT:
         assert_same_model(ours, theirs, sentences, tolerance=1e-6)
     else:
-        totals = [score_sentence(model, sentences[0]).total_log10 for model in (ours, theirs)]
+        totals = [sum(sentence_log10(model, sentences[0])) for model in (ours, theirs)]
         assert totals[0] == pytest.approx(totals[1], rel=0.05)
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
 
 import pytest
 from hypothesis import strategies as st
 
-from moses_integration.language_model.back_off import LanguageModel
+from moses_integration.language_model.automaton import UNKNOWN_WORD, score
+from moses_integration.language_model.back_off import ArrayLanguageModel, read_language_model
 from tests.conftest import PROJECT
 
 LETTERS = ["a", "b", "c"]
@@ -69,6 +73,49 @@ def models(draw: st.DrawFn, least_order: int = 1) -> str:
         kept = draw(st.lists(st.sampled_from(longer), max_size=12, unique=True)) if longer else []
         grams.append({text: (draw(weight), draw(backoff)) for text in kept})
     return arpa_of(grams)
+
+
+class LanguageModel(Protocol):
+    """What can be compared: words and histories are integers."""
+
+    @property
+    def begin_state(self) -> int:
+        """The state after ``<s>``."""
+
+    @property
+    def end_word(self) -> int:
+        """The id of ``</s>``."""
+
+    def word_id(self, word: bytes) -> int:
+        """Return the id of ``word``; 0 stands for every unknown word."""
+
+    def score(self, state: int, word: int) -> tuple[float, int]:
+        """Return log10 p(word | state) and the state after it; equal states, equal futures."""
+
+
+class AskedModel:
+    """A model in arrays, asked word by word from Python."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.arrays: ArrayLanguageModel = read_language_model(path)
+        self.begin_state, self.end_word = self.arrays.begin_state, self.arrays.end_word
+
+    def word_id(self, word: bytes) -> int:
+        found = self.arrays.words.id_of(word)
+        return UNKNOWN_WORD if found is None else found
+
+    def score(self, state: int, word: int) -> tuple[float, int]:
+        log10, following = score(self.arrays.tables, state, word)
+        return float(log10), int(following)
+
+
+def sentence_log10(model: LanguageModel, words: Sequence[bytes]) -> list[float]:
+    """Score the words of a sentence and its end, beginning after ``<s>``."""
+    state, scores = model.begin_state, []
+    for word in [*map(model.word_id, words), model.end_word]:
+        log10, state = model.score(state, word)
+        scores.append(log10)
+    return scores
 
 
 def follow(model: LanguageModel, words: list[bytes]) -> tuple[list[float], list[int]]:

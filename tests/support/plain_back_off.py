@@ -16,7 +16,7 @@ NGram = tuple[int, ...]
 
 
 class PlainLanguageModel:
-    """A `LanguageModel` without compiled code; `ArrayLanguageModel` must agree with it.
+    """The model without compiled code; `ArrayLanguageModel` must agree with it.
 
     Args:
         path: A plain or gzip ARPA file.

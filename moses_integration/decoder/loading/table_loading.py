@@ -20,9 +20,14 @@ from moses_integration.decoder.loading.source_phrases import SourcePhrases
 from phrasescore.errors import PhraseTableError, counted
 from phrasescore.files import open_input, sha256_of
 from phrasescore.progress import Progress
-from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, checked_block, read_blocks
+from phrasescore.table.block import (
+    LINES_PER_BLOCK,
+    TableBlock,
+    checked_block,
+    read_blocks,
+    truncation_named,
+)
 from phrasescore.table.phrase_table import PIPES, TableFormat
-from phrasescore.table.truncated_gzip import truncation_named
 from phrasescore.words.word_table import WordArrays, WordTable, as_array
 
 _PROBLEMS = {

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from phrasescore.byte_scanning import BLANKS, LINE_FEED, Bytes, find_byte
 from phrasescore.compiled import leaf
 from phrasescore.errors import CorpusError
-from phrasescore.files import open_input
-from phrasescore.words.word_table import WordArrays, WordTable, number_words
+from phrasescore.files import line_blocks, open_input
+from phrasescore.words.word_table import WordArrays, WordTable, as_array, number_words
 
 UNKNOWN, BEGIN, END = 0, 1, 2
 SPECIAL_WORDS = [b"<unk>", b"<s>", b"</s>"]
@@ -61,8 +61,8 @@ def read_corpus(path: str | Path, order: int) -> Corpus:
     parts = [np.array([UNKNOWN], np.int32)]
     sentences = 0
     with open_input(path) as stream:
-        while data := _whole_lines(stream):
-            block = np.frombuffer(data, np.uint8)
+        for data in line_blocks(stream, _BLOCK):
+            block = as_array(data if data.endswith(b"\n") else data + b"\n")
             lines = int(np.count_nonzero(block == LINE_FEED))
             most_tokens = block.size // 2 + 1
             words.reserve(most_tokens, block.size)
@@ -90,18 +90,8 @@ def no_words(path: str | Path) -> CorpusError:
     return CorpusError("the corpus holds no word, so no model can be estimated", path=path)
 
 
-def _whole_lines(stream: BinaryIO) -> bytearray:
-    """Read a block and the rest of its last line, with a line feed at the end."""
-    data = bytearray(stream.read(_BLOCK))
-    if data and not data.endswith(b"\n"):
-        data += stream.readline()
-        if not data.endswith(b"\n"):
-            data += b"\n"
-    return data
-
-
-def _special_word(data: bytearray, line: int) -> CorpusError:
-    text = bytes(data).split(b"\n", line + 1)[line]
+def _special_word(data: bytes, line: int) -> CorpusError:
+    text = data.split(b"\n", line + 1)[line]
     found = next(word for word in re.split(rb"[\0\t\r ]+", text) if word in SPECIAL_WORDS)
     return CorpusError(
         f"the special word {found.decode()} stands in the text, which only the model may use",

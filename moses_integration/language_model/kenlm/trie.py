@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
-from moses_integration.language_model.kenlm.bits import MOST_BITS, as_floats, bits_for, unpack
 from moses_integration.language_model.kenlm.header import (
     ARRAY_TRIE,
     BUILD_AGAIN,
@@ -34,6 +34,8 @@ _LOG10_BITS, _BACKOFF_BITS = 31, 32  # a probability's sign is not stored
 _SIGN = np.uint64(1 << 31)
 _QUANTISATION_VERSION, _ARRAY_VERSION = 2, 0
 _MOST_BITS_OF_A_TABLE = 25
+_MOST_BITS = 57  # what always lies within eight bytes
+_BYTE = np.uint64(8)
 
 
 class Quantisation(NamedTuple):
@@ -158,16 +160,17 @@ def _take_level(
     weight_bits = (_LOG10_BITS, 0 if longest else _BACKOFF_BITS)
     if quantisation.log10:
         tables = (quantisation.log10[order - 2], *quantisation.backoff[order - 2 : order - 1])
-        weight_bits = (bits_for(tables[0].size - 1), 0 if longest else bits_for(tables[1].size - 1))
+        backoff_bits = 0 if longest else (tables[1].size - 1).bit_length()
+        weight_bits = ((tables[0].size - 1).bit_length(), backoff_bits)
     child_bits, grows_at = 0, np.zeros(1, np.uint64)
     if not longest:
-        child_bits = bits_for(header.counts[order])
+        child_bits = header.counts[order].bit_length()
         if header.kind in (ARRAY_TRIE, QUANTISED_ARRAY_TRIE):
             moved, grows_at = _take_high_bits(sections, size, header.counts[order], what)
             child_bits -= moved
-    word_bits = bits_for(header.counts[0])
+    word_bits = header.counts[0].bit_length()
     step = word_bits + sum(weight_bits) + child_bits
-    if max(word_bits, child_bits) > MOST_BITS:
+    if max(word_bits, child_bits) > _MOST_BITS:
         raise damaged(f"its header states {size:,} {order}-grams")
     # one more, for where the children of the last one end, and eight bytes to spare
     row = sections.take(np.uint8, ((1 + size) * step + 7) // 8 + 8, what)
@@ -186,7 +189,7 @@ def _take_high_bits(
     version, most = sections.take(np.uint8, 2, what).tolist()
     if version != _ARRAY_VERSION:
         raise _unknown_version("array compression", version)
-    width = bits_for(children)
+    width = children.bit_length()
 
     def cost(moved: int) -> int:
         """Return the bits of the list, less those it saves."""
@@ -230,3 +233,41 @@ def _unknown_version(what: str, version: int) -> LanguageModelError:
         f"a KenLM binary with {what} of version {version}, which is not known",
         remedy=BUILD_AGAIN,
     )
+
+
+@njit(cache=True, nogil=True)
+def _unpack(
+    row: NDArray[np.uint8], offset: int, step: int, width: int, values: NDArray[np.uint64]
+) -> None:
+    mask = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
+    for at in range(values.size):
+        bit = offset + at * step
+        first = bit >> 3
+        value = np.uint64(0)
+        for byte in range(first + 7, first - 1, -1):
+            value = (value << _BYTE) | np.uint64(row[byte])
+        values[at] = (value >> np.uint64(bit & 7)) & mask
+
+
+def unpack(
+    row: NDArray[np.uint8], offset: int, step: int, width: int, count: int
+) -> NDArray[np.uint64]:
+    """Return ``count`` numbers of ``width`` bits that begin every ``step`` bits from ``offset`` on.
+
+    Args:
+        row: The bits, shape (bytes,), with eight bytes to spare behind the last number.
+        offset: The first bit of the first number.
+        step: The bits from one number's first to the next one's.
+        width: At most 57.
+        count: How many.
+    """
+    assert 0 <= width <= _MOST_BITS
+    assert count == 0 or (offset + (count - 1) * step) // 8 + 8 <= row.size
+    values = np.zeros(count, np.uint64)
+    _unpack(row, offset, step, width, values)
+    return values
+
+
+def as_floats(bits: NDArray[np.uint64]) -> NDArray[np.float32]:
+    """Return the single-precision numbers that these are the bits of."""
+    return bits.astype(np.uint32).view(np.float32)

@@ -8,17 +8,15 @@ order of word-and-space, and one number tells which of them stand before ``||| `
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from phrasescore.errors import CorpusError
-from phrasescore.files import open_input
+from phrasescore.files import line_blocks, open_input
 from phrasescore.table.phrase_table import PIPES
 from phrasescore.words.word_table import WordTable
 
@@ -68,8 +66,8 @@ def read_numbered_text(path: str | Path) -> NumberedText:
     parts: list[NDArray[np.int32]] = []
     size = 0
     with open_input(path) as stream:
-        for block in _blocks_of_lines(stream):
-            data = np.frombuffer(block, np.uint8)
+        for block in line_blocks(stream, _BLOCK):
+            data = np.frombuffer(block if block.endswith(b"\n") else block + b"\n", np.uint8)
             spans = np.empty((2, len(data) // 2 + 1), np.int64)
             lines = np.empty(int(np.count_nonzero(data == _NEWLINE)), np.int64)
             count = _find_words(data, spans, lines)
@@ -95,14 +93,6 @@ def read_numbered_text(path: str | Path) -> NumberedText:
         np.concatenate([np.zeros(1, np.int64), ends]),
         before + 1,
     )
-
-
-def _blocks_of_lines(stream: BinaryIO) -> Iterator[bytes]:
-    """Yield the text in blocks of whole lines, each with a line feed at its end."""
-    while block := stream.read(_BLOCK):
-        if not block.endswith(b"\n"):
-            block += stream.readline()
-        yield block if block.endswith(b"\n") else block + b"\n"
 
 
 @njit(cache=True, nogil=True)

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from moses_integration.doctor import table_scanning as flags
 from moses_integration.doctor import table_survey
-from moses_integration.doctor.pair_sample import PairSample
+from moses_integration.doctor.table_scanning import PairSample
 from moses_integration.doctor.table_survey import survey_table
 from moses_integration.doctor.words import TableWords, TextWords
-from phrasescore.table.phrase_table import phrase_tokens, read_entries
+from phrasescore.table.phrase_table import phrase_tokens
+from tests.support.table_lines import read_entries
 
 PHRASES = st.lists(st.sampled_from(["a", "b|c", "[x]", "[", "]", "x]", "|", "é"]), min_size=1)
 LINKS = st.sampled_from(["", "0-0", "0-1", "1-0", "0-0 1-1", "9-9", "0", "a-b", "-"])

@@ -14,9 +14,10 @@ import pytest
 
 from moses_integration.ems.rescoring_step import place_holder
 from phrasescore.errors import PhraseTableError
-from phrasescore.table.phrase_table import parse_scores, read_entries
+from phrasescore.table.phrase_table import parse_scores
 from tests.conftest import PROJECT
 from tests.support.builders import write_phrase_table
+from tests.support.table_lines import read_entries
 
 EXAMPLE = PROJECT / "moses_integration" / "ems" / "config.example"
 

@@ -103,9 +103,8 @@ def test_problems_name_their_line(data: bytes, problem: str) -> None:
 
 def test_unknown_classes_are_listed_in_the_order_of_the_file() -> None:
     """Their place in n-best lists cannot be known."""
-    text = str(
-        Listing.of(MosesIni.parse(b"[feature]\nMyOwn\nDistortion\n[weight]\nMyOwn0= 3\n", "x.ini"))
-    )
+    data = b"[feature]\nMyOwn\nDistortion\n[weight]\nMyOwn0= 3\n"
+    text = str(Listing.of(MosesIni.parse(data, "x.ini")))
     assert text.startswith(
         "x.ini: 2 features, in the order of the file\n"
         "feature      class       weights\n"

@@ -11,19 +11,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from moses_integration.language_model.automaton import EMPTY_STATE, UNKNOWN_WORD, score_words
-from moses_integration.language_model.back_off import (
-    ArrayLanguageModel,
-    perplexity,
-    read_language_model,
-    score_sentence,
-)
+from moses_integration.language_model.back_off import read_language_model
 from phrasescore.errors import LanguageModelError
 from tests.support.language_models import (
     LETTERS,
     TRIGRAMS,
+    AskedModel,
+    LanguageModel,
     assert_same_model,
     follow,
     models,
+    sentence_log10,
 )
 from tests.support.plain_back_off import PlainLanguageModel
 
@@ -41,12 +39,12 @@ def test_automaton_agrees_with_the_definition(
 ) -> None:
     """Arrays and dictionaries give the same scores and the same classes of histories."""
     path = write(tmp_path, text)
-    one, other = read_language_model(path), PlainLanguageModel(path)
+    one, other = AskedModel(path), PlainLanguageModel(path)
     words = [[word.encode() for word in sentence] for sentence in sentences]
     assert_same_model(one, other, words, tolerance=1e-6)
 
 
-@pytest.mark.parametrize("kind", [ArrayLanguageModel, PlainLanguageModel])
+@pytest.mark.parametrize("kind", [AskedModel, PlainLanguageModel])
 @pytest.mark.parametrize(
     ("sentence", "expected"),
     [
@@ -64,14 +62,13 @@ def test_backing_off_by_hand(
     tmp_path: Path, kind: type, sentence: str, expected: list[float]
 ) -> None:
     """Sums worked out by hand on a model of twelve n-grams."""
-    path = write(tmp_path, TRIGRAMS)
-    model = read_language_model(path) if kind is ArrayLanguageModel else PlainLanguageModel(path)
-    assert score_sentence(model, sentence.encode().split()).log10 == pytest.approx(expected)
+    model: LanguageModel = kind(write(tmp_path, TRIGRAMS))
+    assert sentence_log10(model, sentence.encode().split()) == pytest.approx(expected)
 
 
 def test_states_forget_what_cannot_matter(tmp_path: Path) -> None:
     """A history is as long as some n-gram or back-off weight can still need, and no longer."""
-    model = read_language_model(write(tmp_path, TRIGRAMS))
+    model = AskedModel(write(tmp_path, TRIGRAMS))
 
     def state(text: str) -> int:
         return follow(model, text.encode().split())[1][-1]
@@ -84,24 +81,13 @@ def test_states_forget_what_cannot_matter(tmp_path: Path) -> None:
     assert state("a") != state("x a")  # after <s>, "<s> a" is the context of "<s> a b"
 
 
-def test_unknown_words_are_counted(tmp_path: Path) -> None:
-    """A sentence score says which words are unknown; perplexity is given with and without them."""
-    model = read_language_model(write(tmp_path, TRIGRAMS))
-    score = score_sentence(model, [b"a", b"x"])
-    assert score.unknown == (False, True, False)
-    assert score.unknown_words == 1
-    assert score.total_log10 == pytest.approx(-0.25 - 2.3125 - 1)
-    assert perplexity([score]) == pytest.approx(10 ** (3.5625 / 3))
-    assert perplexity([score], unknown=False) == pytest.approx(10 ** (1.25 / 2))
-
-
 def test_compiled_loop_equals_single_questions(tmp_path: Path) -> None:
     """Scoring an array of words in compiled code gives what one call per word gives."""
-    model = read_language_model(write(tmp_path, TRIGRAMS))
+    model = AskedModel(write(tmp_path, TRIGRAMS))
     words = [b"a", b"b", b"c", b"x", b"c", b"b", b"b"]
     ids = np.array([model.word_id(word) for word in words], np.int32)
     log10 = np.zeros(len(words))
-    last = score_words(model.tables, model.begin_state, ids, log10)
+    last = score_words(model.arrays.tables, model.begin_state, ids, log10)
     scores, states = follow(model, words)
     assert log10.tolist() == scores
     assert last == states[-1]
@@ -110,7 +96,7 @@ def test_compiled_loop_equals_single_questions(tmp_path: Path) -> None:
 def test_file_without_unknown_word(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Where the ARPA file has no <unk>, unknown words get -100, and a warning says so."""
     text = TRIGRAMS.replace("-2\t<unk>\t0\n", "").replace("ngram 1=6", "ngram 1=5")
-    model = read_language_model(write(tmp_path, text))
+    model = AskedModel(write(tmp_path, text))
     assert model.score(EMPTY_STATE, UNKNOWN_WORD)[0] == -100
     assert "has no <unk>: unknown words get log10 probability -100" in caplog.text
 
@@ -153,11 +139,13 @@ def test_header_that_promises_the_moon(tmp_path: Path) -> None:
 @pytest.mark.parametrize("history", [[], [b"un"], [b"un", b"homme"], [b"xyzzy"], [b"la", b"le"]])
 def test_probabilities_sum_to_one(golden: Path, history: list[bytes]) -> None:
     """After any history the probabilities of all words, without <s>, sum to 1."""
-    model = read_language_model(golden / "system" / "lm.arpa.gz")
+    model = AskedModel(golden / "system" / "lm.arpa.gz")
     state = follow(model, history)[1][-1] if history else model.begin_state
     begin = model.word_id(b"<s>")
     total = sum(
-        10 ** model.score(state, word)[0] for word in range(len(model.words)) if word != begin
+        10 ** model.score(state, word)[0]
+        for word in range(len(model.arrays.words))
+        if word != begin
     )
     assert total == pytest.approx(1, abs=2e-5)  # float32 texts of 3,000 words
 
@@ -174,10 +162,12 @@ LINES = [b"un homme est assis sur un banc .", b"le xyzzy mange .", b""]
 def test_totals_of_kenlm(golden: Path, multi30k: Path, name: str) -> None:
     """Sentence scores are those that KenLM's own program prints."""
     folder = multi30k if name.startswith("lm") else golden
-    model = read_language_model(folder / name)
-    scores = [score_sentence(model, line.split()) for line in LINES]
-    assert [score.total_log10 for score in scores] == pytest.approx(KENLM_TOTALS[name], rel=1e-6)
-    assert [score.unknown_words for score in scores] == [0, 1, 0]
+    model = AskedModel(folder / name)
+    sentences = [line.split() for line in LINES]
+    totals = [sum(sentence_log10(model, words)) for words in sentences]
+    assert totals == pytest.approx(KENLM_TOTALS[name], rel=1e-6)
+    unknown = [sum(model.word_id(word) == UNKNOWN_WORD for word in words) for words in sentences]
+    assert unknown == [0, 1, 0]
 
 
 def test_ten_to_the_log10_is_what_moses_has() -> None:

@@ -18,9 +18,9 @@ from moses_integration.nbest.segmentation import PhrasePair, phrase_pairs
 from phrasescore.errors import ModelError, NBestError, SettingsError
 from phrasescore.model.model_settings import Direction
 from phrasescore.scoring.block_scoring import ScoringModel
-from phrasescore.table.phrase_table import read_entries
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import Vocabulary
+from tests.support.table_lines import read_entries
 
 LINE = b"0 ||| la maison .  ||| LM0= -4.5 T0= -1 -2 ||| -1.25 ||| 0-1=0-1 2=2 ||| 0-0 1-1 2-2 \n"
 SOURCE = b"the house .\n"

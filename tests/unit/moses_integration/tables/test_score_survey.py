@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from moses_integration.tables.score_survey import ScoreSurvey, find_extremes, survey_scores
 from phrasescore.errors import PhraseTableError
 from phrasescore.table.block import read_blocks
-from phrasescore.table.phrase_table import parse_scores, read_entries
+from phrasescore.table.phrase_table import parse_scores
+from tests.support.table_lines import read_entries
 
 
 def table_of(folder: Path, *scores: str) -> Path:

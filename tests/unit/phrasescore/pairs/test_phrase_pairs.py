@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from phrasescore.errors import SettingsError
-from phrasescore.pairs.phrase_pairs import PairSettings, PhrasePairs
+from phrasescore.pairs.phrase_pairs import EncodedPairs, PairSettings
 from phrasescore.pairs.table_encoding import encode_table
 from phrasescore.pairs.training_pairs import split
 
 
 @pytest.fixture(scope="module")
-def pairs(tmp_path_factory: pytest.TempPathFactory) -> PhrasePairs:
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> EncodedPairs:
     """2,000 pairs of 400 sources, 1 to 9 targets each, sources not together."""
     folder = tmp_path_factory.mktemp("pairs")
     lines = [b"s%d ||| t%d ||| 1\n" % (i * 7 % 400, i) for i in range(1600)]
@@ -23,7 +23,7 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> PhrasePairs:
     return encode_table(folder / "table", folder / "work", PairSettings())
 
 
-def test_parts_are_disjoint_and_whole(pairs: PhrasePairs) -> None:
+def test_parts_are_disjoint_and_whole(pairs: EncodedPairs) -> None:
     """Every pair is in exactly one part; no source held out by source is anywhere else."""
     parts = split(pairs, 100, 150, seed=1)
     rows = np.concatenate([parts.training, parts.held_out_sources, parts.held_out_pairs])
@@ -38,7 +38,7 @@ def test_parts_are_disjoint_and_whole(pairs: PhrasePairs) -> None:
         assert np.array_equal(part, np.sort(part))
 
 
-def test_seed_decides(pairs: PhrasePairs) -> None:
+def test_seed_decides(pairs: EncodedPairs) -> None:
     """The same seed draws the same pairs, another seed draws others."""
     first, again, other = (split(pairs, 100, 150, seed=seed) for seed in (1, 1, 2))
     assert np.array_equal(first.held_out_pairs, again.held_out_pairs)
@@ -47,7 +47,7 @@ def test_seed_decides(pairs: PhrasePairs) -> None:
     assert not np.array_equal(first.held_out_sources, other.held_out_sources)
 
 
-def test_nothing_held_out(pairs: PhrasePairs) -> None:
+def test_nothing_held_out(pairs: EncodedPairs) -> None:
     """Zero held-out pairs of either kind are possible."""
     parts = split(pairs, 0, 0, seed=1)
     assert len(parts.training) == len(pairs)
@@ -62,13 +62,13 @@ def test_exact_number_where_sources_are_single(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("sources", "single"), [(0, 2000), (2000, 0), (5000, 5000), (1000, 1000)])
-def test_nothing_left_to_learn_from(pairs: PhrasePairs, sources: int, single: int) -> None:
+def test_nothing_left_to_learn_from(pairs: EncodedPairs, sources: int, single: int) -> None:
     """Holding out everything is refused, with the numbers and the remedy."""
     with pytest.raises(SettingsError, match=r"2,000 distinct pairs.*Lower --held-out-sources"):
         split(pairs, sources, single, seed=1)
 
 
-def test_negative_numbers(pairs: PhrasePairs) -> None:
+def test_negative_numbers(pairs: EncodedPairs) -> None:
     """A negative number of held-out pairs is refused."""
     with pytest.raises(SettingsError, match="cannot be negative"):
         split(pairs, -1, 0, seed=1)

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phrasescore.errors import InputError, PhraseTableError, SettingsError
-from phrasescore.pairs.phrase_pairs import PairSettings, PhrasePairs, load_pairs
+from phrasescore.pairs.phrase_pairs import EncodedPairs, PairSettings, load_pairs
 from phrasescore.pairs.table_encoding import encode_table
 
 
-def pairs_as_text(pairs: PhrasePairs) -> list[tuple[bytes, bytes]]:
+def pairs_as_text(pairs: EncodedPairs) -> list[tuple[bytes, bytes]]:
     rows = np.arange(len(pairs))
     sides = []
     for side in (pairs.source, pairs.target):
@@ -26,7 +26,7 @@ def pairs_as_text(pairs: PhrasePairs) -> list[tuple[bytes, bytes]]:
     return list(zip(*sides, strict=True))
 
 
-def encoded(tmp_path: Path, text: bytes, settings: PairSettings | None = None) -> PhrasePairs:
+def encoded(tmp_path: Path, text: bytes, settings: PairSettings | None = None) -> EncodedPairs:
     (tmp_path / "table").write_bytes(text)
     return encode_table(tmp_path / "table", tmp_path / "work", settings or PairSettings())
 

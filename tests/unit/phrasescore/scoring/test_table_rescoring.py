@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from phrasescore.errors import PhraseTableError, SettingsError
 from phrasescore.scoring.block_scoring import ScoringSettings
 from phrasescore.scoring.table_check import TableCheck
-from phrasescore.table.phrase_table import read_entries
 from phrasescore.words.token_sequences import TokenSequences
 from tests.conftest import PROJECT
+from tests.support.table_lines import read_entries
 from tests.unit.phrasescore.scoring.tiny_scorer import TinyScorer, rescore, tiny_model
 
 

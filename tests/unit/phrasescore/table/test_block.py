@@ -13,14 +13,8 @@ from hypothesis import strategies as st
 
 from phrasescore.errors import InputError, PhraseTableError
 from phrasescore.table.block import TableBlock, checked_block, read_blocks
-from phrasescore.table.phrase_table import (
-    TableFormat,
-    check_line,
-    parse_entry,
-    scored_tokens,
-    with_appended_scores,
-    with_replaced_score,
-)
+from phrasescore.table.phrase_table import TableFormat, check_line, parse_entry, scored_tokens
+from tests.support.table_lines import with_appended_scores, with_replaced_score
 from tests.unit.phrasescore.table.test_phrase_table import BROKEN, table_lines
 
 

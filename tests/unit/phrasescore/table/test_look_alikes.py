@@ -10,7 +10,7 @@ import pytest
 
 from phrasescore.errors import PhraseTableError
 from phrasescore.table.look_alikes import look_alike
-from phrasescore.table.phrase_table import read_entries
+from tests.support.table_lines import read_entries
 
 WRONG_FILES = {
     "a Hiero rule table": b"[X] ||| le [X,1] de ||| the [X,1] of ||| EgivenF=1.5 Lex=0.3\n",

@@ -18,12 +18,9 @@ from phrasescore.table.phrase_table import (
     parse_entry,
     parse_scores,
     phrase_tokens,
-    read_entries,
     scored_tokens,
-    split_columns,
-    with_appended_scores,
-    with_replaced_score,
 )
+from tests.support.table_lines import read_entries, with_appended_scores, with_replaced_score
 
 SEVEN = (
     b"la maison ||| the house ||| 0.5 0.25 1 2.718 ||| 0-0 1-1 ||| 3 4 2 ||| dom 1 ||| {{Counts 1}}"
@@ -247,12 +244,6 @@ def table_lines(draw: st.DrawFn, scores: int = 2) -> bytes:
     spaced = [c if not c.startswith(b"|") else b" " + c for c in columns]
     spaced = [c if not c.endswith(b"|") else c + b" " for c in spaced]
     return b"|||".join(spaced) + draw(st.sampled_from([b"", b" ", b"\r"]))
-
-
-@given(table_lines())
-def test_columns_give_the_line_back(line: bytes) -> None:
-    """Splitting a line and joining it again changes no byte."""
-    assert b"|||".join(split_columns(line)) == line
 
 
 @given(table_lines())

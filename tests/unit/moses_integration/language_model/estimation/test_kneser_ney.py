@@ -17,6 +17,7 @@ from moses_integration.language_model.back_off import read_language_model
 from moses_integration.language_model.estimation.building import build_language_model
 from moses_integration.language_model.estimation.kneser_ney import Discounts, write_arpa
 from phrasescore.errors import CorpusError, MissingDependencyError, SettingsError
+from tests.support.language_models import AskedModel
 from tests.support.plain_back_off import PlainLanguageModel
 
 NGram = tuple[str, ...]
@@ -108,11 +109,11 @@ def test_probabilities_sum_to_one(
 ) -> None:
     """After any history, seen or not, the probabilities of all words sum to 1."""
     write_arpa(write_corpus(tmp_path, sentences), order, tmp_path / "arpa")
-    model = read_language_model(tmp_path / "arpa")
+    model = AskedModel(tmp_path / "arpa")
     state = model.begin_state
     for word in history:
         state = model.score(state, model.word_id(word.encode()))[1]
-    words = set(range(len(model.words))) - {model.word_id(b"<s>")}
+    words = set(range(len(model.arrays.words))) - {model.word_id(b"<s>")}
     assert sum(10 ** model.score(state, word)[0] for word in words) == pytest.approx(1, abs=2e-6)
 
 

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from moses_integration.language_model.back_off import read_language_model
 from moses_integration.language_model.kenlm import probing as kenlm_probing
 from moses_integration.language_model.kenlm.binary import is_kenlm_binary, open_kenlm_binary
-from moses_integration.language_model.kenlm.bits import as_floats, unpack
 from moses_integration.language_model.kenlm.hashes import KeyIndex, find_key, keys_of
+from moses_integration.language_model.kenlm.trie import as_floats, unpack
 from moses_integration.language_model.kenlm.words import murmur_hash
 from phrasescore.errors import LanguageModelError
 from phrasescore.words.word_table import as_array
-from tests.support.language_models import TRIGRAMS, assert_same_model, kenlm_binary
+from tests.support.language_models import TRIGRAMS, AskedModel, assert_same_model, kenlm_binary
 from tests.support.plain_back_off import PlainLanguageModel
 
 KINDS = ["probing", "trie", "array-trie", "quantised-trie", "quantised-array-trie"]
@@ -98,9 +98,9 @@ def test_small_model(tmp_path: Path, kind: str) -> None:
     """A model that is small enough for quantisation to change nothing is that of the ARPA file."""
     path = tmp_path / "model.arpa"
     path.write_text(TRIGRAMS)
-    model = read_language_model(written(tmp_path, kind))
-    assert model.order == 3
-    assert {model.words.word(number) for number in range(len(model.words))} == {
+    model = AskedModel(written(tmp_path, kind))
+    assert model.arrays.order == 3
+    assert set(model.arrays.words.words()) == {
         b"<unk>", b"<s>", b"</s>", b"a", b"b", b"c"
     }  # fmt: skip
     assert_same_model(model, PlainLanguageModel(path), SENTENCES, tolerance=1e-6)

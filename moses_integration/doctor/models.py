@@ -1,17 +1,17 @@
-"""What is wrong with language models, and which words of the references they know."""
+"""What is wrong with language models and phrase models, and which words they know."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from moses_integration.doctor.findings import Finding, at
 from moses_integration.doctor.words import TextWords
 from moses_integration.ini.feature_kinds import LANGUAGE_MODEL_KINDS
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
+from moses_integration.language_model.back_off import open_ngrams
 from moses_integration.language_model.kenlm.binary import is_kenlm_binary
-from moses_integration.language_model.ngram_files import open_ngrams
-from phrasescore.errors import InputError
+from phrasescore.errors import InputError, PhrasescoreError
 from phrasescore.progress import Progress
 
 # what Moses builds KenLM for, unless it is compiled with --max-kenlm-order
@@ -75,3 +75,26 @@ def _model_findings(
         known = words.known_to(lambda word: model.words.id_of(word) is not None)
         owner = f"the language model {line.name}"
         yield from words.findings(known, owner, "it takes each of them for <unk>")
+
+
+def phrase_model_findings(
+    folders: Iterable[str], source: TextWords, references: list[TextWords]
+) -> Iterator[Finding]:
+    """Open every model folder, check it, and look the words up in its shortlists."""
+    from phrasescore.model.folder import load_model
+
+    for folder in folders:
+        try:
+            model = load_model(folder)
+        except PhrasescoreError as error:
+            yield Finding.of(error, folder)
+            continue
+        read, predicted = model.source_vocabulary, model.target_vocabulary
+        if model.direction == "target-source":
+            read, predicted = predicted, read
+        unknown = "it takes each of them for <unk>"
+        known = set(read.words[2:])
+        yield from source.findings(source.known_to(known), f"the model {folder}", unknown)
+        known = set(predicted.words[2:])
+        for words in references:
+            yield from words.findings(words.known_to(known), f"the model {folder}", unknown)
