@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from moses_integration.decoder.loading.entries import Entries
 from moses_integration.decoder.loading.source_phrases import PhraseTrie, child
-from moses_integration.decoder.search.coverage import SentenceSpans
-from moses_integration.decoder.search.future_cost import close_over_splits
+from moses_integration.decoder.search.coverage import SentenceSpans, close_over_splits
 from phrasescore.compiled import leaf
 
 
@@ -170,11 +169,11 @@ def spans_of(
     length = len(words)
     longest = max(1, min(longest, length))
     sentence = SentenceSpans(
-        length,
-        longest,
-        np.zeros(length * longest, np.int32),
-        np.zeros(length * longest, np.int32),
-        np.full((length, length), -np.inf),
+        length=length,
+        longest=longest,
+        begin=np.zeros(length * longest, np.int32),
+        stop=np.zeros(length * longest, np.int32),
+        estimates=np.full((length, length), -np.inf),
     )
     _look_up(words, trie, options, sentence)
     return sentence

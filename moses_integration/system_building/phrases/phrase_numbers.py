@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from moses_integration.system_building.corpus.numbered_text import BOUNDARY, NumberedText
+from phrasescore.words.position_sorting import sorted_by_words
 
 
 @dataclass(frozen=True)
@@ -58,10 +60,49 @@ class PhraseNumbers:
         return cls(at, position, length)
 
 
+class Phrases(NamedTuple):
+    """Some phrases as places in a text, and how to spell them.
+
+    Args:
+        ids: The text's word ids.
+        positions: (rows,) where each phrase begins.
+        lengths: (rows,) its words.
+        characters: All words of the text, one behind the other, by id.
+        word_starts: (words + 1,) where each of these begins.
+    """
+
+    ids: NDArray[np.int32]
+    positions: NDArray[np.int32]
+    lengths: NDArray[np.uint8]
+    characters: NDArray[np.uint8]
+    word_starts: NDArray[np.int64]
+
+
+class PhraseTexts:
+    """The words of all phrases of one side.
+
+    Args:
+        text: The text.
+        phrases: Its phrases.
+    """
+
+    def __init__(self, text: NumberedText, phrases: PhraseNumbers) -> None:
+        self.phrases, self._ids = phrases, text.ids
+        self._characters = np.frombuffer(b"".join(text.words), np.uint8)
+        self._word_starts = np.zeros(len(text.words) + 1, np.int64)
+        np.cumsum([len(word) for word in text.words], out=self._word_starts[1:])
+
+    def chosen(self, numbers: NDArray[np.int64]) -> Phrases:
+        """Return the phrases with these numbers."""
+        places = self.phrases.position[numbers], self.phrases.length[numbers]
+        return Phrases(self._ids, *places, self._characters, self._word_starts)
+
+
 def number_phrases(text: NumberedText, longest: int) -> PhraseNumbers:
     """Number all phrases of up to ``longest`` words."""
     ids = np.concatenate([text.ids, np.full(longest, BOUNDARY, np.int32)])
-    positions = _sorted_positions(ids, len(text.words), longest)
+    positions = np.flatnonzero(ids != BOUNDARY).astype(np.int32)
+    positions = sorted_by_words(ids, positions, len(text.words), range(longest - 1, -1, -1))
     shared = np.zeros(len(positions), np.uint8)
     phrases = _count_shared(ids, positions, longest, shared)
     at = np.zeros((len(text.ids), longest), np.uint32)
@@ -69,37 +110,6 @@ def number_phrases(text: NumberedText, longest: int) -> PhraseNumbers:
     length = np.zeros(phrases, np.uint8)
     _number_in_order(ids, positions, shared, text.separator, at, position, length)
     return PhraseNumbers(at, position, length)
-
-
-def _sorted_positions(ids: NDArray[np.int32], words: int, longest: int) -> NDArray[np.int32]:
-    """Return all positions of words, sorted by the words from there on."""
-    positions = np.flatnonzero(ids != BOUNDARY).astype(np.int32)
-    spare = np.empty_like(positions)
-    counts = np.zeros(words + 1, np.int64)
-    for ahead in range(longest - 1, -1, -1):  # least significant first; ties keep their order
-        _sort_by_word(ids, positions, ahead, counts, spare)
-        positions, spare = spare, positions
-    return positions
-
-
-@njit(cache=True, nogil=True)
-def _sort_by_word(
-    ids: NDArray[np.int32],
-    positions: NDArray[np.int32],
-    ahead: int,
-    counts: NDArray[np.int64],
-    target: NDArray[np.int32],
-) -> None:
-    """Counting sort by the word ``ahead`` places behind each position."""
-    counts[:] = 0
-    for position in positions:
-        counts[ids[position + ahead] + 1] += 1
-    for word in range(1, len(counts)):
-        counts[word] += counts[word - 1]
-    for position in positions:
-        word = ids[position + ahead]
-        target[counts[word]] = position
-        counts[word] += 1
 
 
 @njit(cache=True, nogil=True)

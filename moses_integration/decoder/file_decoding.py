@@ -1,4 +1,4 @@
-"""Decode a file: from command-line options to translations, n-best lists and statistics."""
+"""Decode a file: from command-line options to its translations, n-best lists and statistics."""
 
 from __future__ import annotations
 
@@ -9,20 +9,23 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from moses_integration.decoder.features.search_settings import SearchSettings
+from moses_integration.decoder.decoded_sentence import DecodedSentence
+from moses_integration.decoder.decoder import Decoder
 from moses_integration.decoder.loading.input_text import read_sentences
 from moses_integration.decoder.loading.parsed_tables import default_folder
 from moses_integration.decoder.output import (
     STATISTICS_HEADER,
-    OutputSettings,
     best_line,
     nbest_entries,
     statistics_line,
-    target_lines,
     unknown_line,
 )
-from moses_integration.decoder.search.k_best import NBestSettings
-from moses_integration.decoder.translate import Decoder, Translation
+from moses_integration.decoder.settings import (
+    NBestSettings,
+    OutputSettings,
+    RiskSettings,
+    SearchSettings,
+)
 from moses_integration.ini.lines import parse_weights
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.nbest.format import format_entry
@@ -33,19 +36,6 @@ from phrasescore.progress import Progress
 
 # words that are loaded at once: the entries they need must fit into memory
 _BATCH_WORDS = 500_000
-
-
-@dataclass(frozen=True)
-class RiskSettings:
-    """Minimum-Bayes-risk choice.
-
-    Args:
-        size: Distinct candidates that are compared.
-        scale: What model scores are multiplied with.
-    """
-
-    size: int
-    scale: float
 
 
 @dataclass(frozen=True)
@@ -85,7 +75,7 @@ class DecodingTask:
             return self.nbest
         if self.nbest is None:
             return NBestSettings(self.risk.size)
-        return replace(self.nbest, size=max(self.nbest.size, self.risk.size))
+        return self.nbest._replace(size=max(self.nbest.size, self.risk.size))
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> DecodingTask:
@@ -105,19 +95,21 @@ class DecodingTask:
         # as in Moses: a list on standard output takes the place of the translations
         both = options["nbest"] == options["output"] == STANDARD_STREAM
         return cls(
-            decoder,
-            options["input_path"],
-            None if both else options["output"],
-            OutputSettings(**{field.name: options[field.name] for field in fields(OutputSettings)}),
-            nbest,
-            options["nbest"],
-            options["output_unknowns"],
-            options["statistics"],
-            RiskSettings(options["mbr_size"], options["mbr_scale"])
+            decoder=decoder,
+            input=options["input_path"],
+            output=None if both else options["output"],
+            output_settings=OutputSettings(
+                **{field.name: options[field.name] for field in fields(OutputSettings)}
+            ),
+            nbest=nbest,
+            nbest_path=options["nbest"],
+            unknowns=options["output_unknowns"],
+            statistics=options["statistics"],
+            risk=RiskSettings(options["mbr_size"], options["mbr_scale"])
             if options["minimum_bayes_risk"]
             else None,
-            options["threads"] or _threads_of(ini),
-            options["max_sentence_length"],
+            threads=options["threads"] or _threads_of(ini),
+            longest=options["max_sentence_length"],
         )
 
 
@@ -175,7 +167,7 @@ def parse_weight_options(texts: Sequence[str]) -> dict[str, tuple[float, ...]]:
 
 
 def decode_file(task: DecodingTask) -> None:
-    """Translate the input and write all that is asked for; files appear only when they are whole.
+    """Decode the input and write all that is asked for; files appear only when they are whole.
 
     Raises:
         InputError: The input, a table or a model cannot be used.
@@ -185,18 +177,18 @@ def decode_file(task: DecodingTask) -> None:
     with contextlib.ExitStack() as stack:
         writers = _Writers(task, stack)
         progress = stack.enter_context(Progress("decoding", len(sentences), "sentences"))
-        for translation in _translations(task, sentences):
-            writers.write(translation)
+        for decoded in _decoded(task, sentences):
+            writers.write(decoded)
             progress.advance(1)
 
 
-def _translations(
+def _decoded(
     task: DecodingTask, sentences: Sequence[tuple[bytes, ...]]
-) -> Iterator[Translation]:
+) -> Iterator[DecodedSentence]:
     for first, batch in _batches(sentences):
         loaded = task.decoder.load(batch)
-        for translation in task.decoder.translate(loaded, nbest=task.wanted, threads=task.threads):
-            yield replace(translation, first=first)
+        for decoded in task.decoder.decode(loaded, nbest=task.wanted, threads=task.threads):
+            yield replace(decoded, first=first)
 
 
 def _batches(
@@ -225,27 +217,26 @@ class _Writers:
         if self._statistics is not None:
             self._statistics.write(STATISTICS_HEADER)
 
-    def write(self, translation: Translation) -> None:
+    def write(self, decoded: DecodedSentence) -> None:
         """Write what is wanted of one sentence."""
         task = self._task
         if self._output is not None:
-            self._output.write(
-                best_line(translation, task.output_settings, self._best(translation))
-            )
+            self._output.write(best_line(decoded, task.output_settings, self._best(decoded)))
             if task.output == STANDARD_STREAM:
                 self._output.flush()
         if self._nbest is not None and task.nbest is not None:
-            entries = nbest_entries(translation, task.output_settings)
+            entries = nbest_entries(decoded, task.output_settings)
             for entry in itertools.islice(entries, task.nbest.size):
                 self._nbest.write(format_entry(entry))
         if self._unknowns is not None:
-            self._unknowns.write(unknown_line(translation))
+            self._unknowns.write(unknown_line(decoded))
         if self._statistics is not None:
-            self._statistics.write(statistics_line(translation))
+            self._statistics.write(statistics_line(decoded))
 
-    def _best(self, translation: Translation) -> int:
+    def _best(self, decoded: DecodedSentence) -> int:
         risk = self._task.risk
-        if risk is None or len(translation) < 2:
+        if risk is None or len(decoded) < 2:
             return 0
-        candidates = target_lines(translation)[: risk.size]
-        return least_risk(candidates, translation.totals[: risk.size], risk.scale)
+        shown = range(min(risk.size, len(decoded)))
+        candidates = [b" ".join(decoded.words(number)) for number in shown]
+        return least_risk(candidates, decoded.totals[: risk.size], risk.scale)
