@@ -44,7 +44,13 @@ def _version(name: str) -> str | None:
         return None
 
 
+def json_bytes(value: Any, *, sort_keys: bool = False) -> bytes:
+    """Return ``value`` as indented JSON in UTF-8, with a final line feed."""
+    text = json.dumps(value, indent=2, sort_keys=sort_keys, ensure_ascii=False)
+    # a path that is no UTF-8 has surrogates; their escapes are JSON, too
+    return text.encode("utf-8", "backslashreplace") + b"\n"
+
+
 def write_json(path: str | Path, value: Any) -> None:
     """Write ``value`` as indented JSON with sorted keys and a final line feed, atomically."""
-    text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False)
-    write_atomically(path, text.encode("utf-8") + b"\n")
+    write_atomically(path, json_bytes(value, sort_keys=True))

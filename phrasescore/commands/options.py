@@ -1,11 +1,15 @@
-"""Option types that several commands share."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import click
 
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -26,3 +30,37 @@ class Duration(click.ParamType):  # type: ignore[type-arg]  # generic in new ver
         if not re.fullmatch(r"(\d+(\.\d+)?[smhd])+", text):
             self.fail(f"{value!r} is no time; write 90s, 45m, 2h or 1h30m", param, ctx)
         return sum(float(n) * _UNITS[u] for n, u in re.findall(r"(\d+(?:\.\d+)?)([smhd])", text))
+
+
+def json_options(command: _Command) -> _Command:
+    """Add ``--json`` and ``--json-file FILE``; the command gets ``as_json`` and ``json_file``.
+
+    See `print_result` for what to do with them.
+    """
+    write = click.option(
+        "--json-file", metavar="FILE", help="Write the result as JSON to this file, too."
+    )
+    show = click.option("--json", "as_json", is_flag=True, help="Print JSON in place of text.")
+    return show(write(command))
+
+
+def print_result(result: Mapping[str, Any], as_json: bool, json_file: str | None) -> None:
+    """Print a result as JSON, write it to a file, or both, as `json_options` says.
+
+    Text is the caller's to print where ``as_json`` is false.
+
+    Args:
+        result: JSON values by name; printed in this order, and sorted in the file.
+        as_json: Whether to print it on standard output.
+        json_file: Where to write it, if anywhere.
+
+    Raises:
+        SettingsError: The file cannot be written.
+    """
+    from phrasescore.provenance import json_bytes, write_json
+
+    if json_file is not None:
+        write_json(json_file, result)
+    if as_json:
+        sys.stdout.buffer.write(json_bytes(result))
+        sys.stdout.flush()

@@ -1,0 +1,41 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from phrasescore.commands.options import json_options, print_result
+
+# a path in an unknown encoding, as Python holds it
+_RESULT = {"path": b"caf\xe9.ini".decode("utf-8", "surrogateescape"), "lines": 2, "à": [1, 2.5]}
+
+
+@click.command()
+@json_options
+def example(as_json: bool, json_file: str | None) -> None:
+    """A command with a result."""
+    if not as_json:
+        click.echo("text")
+    print_result(_RESULT, as_json, json_file)
+
+
+@pytest.mark.parametrize("show", [False, True])
+@pytest.mark.parametrize("write", [False, True])
+def test_json_is_printed_written_or_both(tmp_path: Path, show: bool, write: bool) -> None:
+    """The two say the same; a path that is no UTF-8 comes back as it was."""
+    file = tmp_path / "result.json"
+    arguments = ["--json"] * show + ["--json-file", str(file)] * write
+    done = CliRunner().invoke(example, arguments, catch_exceptions=False)
+    if show:
+        assert json.loads(done.stdout_bytes) == _RESULT
+        assert list(json.loads(done.stdout_bytes)) == list(_RESULT)
+    else:
+        assert done.stdout == "text\n"
+    assert file.exists() == write
+    if write:
+        assert json.loads(file.read_bytes()) == _RESULT
