@@ -49,10 +49,11 @@ def scoring_options(command: Command) -> Command:
 
 def parse_scoring(options: Mapping[str, Any]) -> TextScoring:
     """Build the settings from the values of the options."""
-    from tuning.metrics.text_scores import METRIC_NAMES, TextScoring
+    from tuning.metrics.objective import METRICS
+    from tuning.metrics.text_scores import TextScoring
 
-    chosen = tuple(name for name in METRIC_NAMES if name in options["metrics"])
-    return TextScoring(chosen or METRIC_NAMES, options["tokenize"], options["lowercase"])
+    chosen = tuple(name for name in METRICS if name in options["metrics"])
+    return TextScoring(chosen or METRICS, options["tokenize"], options["lowercase"])
 
 
 def emit(content: str | dict[str, Any]) -> None:

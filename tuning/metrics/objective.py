@@ -9,19 +9,25 @@ mixture negative.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from moses_integration.bleu.statistics import COLUMNS as BLEU_COLUMNS
-from moses_integration.bleu.statistics import bleu_of_sums
+from moses_integration.bleu.statistics import (
+    BleuStatistics,
+    bleu_of_row,
+    bleu_of_sums,
+    sentence_bleu,
+)
 from phrasescore.errors import SettingsError, did_you_mean
 
-METRICS = ("bleu", "chrf", "ter")
+MetricName = Literal["bleu", "chrf", "ter"]
+METRICS: tuple[MetricName, ...] = ("bleu", "chrf", "ter")
 CHRF_ORDERS = 6
 TER_AT = BLEU_COLUMNS + 3 * CHRF_ORDERS
 ALL_COLUMNS = TER_AT + 2
@@ -95,59 +101,74 @@ class Objective:
 
 
 @njit(cache=True, nogil=True)
-def _bleu(sums: Any) -> float:
-    matches = sums[0] * sums[2] * sums[4] * sums[6]
-    if matches == 0:
-        return 0.0
-    totals = sums[1] * sums[3] * sums[5] * sums[7]
-    score = np.sqrt(np.sqrt(matches / totals))
-    if sums[1] < sums[8]:
-        score *= np.exp(1.0 - sums[8] / sums[1])
-    return score
-
-
-@njit(cache=True, nogil=True)
 def _chrf(sums: Any) -> float:
+    """Return chrF of (18,) sums, in sacrebleu's order of operations."""
     precision = recall = 0.0
     orders = 0
-    for order in range(CHRF_ORDERS):
-        at = BLEU_COLUMNS + 3 * order
+    for at in range(0, 3 * CHRF_ORDERS, 3):
         if sums[at] > 0 and sums[at + 1] > 0:
             precision += sums[at + 2] / sums[at]
             recall += sums[at + 2] / sums[at + 1]
             orders += 1
     if precision + recall == 0:
         return 0.0
-    return (1 + _BETA_SQUARED) * precision * recall / (_BETA_SQUARED * precision + recall) / orders
+    precision /= orders
+    recall /= orders
+    return (1 + _BETA_SQUARED) * precision * recall / (_BETA_SQUARED * precision + recall)
 
 
 @njit(cache=True, nogil=True)
 def _ter(sums: Any) -> float:
-    if sums[TER_AT + 1] > 0:
-        return sums[TER_AT] / sums[TER_AT + 1]
-    return 1.0 if sums[TER_AT] > 0 else 0.0
+    if sums[1] > 0:
+        return sums[0] / sums[1]
+    return 1.0 if sums[0] > 0 else 0.0
+
+
+@njit(cache=True, nogil=True)
+def _of_rows(is_chrf: bool, rows: Any) -> Any:
+    scores = np.empty(len(rows))
+    for i in range(len(rows)):
+        scores[i] = _chrf(rows[i]) if is_chrf else _ter(rows[i])
+    return scores
 
 
 @njit(cache=True, nogil=True)
 def score_of_sums(sums: Any, shares: Any) -> float:
     """Return the objective of (columns,) float64 summed statistics, given (3,) shares."""
+    bleu = bleu_of_row(sums)
     if len(sums) == BLEU_COLUMNS:
-        return _bleu(sums)
-    return shares[0] * _bleu(sums) + shares[1] * _chrf(sums) + shares[2] * (1.0 - _ter(sums))
+        return bleu
+    chrf, ter = _chrf(sums[BLEU_COLUMNS:TER_AT]), _ter(sums[TER_AT:])
+    return shares[0] * bleu + shares[1] * chrf + shares[2] * (1.0 - ter)
 
 
-def plain_score_of_sums(sums: NDArray[np.float64], shares: Sequence[float]) -> float:
-    """Say in numpy what ``score_of_sums`` does."""
-    score = float(bleu_of_sums(sums[:BLEU_COLUMNS]))
-    if len(sums) == BLEU_COLUMNS:
-        return score
-    hypothesis, reference, match = sums[BLEU_COLUMNS:TER_AT].reshape(CHRF_ORDERS, 3).T
-    both = (hypothesis > 0) & (reference > 0)
-    chrf = 0.0
-    if match[both].sum() > 0:
-        precision = (match[both] / hypothesis[both]).mean()
-        recall = (match[both] / reference[both]).mean()
-        chrf = (1 + _BETA_SQUARED) * precision * recall / (_BETA_SQUARED * precision + recall)
-    edits, words = sums[TER_AT:]
-    ter = edits / words if words else float(edits > 0)
-    return float(shares[0] * score + shares[1] * chrf + shares[2] * (1 - ter))
+def columns_of(metric: str) -> slice:
+    """Return which statistics a metric needs."""
+    begins = {"bleu": slice(0, BLEU_COLUMNS), "chrf": slice(BLEU_COLUMNS, TER_AT)}
+    return begins.get(metric, slice(TER_AT, ALL_COLUMNS))
+
+
+def metric_scores(metric: str, sums: ArrayLike) -> NDArray[np.float64]:
+    """Return the scores of summed statistics in one metric, TER itself and not 1 - TER.
+
+    Args:
+        metric: ``bleu``, ``chrf`` or ``ter``.
+        sums: (..., k), those that ``columns_of`` the metric picks.
+
+    Returns:
+        (...,), as fractions.
+    """
+    counts = np.asarray(sums, np.float64)
+    if metric == "bleu":
+        return bleu_of_sums(counts)
+    scores = _of_rows(metric == "chrf", np.ascontiguousarray(counts.reshape(-1, counts.shape[-1])))
+    return scores.reshape(counts.shape[:-1])
+
+
+def sentence_scores(statistics: NDArray[np.int16], objective: Objective) -> NDArray[np.float64]:
+    """Return (N,) the objective of each of (N, K) candidates, with BLEU smoothed by adding one."""
+    bleu = sentence_bleu(BleuStatistics.from_matrix(statistics[:, columns_of("bleu")]))
+    if objective.is_bleu:
+        return bleu
+    chrf, ter = (metric_scores(name, statistics[:, columns_of(name)]) for name in ("chrf", "ter"))
+    return objective.bleu * bleu + objective.chrf * chrf + objective.ter * (1 - ter)

@@ -20,15 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import SettingsError
+from tuning.metrics.objective import columns_of, metric_scores
 from tuning.metrics.resampling import bootstrap, randomization_p_value, replica_p_value
 from tuning.metrics.score_tables import ScoreTable, points
-from tuning.metrics.text_scores import (
-    LABELS,
-    ReferenceTexts,
-    TextScoring,
-    columns_of,
-    score_of_columns,
-)
+from tuning.metrics.text_scores import LABELS, ReferenceTexts, TextScoring
 
 TRIALS = 10_000
 
@@ -244,7 +239,7 @@ def compare_statistics(
         trials: Of both tests.
         seed: Of both tests.
     """
-    score = partial(score_of_columns, metric)
+    score = partial(metric_scores, metric)
     parts = {name: runs[:, :, columns_of(metric)] for name, runs in systems.items()}
     first = next(iter(parts.values()))
     rows: list[SystemScores] = []

@@ -14,7 +14,7 @@ Rules, each with a test:
 
 The compiled form finds the envelope as QuickHull does: the line farthest above the meeting point
 of two winners (of several as far, the one with the smallest slope) is a winner itself and splits
-the rest, most of which falls away. ``plain_envelope`` says the same in numpy, by sorting.
+the rest, most of which falls away.
 """
 
 from __future__ import annotations
@@ -233,30 +233,3 @@ def envelope(slopes: Any, intercepts: Any, low: float, high: float, space: Works
         top += 1
         _push(space, top, middle, begin, half, before[0])
     return count
-
-
-def plain_envelope(
-    slopes: NDArray[np.float64], intercepts: NDArray[np.float64]
-) -> tuple[list[int], list[float]]:
-    """Return the winners from left to right and the breakpoints between them, by sorting.
-
-    >>> plain_envelope(np.array([-1.0, 0.0, 1.0]), np.array([0.0, 1.0, 0.0]))
-    ([0, 1, 2], [-1.0, 1.0])
-    """
-    order = sorted(range(len(slopes)), key=lambda i: (slopes[i], -intercepts[i], i))
-    winners: list[int] = []
-    breakpoints: list[float] = []
-    for line in order:
-        if winners and slopes[line] == slopes[winners[-1]]:
-            continue  # parallel and lower, or equal and later
-        while winners:
-            last = winners[-1]
-            x = (intercepts[last] - intercepts[line]) / (slopes[line] - slopes[last])
-            if not breakpoints or x > breakpoints[-1]:
-                break
-            winners.pop()  # never above both its neighbours
-            breakpoints.pop()
-        if winners:
-            breakpoints.append(float(x))
-        winners.append(line)
-    return winners, breakpoints

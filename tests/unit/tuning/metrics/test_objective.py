@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phrasescore.errors import SettingsError
+from tests.support.plain_optimization import plain_score_of_sums
 from tests.support.translations import noisy_translations, references
 from tuning.metrics.candidate_statistics import CandidateStatistics
-from tuning.metrics.objective import ALL_COLUMNS, Objective, plain_score_of_sums, score_of_sums
-from tuning.metrics.sentence_scores import sentence_scores
+from tuning.metrics.objective import ALL_COLUMNS, Objective, score_of_sums, sentence_scores
 
 SHARES = st.tuples(*[st.floats(0, 1)] * 3).filter(lambda shares: sum(shares) > 0.01)
 
