@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from moses_integration.bleu.statistics import COLUMNS as BLEU_COLUMNS
 from moses_integration.bleu.statistics import bleu_of_sums
-from tuning.metrics.objective import CHRF_ORDERS, TER_AT
+from tuning.metrics.metric_scores import CHRF_ORDERS, TER_AT
 from tuning.optimizers.candidate_pool import PoolArrays
 from tuning.optimizers.expected_score import LEAST_LN
 from tuning.optimizers.line_search import NARROW, distance_of, step_into
@@ -66,7 +66,7 @@ def plain_line_search(
     pool: PoolArrays,
     weights: NDArray[np.float64],
     direction: NDArray[np.float64],
-    shares: NDArray[np.float64],
+    shares: Sequence[float],
 ) -> tuple[float, float]:
     """Say in numpy what ``line_search`` does where there are no bounds."""
     intercepts, slopes = weights @ pool.features, direction @ pool.features
@@ -82,7 +82,7 @@ def plain_line_search(
     changes.sort(key=lambda change: change[0])
     where = [x for x, _ in changes]
     if not where:
-        return 0.0, plain_score_of_sums(sums, shares.tolist())
+        return 0.0, plain_score_of_sums(sums, shares)
     reach = max(abs(where[0]), abs(where[-1])) or 1.0
     narrow = NARROW * (where[3 * len(where) // 4] - where[len(where) // 4])
     edges = [-np.inf, *where, np.inf]
@@ -90,7 +90,7 @@ def plain_line_search(
     for place in range(len(where) + 1):
         left, right = edges[place], edges[place + 1]
         if right - left > narrow:
-            score = plain_score_of_sums(sums, shares.tolist())
+            score = plain_score_of_sums(sums, shares)
             step = step_into(left, right, reach, False, False)
             choices.append((-score, distance_of(left, right), step))
         if place < len(where):
@@ -100,7 +100,7 @@ def plain_line_search(
 
 
 def plain_expected_score(
-    pool: PoolArrays, weights: NDArray[np.float64], sharpness: float, shares: NDArray[np.float64]
+    pool: PoolArrays, weights: NDArray[np.float64], sharpness: float, shares: Sequence[float]
 ) -> float:
     """Say in numpy what ``expected_score`` returns."""
     sums = np.zeros(pool.statistics.shape[1])
@@ -110,4 +110,4 @@ def plain_expected_score(
             gaps = scores - scores.max()
             likely = np.where(gaps > LEAST_LN, np.exp(gaps), 0.0)
             sums += likely / likely.sum() @ pool.statistics[begin:end]
-    return plain_score_of_sums(sums, shares.tolist())
+    return plain_score_of_sums(sums, shares)

@@ -55,7 +55,7 @@ def optimize(
     they choose.
     """
     from tuning.loop.list_optimization import ListOptimization, optimize_lists
-    from tuning.metrics.objective import Objective
+    from tuning.metrics.metric_settings import Objective
 
     task = ListOptimization(
         lists=lists,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from tuning.metrics.text_scores import TextScoring
+    from tuning.metrics.metric_settings import TextScoring
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -49,8 +49,7 @@ def scoring_options(command: Command) -> Command:
 
 def parse_scoring(options: Mapping[str, Any]) -> TextScoring:
     """Build the settings from the values of the options."""
-    from tuning.metrics.objective import METRICS
-    from tuning.metrics.text_scores import TextScoring
+    from tuning.metrics.metric_settings import METRICS, TextScoring
 
     chosen = tuple(name for name in METRICS if name in options["metrics"])
     return TextScoring(chosen or METRICS, options["tokenize"], options["lowercase"])

@@ -98,7 +98,7 @@ def _settings(options: dict[str, Any]) -> TuningSettings:
     from tuning.loop.decoding import DecoderName, DecoderSettings
     from tuning.loop.outer_loop import StopRules
     from tuning.loop.runs import TuningSettings
-    from tuning.metrics.objective import Objective
+    from tuning.metrics.metric_settings import Objective
     from tuning.optimizers.optimizer_settings import OptimizerSettings
 
     decoder: DecoderName = "embedded" if options["decoder"] == "auto" else options["decoder"]

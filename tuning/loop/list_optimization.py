@@ -16,7 +16,7 @@ from phrasescore.provenance import provenance, write_json
 from tuning.loop.lists import ScoredList, read_scored, with_empty_translations
 from tuning.loop.weight_plan import WeightPlan, read_weights_file
 from tuning.metrics.candidate_statistics import CandidateStatistics
-from tuning.metrics.objective import Objective
+from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.candidate_pool import CandidatePool
 from tuning.optimizers.optimizer_settings import OptimizerSettings
 
@@ -92,9 +92,9 @@ def optimize_lists(
         )
     sparse = bool(plan.sparse_weights)
     features = plan.layout.nbest.size + sparse
-    pool = CandidatePool(len(statistics), features, task.objective.columns)
+    pool = CandidatePool(len(statistics), features, statistics.columns)
     for scored in lists:
-        pool.add(scored.batch(scored.candidates.sparse if sparse else None))
+        scored.add_to(pool, scored.candidates.sparse if sparse else None)
     problem = plan.problem(with_empty_translations(pool, statistics), task.objective)
     begin = time.perf_counter()
     solution = settings.build().optimize(problem, np.random.default_rng(task.seed))

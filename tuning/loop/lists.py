@@ -13,7 +13,7 @@ from moses_integration.bleu.statistics import COLUMNS, BleuStatistics, bleu_of_s
 from moses_integration.nbest.arrays import Candidates, NBestReader
 from phrasescore.errors import NBestError, did_you_mean
 from tuning.metrics.candidate_statistics import CandidateStatistics
-from tuning.optimizers.candidate_pool import Batch, CandidatePool, PoolArrays
+from tuning.optimizers.candidate_pool import CandidatePool, PoolArrays
 from tuning.optimizers.optimizer import Weights
 
 # how much better another alignment of lists and references must be to be called the right one
@@ -60,12 +60,12 @@ class ScoredList:
         """
         return self.candidates.totals - self.candidates.features.astype(np.float64) @ weights
 
-    def batch(self, fixed: NDArray[np.float64] | None = None) -> Batch:
-        """Return the candidates for a pool, ``fixed`` (N,) as one more feature."""
+    def add_to(self, pool: CandidatePool, fixed: NDArray[np.float64] | None) -> int:
+        """Add the candidates, ``fixed`` (N,) as one more feature; return how many were new."""
         features = self.candidates.features
         if fixed is not None:
             features = np.column_stack([features, fixed.astype(np.float32)])
-        return Batch(self.candidates.sentences, features, self.statistics)
+        return pool.add(self.candidates.sentences, features, self.statistics)
 
 
 def read_scored(
@@ -197,5 +197,5 @@ def with_empty_translations(pool: CandidatePool, statistics: CandidateStatistics
     filled = CandidatePool(pool.sentences, count, pool.arrays.statistics.shape[1])
     filled.arrays = pool.arrays
     rows = statistics.score_lines(sentences, [b""] * len(sentences))
-    filled.add(Batch(sentences, np.zeros((len(sentences), count), np.float32), rows))
+    filled.add(sentences, np.zeros((len(sentences), count), np.float32), rows)
     return filled.arrays

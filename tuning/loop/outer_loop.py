@@ -26,6 +26,7 @@ from tuning.loop.lists import ScoredList, read_scored, with_empty_translations
 from tuning.loop.weight_plan import WeightPlan, read_weights_file
 from tuning.loop.work_folder import RoundFolder, WorkFolder, read_json
 from tuning.metrics.candidate_statistics import CandidateStatistics
+from tuning.metrics.metric_scores import objective_score
 from tuning.optimizers.candidate_pool import CandidatePool
 from tuning.optimizers.optimizer import Optimizer, Weights, written
 
@@ -134,8 +135,7 @@ class Tuning:
         self._curve: list[dict[str, Any]] = []
         self._fixed = bool(task.plan.hidden or task.plan.sparse_weights)
         features = task.plan.layout.nbest.size + self._fixed
-        columns = task.statistics.objective.columns
-        self._pool = CandidatePool(len(task.statistics), features, columns)
+        self._pool = CandidatePool(len(task.statistics), features, task.statistics.columns)
 
     def run(self) -> TuningResult:
         """Tune.
@@ -183,11 +183,11 @@ class Tuning:
         for note in scored.notes:
             self._say(f"note: {note}")
         fixed = scored.fixed_part(weights) if self._fixed else None
-        new = self._pool.add(scored.batch(fixed))
+        new = scored.add_to(self._pool, fixed)
         decoded = DecodedRound(
             number=folder.number,
             weights=weights,
-            score=self._task.statistics.objective.of_sums(scored.decoded),
+            score=objective_score(self._task.statistics.objective, scored.decoded),
             bleu=scored.decoder_bleu,
             length_ratio=scored.length_ratio,
             new=new,

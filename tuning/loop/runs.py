@@ -20,7 +20,7 @@ from tuning.loop.outer_loop import NBestDecoder, Say, StopRules, Tuning, TuningR
 from tuning.loop.weight_plan import WeightPlan
 from tuning.loop.work_folder import WorkFolder
 from tuning.metrics.candidate_statistics import CandidateStatistics
-from tuning.metrics.objective import Objective
+from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.optimizer_settings import OptimizerSettings
 
 # they would overrule the weights of every round

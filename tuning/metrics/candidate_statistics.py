@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from moses_integration.bleu.statistics import COLUMNS as BLEU_COLUMNS
 from moses_integration.bleu.statistics import ReferenceLength, References
 from phrasescore.files import read_lines
-from tuning.metrics.objective import Objective
+from tuning.metrics.metric_scores import ALL_COLUMNS
+from tuning.metrics.metric_settings import Objective
 
 if TYPE_CHECKING:
     from tuning.metrics.sacrebleu_statistics import SacrebleuStatistics
@@ -47,6 +49,11 @@ class CandidateStatistics:
     def needs_words(self) -> bool:
         """Whether the words themselves are needed beside their ids."""
         return self._more is not None
+
+    @property
+    def columns(self) -> int:
+        """K, how many statistics each candidate has."""
+        return BLEU_COLUMNS if self._more is None else ALL_COLUMNS
 
     def __len__(self) -> int:
         return len(self.references)

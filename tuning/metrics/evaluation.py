@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from moses_integration.bleu.statistics import COLUMNS, BleuStatistics
-from tuning.metrics.objective import columns_of, metric_scores
+from tuning.metrics.metric_scores import columns_of, metric_scores
+from tuning.metrics.metric_settings import TextScoring
 from tuning.metrics.score_tables import ScoreTable, points
-from tuning.metrics.text_scores import LABELS, ReferenceTexts, ScoredText, TextScoring
+from tuning.metrics.text_scores import LABELS, ReferenceTexts, ScoredText, signatures
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,6 @@ def evaluate(
     return Evaluation(
         references=tuple(map(Path, references)),
         sentences=len(texts),
-        signatures=texts.scoring.signatures(len(references)),
+        signatures=signatures(texts.scoring, len(references)),
         texts=tuple(TextScores.of(texts.score(path), metrics) for path in translations),
     )

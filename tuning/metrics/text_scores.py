@@ -1,6 +1,6 @@
 """BLEU, chrF and TER of whole texts, from statistics of each sentence that add up.
 
-Statistics and scores are those of ``tuning.metrics.objective``: a score here is what tuning
+Statistics and scores are those of ``tuning.metrics.metric_scores``: a score here is what tuning
 maximises. Texts of Moses are tokenised already: ``tokenize="none"`` separates words by the space
 U+0020 alone. Other tokenisations are sacrebleu's, for BLEU only; chrF and TER see the text.
 
@@ -24,47 +24,26 @@ from sacrebleu.metrics.ter import TER
 from moses_integration.bleu.statistics import COLUMNS as BLEU_COLUMNS
 from moses_integration.bleu.statistics import References
 from moses_integration.system_building.corpus.text_preparation import read_text
-from phrasescore.errors import CorpusError, SettingsError
-from tuning.metrics.objective import ALL_COLUMNS, CHRF_ORDERS, METRICS, MetricName
+from phrasescore.errors import CorpusError
+from tuning.metrics.metric_scores import ALL_COLUMNS, CHRF_ORDERS
+from tuning.metrics.metric_settings import MetricName, TextScoring
 from tuning.metrics.sacrebleu_statistics import SacrebleuStatistics
 
-TOKENIZERS = ("none", "13a", "intl", "char", "zh")
 LABELS = {"bleu": "BLEU", "chrf": "chrF2", "ter": "TER"}
 _ESCAPED = re.compile("&(?:amp|apos|quot|lt|gt|#124|#91|#93);")
 
 
-@dataclass(frozen=True)
-class TextScoring:
-    """How texts are scored.
-
-    Args:
-        metrics: Which metrics.
-        tokenize: Of BLEU: ``none``, or what sacrebleu calls ``13a``, ``intl``, ``char``, ``zh``.
-        lowercase: Whether case counts not.
-    """
-
-    metrics: tuple[MetricName, ...] = METRICS
-    tokenize: str = "none"
-    lowercase: bool = False
-
-    def __post_init__(self) -> None:
-        if self.tokenize not in TOKENIZERS:
-            raise SettingsError(
-                f"no tokenisation is called {self.tokenize}",
-                remedy=f"choose among: {', '.join(TOKENIZERS)}",
-            )
-
-    def signatures(self, references: int) -> dict[str, str]:
-        """Return what sacrebleu calls each metric with these settings, its version included."""
-        case = self.lowercase
-        metrics: dict[MetricName, BLEU | CHRF | TER] = {
-            "bleu": BLEU(case, force=True, tokenize=self.tokenize, smooth_method="none"),
-            "chrf": CHRF(char_order=CHRF_ORDERS, lowercase=case),
-            "ter": TER(case_sensitive=not case),
-        }
-        for metric in metrics.values():
-            metric.num_refs = references
-        return {name: str(metrics[name].get_signature()) for name in self.metrics}
+def signatures(scoring: TextScoring, references: int) -> dict[str, str]:
+    """Return by metric what sacrebleu calls it with these settings, its version included."""
+    case = scoring.lowercase
+    metrics: dict[MetricName, BLEU | CHRF | TER] = {
+        "bleu": BLEU(case, force=True, tokenize=scoring.tokenize, smooth_method="none"),
+        "chrf": CHRF(char_order=CHRF_ORDERS, lowercase=case),
+        "ter": TER(case_sensitive=not case),
+    }
+    for metric in metrics.values():
+        metric.num_refs = references
+    return {name: str(metrics[name].get_signature()) for name in scoring.metrics}
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ _LINE, _SPARE_LINE, _RIGHT, _BEGIN, _END, _FARTHEST = 0, 1, 2, 3, 4, 5
 WINNER, KEPT = 6, 7
 
 
-class Workspace(NamedTuple):
+class EnvelopeSpace(NamedTuple):
     """Room for the lines of one sentence; made by ``workspace_for``.
 
     Attributes:
@@ -52,9 +52,9 @@ class Workspace(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def workspace_for(lines: int) -> Workspace:
+def workspace_for(lines: int) -> EnvelopeSpace:
     """Return room for up to so many lines."""
-    return Workspace(np.empty((8, lines)), np.empty((8, lines + 1), np.int64))
+    return EnvelopeSpace(np.empty((8, lines)), np.empty((8, lines + 1), np.int64))
 
 
 @njit(cache=True, nogil=True)
@@ -122,7 +122,7 @@ def _meeting(
 
 
 @njit(cache=True, nogil=True)
-def _farthest(space: Workspace, begin: int, end: int, x: float) -> int:
+def _farthest(space: EnvelopeSpace, begin: int, end: int, x: float) -> int:
     """The place of the highest line at x, which wins left of x; -1 if there is none.
 
     Of several that meet there the one with the smallest slope does, and the first of equal lines.
@@ -138,7 +138,7 @@ def _farthest(space: Workspace, begin: int, end: int, x: float) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _keep_above(space: Workspace, slopes: Any, intercepts: Any, x: float, height: float) -> int:
+def _keep_above(space: EnvelopeSpace, slopes: Any, intercepts: Any, x: float, height: float) -> int:
     """Take the lines above a point into the race; return how many."""
     count = 0
     for i in range(len(slopes)):
@@ -152,7 +152,11 @@ def _keep_above(space: Workspace, slopes: Any, intercepts: Any, x: float, height
 
 @njit(cache=True, nogil=True)
 def _split(
-    space: Workspace, begin: int, end: int, left: tuple[float, float], right: tuple[float, float]
+    space: EnvelopeSpace,
+    begin: int,
+    end: int,
+    left: tuple[float, float],
+    right: tuple[float, float],
 ) -> tuple[int, int]:
     """Keep the lines above one of two points, those above the left one in front.
 
@@ -182,7 +186,7 @@ def _split(
 
 
 @njit(cache=True, nogil=True)
-def _push(space: Workspace, top: int, right: int, begin: int, end: int, x: float) -> None:
+def _push(space: EnvelopeSpace, top: int, right: int, begin: int, end: int, x: float) -> None:
     """Put a piece on the stack: the lines from begin to end lie above the point at x."""
     space.places[_RIGHT, top] = right
     space.places[_BEGIN, top] = begin
@@ -191,7 +195,7 @@ def _push(space: Workspace, top: int, right: int, begin: int, end: int, x: float
 
 
 @njit(cache=True, nogil=True)
-def envelope(slopes: Any, intercepts: Any, low: float, high: float, space: Workspace) -> int:
+def envelope(slopes: Any, intercepts: Any, low: float, high: float, space: EnvelopeSpace) -> int:
     """Find the upper envelope of N >= 1 lines between two steps.
 
     Args:

@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tuning.metrics.objective import score_of_sums
+from tuning.metrics.metric_scores import score_of_sums
 from tuning.optimizers.candidate_pool import PoolArrays
 from tuning.optimizers.climbing import Region
 from tuning.optimizers.line_search import combine

@@ -25,7 +25,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tuning.metrics.objective import score_of_sums
+from tuning.metrics.metric_scores import score_of_sums
 from tuning.optimizers.candidate_pool import PoolArrays
 from tuning.optimizers.envelope import (
     BREAKPOINT,
@@ -34,7 +34,7 @@ from tuning.optimizers.envelope import (
     KEPT_SLOPE,
     SENTENCE_SLOPE,
     WINNER,
-    Workspace,
+    EnvelopeSpace,
     envelope,
     winner_at,
     workspace_for,
@@ -92,7 +92,7 @@ def _grown(array: Any, least: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _workspace_of(pool: PoolArrays) -> Workspace:
+def _workspace_of(pool: PoolArrays) -> EnvelopeSpace:
     most = 1
     for sentence in range(len(pool.starts) - 1):
         most = max(most, pool.starts[sentence + 1] - pool.starts[sentence])
@@ -101,7 +101,7 @@ def _workspace_of(pool: PoolArrays) -> Workspace:
 
 @njit(cache=True, nogil=True)
 def _contenders(
-    slopes: Any, intercepts: Any, winner: int, low: float, high: float, space: Workspace
+    slopes: Any, intercepts: Any, winner: int, low: float, high: float, space: EnvelopeSpace
 ) -> int:
     """List the candidates that can win between low and high; return how many.
 
@@ -131,7 +131,7 @@ def _contenders(
 
 @njit(cache=True, nogil=True)
 def _sentence_changes(
-    slopes: Any, intercepts: Any, winner: int, low: float, high: float, space: Workspace
+    slopes: Any, intercepts: Any, winner: int, low: float, high: float, space: EnvelopeSpace
 ) -> int:
     """Find one sentence's envelope between low and high; return the number of breakpoints.
 
@@ -162,7 +162,7 @@ def _changes(
     low: float,
     high: float,
     sums: Any,
-    space: Workspace,
+    space: EnvelopeSpace,
 ) -> tuple[Any, Any, Any]:
     """Find all changes of winner between low and high; ``sums`` gets the statistics at low.
 
@@ -224,7 +224,7 @@ def line_search(
     low: float,
     high: float,
     shares: Any,
-    space: Workspace,
+    space: EnvelopeSpace,
 ) -> tuple[float, float]:
     """Return the best step along one direction and the score it reaches.
 

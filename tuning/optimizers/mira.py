@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from tuning.metrics.objective import score_of_sums
+from tuning.metrics.metric_scores import score_of_sums
 from tuning.optimizers.candidate_pool import PoolArrays
 from tuning.optimizers.guards import defect_of, prepare
 from tuning.optimizers.line_search import combine

@@ -9,7 +9,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tuning.metrics.objective import Objective, score_of_sums
+from tuning.metrics.metric_scores import objective_score
+from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.candidate_pool import PoolArrays
 from tuning.optimizers.line_search import point_at
 
@@ -62,8 +63,7 @@ class Problem:
 
     def score(self, weights: Weights) -> float:
         """Return the objective of the best candidates."""
-        sums = self.statistics_of(weights).astype(np.float64)
-        return float(score_of_sums(sums, self.objective.shares))
+        return objective_score(self.objective, self.statistics_of(weights))
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tuning.metrics.objective import sentence_scores
+from tuning.metrics.metric_scores import sentence_scores
 from tuning.optimizers.climbing import Region
 from tuning.optimizers.guards import defect_of, prepare
 from tuning.optimizers.line_search import point_at, search_directions

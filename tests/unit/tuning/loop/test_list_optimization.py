@@ -14,7 +14,7 @@ import pytest
 from phrasescore.errors import NBestError, PhrasescoreError, SettingsError
 from tests.support.translations import noisy_translations, references
 from tuning.loop.list_optimization import ListOptimization, OptimizationReport, optimize_lists
-from tuning.metrics.objective import Objective
+from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.optimizer_settings import OptimizerSettings
 
 INI = """\

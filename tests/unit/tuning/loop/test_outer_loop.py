@@ -18,7 +18,7 @@ from tuning.loop.outer_loop import StopRules, Tuning, TuningResult, TuningTask
 from tuning.loop.weight_plan import WeightPlan
 from tuning.loop.work_folder import WorkFolder
 from tuning.metrics.candidate_statistics import CandidateStatistics
-from tuning.metrics.objective import Objective
+from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.mert import Mert
 
 SENTENCES = 20

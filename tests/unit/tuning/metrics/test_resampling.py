@@ -12,7 +12,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.significance import Result, _paired_ar_test, _paired_bs_test
 
 from tests.support.translations import noisy_translations, references
-from tuning.metrics.objective import metric_scores
+from tuning.metrics.metric_scores import metric_scores
 from tuning.metrics.resampling import (
     Floats,
     Statistics,

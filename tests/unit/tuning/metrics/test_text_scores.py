@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from phrasescore.errors import CorpusError, SettingsError
 from tests.support.plain_optimization import plain_score_of_sums
 from tests.support.translations import noisy_translations, references
-from tuning.metrics.objective import ALL_COLUMNS, columns_of, metric_scores
-from tuning.metrics.text_scores import ReferenceTexts, TextScoring
+from tuning.metrics.metric_scores import ALL_COLUMNS, columns_of, metric_scores
+from tuning.metrics.metric_settings import TextScoring
+from tuning.metrics.text_scores import ReferenceTexts, signatures
 
 
 def write(path: Path, lines: list[str]) -> Path:
@@ -53,7 +54,7 @@ def test_scores_are_those_of_sacrebleu(
     for name, metric in metrics.items():
         theirs = metric.corpus_score(found, wanted[:how_many])
         assert 100 * ours[name] == pytest.approx(theirs.score, abs=1e-9), name
-        assert scoring.signatures(how_many)[name] == str(metric.get_signature())
+        assert signatures(scoring, how_many)[name] == str(metric.get_signature())
 
 
 @given(st.lists(st.integers(0, 40), min_size=ALL_COLUMNS, max_size=ALL_COLUMNS))

@@ -9,7 +9,8 @@ import pytest
 
 from tests.support.candidate_pools import problem_of, random_pool
 from tests.support.plain_optimization import plain_expected_score
-from tuning.metrics.objective import ALL_COLUMNS, Objective
+from tuning.metrics.metric_scores import ALL_COLUMNS
+from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.expected_score import anneal, expected_score
 from tuning.optimizers.guards import prepare
 

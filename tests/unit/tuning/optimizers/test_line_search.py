@@ -16,7 +16,8 @@ from tests.support.candidate_pools import (
     score_at,
 )
 from tests.support.plain_optimization import plain_line_search
-from tuning.metrics.objective import ALL_COLUMNS, Objective
+from tuning.metrics.metric_scores import ALL_COLUMNS
+from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.candidate_pool import PoolArrays
 from tuning.optimizers.line_search import (
     BEYOND,

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from tests.support.candidate_pools import crossings, of_quality, pool_of, problem_of, random_pool
-from tuning.metrics.objective import ALL_COLUMNS, Objective
+from tuning.metrics.metric_scores import ALL_COLUMNS
+from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.climbing import Climb, climb
 from tuning.optimizers.guards import prepare
 from tuning.optimizers.mert import Mert

@@ -1,6 +1,6 @@
-"""What is maximised: corpus BLEU, chrF, 1 - TER, or a weighted mixture of them.
+"""Corpus BLEU, chrF, TER and mixtures of them, from summed statistics.
 
-Each is computed from statistics that add up over sentences, so that a search needs arrays only.
+The statistics add up over sentences, so that a search needs arrays only.
 Columns of a statistics matrix: the 9 of BLEU (``BleuStatistics.matrix``) and, unless BLEU is all
 there is, 3 for each of chrF's 6 orders (candidate, reference, match) and 2 for TER (edits,
 reference words, both times the number of references). Scores are fractions; TER may make the
@@ -9,9 +9,7 @@ mixture negative.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -24,80 +22,13 @@ from moses_integration.bleu.statistics import (
     bleu_of_sums,
     sentence_bleu,
 )
-from phrasescore.errors import SettingsError, did_you_mean
+from tuning.metrics.metric_settings import MetricName, Objective
 
-MetricName = Literal["bleu", "chrf", "ter"]
-METRICS: tuple[MetricName, ...] = ("bleu", "chrf", "ter")
 CHRF_ORDERS = 6
 TER_AT = BLEU_COLUMNS + 3 * CHRF_ORDERS
 ALL_COLUMNS = TER_AT + 2
 # chrF weighs recall twice as much as precision, as sacrebleu does by default
 _BETA_SQUARED = 4.0
-
-
-@dataclass(frozen=True)
-class Objective:
-    """A weighted mixture of metrics; each share is at least 0, together they are 1.
-
-    Args:
-        bleu: Share of corpus BLEU.
-        chrf: Share of chrF.
-        ter: Share of 1 - TER.
-    """
-
-    bleu: float = 1.0
-    chrf: float = 0.0
-    ter: float = 0.0
-
-    @classmethod
-    def of(cls, shares: Mapping[str, float]) -> Objective:
-        """Build a mixture from shares that need not add up to 1 yet; none at all means BLEU.
-
-        Raises:
-            SettingsError: A metric is unknown, a share is negative, or all are 0.
-
-        >>> Objective.of({"bleu": 3, "chrf": 1})
-        Objective(bleu=0.75, chrf=0.25, ter=0.0)
-        """
-        for name, share in shares.items():
-            if name not in METRICS:
-                raise SettingsError(
-                    f"unknown metric {name}{did_you_mean(name, METRICS)}",
-                    remedy="choose among bleu, chrf and ter",
-                )
-            if not 0 <= share < float("inf"):
-                raise SettingsError(f"the share of {name} is {share}, expected 0 or more")
-        if not shares:
-            return cls()
-        total = sum(shares.values())
-        if total == 0:
-            raise SettingsError("all shares of the objective are 0", remedy="give one a share")
-        return cls(**{name: shares.get(name, 0.0) / total for name in METRICS})
-
-    @property
-    def shares(self) -> NDArray[np.float64]:
-        """(3,) the shares of BLEU, chrF and 1 - TER."""
-        return np.array([self.bleu, self.chrf, self.ter])
-
-    @property
-    def is_bleu(self) -> bool:
-        """Whether BLEU is all there is."""
-        return self.bleu == 1.0
-
-    @property
-    def columns(self) -> int:
-        """How many statistics each candidate has."""
-        return BLEU_COLUMNS if self.is_bleu else ALL_COLUMNS
-
-    def of_sums(self, sums: ArrayLike) -> float:
-        """Return the score of (columns,) summed statistics."""
-        return float(score_of_sums(np.asarray(sums, np.float64), self.shares))
-
-    def __str__(self) -> str:
-        if self.is_bleu:
-            return "bleu"
-        parts = zip(METRICS, self.shares.tolist(), strict=True)
-        return " + ".join(f"{share:g} {name}" for name, share in parts if share)
 
 
 @njit(cache=True, nogil=True)
@@ -134,7 +65,7 @@ def _of_rows(is_chrf: bool, rows: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def score_of_sums(sums: Any, shares: Any) -> float:
-    """Return the objective of (columns,) float64 summed statistics, given (3,) shares."""
+    """Return the objective of (columns,) float64 summed statistics, given the three shares."""
     bleu = bleu_of_row(sums)
     if len(sums) == BLEU_COLUMNS:
         return bleu
@@ -142,13 +73,18 @@ def score_of_sums(sums: Any, shares: Any) -> float:
     return shares[0] * bleu + shares[1] * chrf + shares[2] * (1.0 - ter)
 
 
-def columns_of(metric: str) -> slice:
+def objective_score(objective: Objective, sums: ArrayLike) -> float:
+    """Return the objective of (columns,) summed statistics."""
+    return float(score_of_sums(np.asarray(sums, np.float64), objective.shares))
+
+
+def columns_of(metric: MetricName) -> slice:
     """Return which statistics a metric needs."""
     begins = {"bleu": slice(0, BLEU_COLUMNS), "chrf": slice(BLEU_COLUMNS, TER_AT)}
     return begins.get(metric, slice(TER_AT, ALL_COLUMNS))
 
 
-def metric_scores(metric: str, sums: ArrayLike) -> NDArray[np.float64]:
+def metric_scores(metric: MetricName, sums: ArrayLike) -> NDArray[np.float64]:
     """Return the scores of summed statistics in one metric, TER itself and not 1 - TER.
 
     Args:
@@ -170,5 +106,6 @@ def sentence_scores(statistics: NDArray[np.int16], objective: Objective) -> NDAr
     bleu = sentence_bleu(BleuStatistics.from_matrix(statistics[:, columns_of("bleu")]))
     if objective.is_bleu:
         return bleu
-    chrf, ter = (metric_scores(name, statistics[:, columns_of(name)]) for name in ("chrf", "ter"))
+    chrf = metric_scores("chrf", statistics[:, columns_of("chrf")])
+    ter = metric_scores("ter", statistics[:, columns_of("ter")])
     return objective.bleu * bleu + objective.chrf * chrf + objective.ter * (1 - ter)
