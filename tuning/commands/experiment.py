@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from phrasescore.commands.options import json_options, print_result
+from phrasescore.errors import SettingsError, did_you_mean
 
 if TYPE_CHECKING:
     from tuning.experiment.experiment_file import ExperimentSettings
@@ -39,6 +45,7 @@ if TYPE_CHECKING:
     "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Steps at a time."
 )
 @click.option("--dry-run", is_flag=True, help="Print the commands, and run none.")
+@json_options
 def experiment(
     path: str,
     output: str,
@@ -47,6 +54,8 @@ def experiment(
     only: tuple[str, ...],
     jobs: int,
     dry_run: bool,
+    as_json: bool,
+    json_file: str | None,
 ) -> None:
     """Train, score, tune and evaluate the systems of EXPERIMENT.toml, and write a table.
 
@@ -65,17 +74,14 @@ def experiment(
     from tuning.experiment.session import run_experiment
 
     table = run_experiment(settings, output, jobs, lambda line: click.echo(line, err=True))
-    click.echo(table)
+    if not as_json:
+        click.echo(table)
+    print_result(json.loads((Path(output) / "table.json").read_bytes()), as_json, json_file)
 
 
 def _overridden(
     settings: ExperimentSettings, data: str | None, decoder: str | None, only: tuple[str, ...]
 ) -> ExperimentSettings:
-    import dataclasses
-    from pathlib import Path
-
-    from phrasescore.errors import SettingsError, did_you_mean
-
     if data is not None:
         folder = dataclasses.replace(settings.data, folder=str(Path(data).absolute()))
         settings = dataclasses.replace(settings, data=folder)

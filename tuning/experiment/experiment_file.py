@@ -25,7 +25,7 @@ _MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 @dataclass(frozen=True)
-class DataSettings:
+class ExperimentData:
     """The system that is improved, and the texts; relative to ``folder``.
 
     Args:
@@ -49,7 +49,7 @@ class DataSettings:
 
 
 @dataclass(frozen=True)
-class DecoderSettings:
+class ExperimentDecoder:
     """What translates, and how hard it searches.
 
     Args:
@@ -66,7 +66,7 @@ class DecoderSettings:
 
 
 @dataclass(frozen=True)
-class TuningSettings:
+class ExperimentTuning:
     """How weights are found.
 
     Args:
@@ -83,7 +83,7 @@ class TuningSettings:
 
 
 @dataclass(frozen=True)
-class ModelSettings:
+class ExperimentModel:
     """One model: made here, or there already.
 
     Args:
@@ -98,7 +98,7 @@ class ModelSettings:
 
 
 @dataclass(frozen=True)
-class SystemSettings:
+class ExperimentSystem:
     """One row of the table.
 
     Args:
@@ -135,15 +135,15 @@ class ExperimentSettings:
     """
 
     name: str
-    data: DataSettings
-    systems: tuple[SystemSettings, ...]
+    data: ExperimentData
+    systems: tuple[ExperimentSystem, ...]
     seeds: tuple[int, ...] = (1, 2, 3)
-    decoder: DecoderSettings = DecoderSettings()
-    tuning: TuningSettings = TuningSettings()
-    models: tuple[ModelSettings, ...] = ()
+    decoder: ExperimentDecoder = ExperimentDecoder()
+    tuning: ExperimentTuning = ExperimentTuning()
+    models: tuple[ExperimentModel, ...] = ()
     file: Path = field(default_factory=Path)
 
-    def model(self, name: str) -> ModelSettings:
+    def model(self, name: str) -> ExperimentModel:
         """Return the model that a system names."""
         return next(model for model in self.models if model.name == name)
 
@@ -187,9 +187,9 @@ def _parsed(values: Mapping[str, Any], where: str) -> ExperimentSettings:
     settings = ExperimentSettings(
         name=values["name"],
         seeds=_listed(values.get("seeds", [1, 2, 3]), int, f"{where}: seeds"),
-        data=_section(DataSettings, values["data"], f"{where}: [data]"),
+        data=_section(ExperimentData, values["data"], f"{where}: [data]"),
         decoder=_decoder(values.get("decoder", {}), f"{where}: [decoder]"),
-        tuning=_section(TuningSettings, values.get("tuning", {}), f"{where}: [tuning]"),
+        tuning=_section(ExperimentTuning, values.get("tuning", {}), f"{where}: [tuning]"),
         models=_models(values.get("models", {}), f"{where}: [models"),
         systems=_systems(values["systems"], f"{where}: [[systems]]"),
     )
@@ -221,31 +221,31 @@ def _section(kind: type[Section], values: Any, where: str, **given: Any) -> Sect
     return dataclasses.replace(section, **lists)  # type: ignore[type-var]
 
 
-def _decoder(values: Any, where: str) -> DecoderSettings:
+def _decoder(values: Any, where: str) -> ExperimentDecoder:
     table = dict(_table(values, where))
     sections = _table(table.pop("sections", {}), f"{where}: sections")
     for key, value in sections.items():
         if isinstance(value, bool) or not isinstance(value, (str, int, float)):
             raise SettingsError(f"{where}: {key} is {value!r}, expected a number or text")
-    decoder = _section(DecoderSettings, table, where)
+    decoder = _section(ExperimentDecoder, table, where)
     return dataclasses.replace(
         decoder, sections=tuple((key, str(value)) for key, value in sections.items())
     )
 
 
-def _models(values: Any, where: str) -> tuple[ModelSettings, ...]:
+def _models(values: Any, where: str) -> tuple[ExperimentModel, ...]:
     models = []
     for name, section in _table(values, f"{where}]").items():
         if not _MODEL_NAME.fullmatch(name):
             raise SettingsError(f"{where}.{name}]: use letters, digits, '-' and '_' in the name")
-        models.append(_section(ModelSettings, section, f"{where}.{name}]", name=name))
+        models.append(_section(ExperimentModel, section, f"{where}.{name}]", name=name))
     return tuple(models)
 
 
-def _systems(values: Any, where: str) -> tuple[SystemSettings, ...]:
+def _systems(values: Any, where: str) -> tuple[ExperimentSystem, ...]:
     if not isinstance(values, list) or not values:
         raise SettingsError(f"{where}: at least one system is needed")
-    return tuple(_section(SystemSettings, value, where) for value in values)
+    return tuple(_section(ExperimentSystem, value, where) for value in values)
 
 
 def _check(settings: ExperimentSettings, where: str) -> None:

@@ -13,7 +13,7 @@ from moses_integration.bleu.statistics import References
 from phrasescore.errors import CorpusError
 from phrasescore.files import read_lines
 from phrasescore.resuming.stamps import Stamps
-from tuning.experiment.experiment_file import SystemSettings
+from tuning.experiment.experiment_file import ExperimentSystem
 from tuning.experiment.plan import TEXTS, Plan
 from tuning.metrics.significance import SystemScores, compare_statistics
 
@@ -31,7 +31,7 @@ class Row:
         resumed: Whether a tuning was interrupted, so that its times miss a part.
     """
 
-    system: SystemSettings
+    system: ExperimentSystem
     seeds: tuple[int, ...] = ()
     scores: Mapping[str, SystemScores] = field(default_factory=dict)
     tuning_seconds: tuple[float, ...] = ()
@@ -66,7 +66,7 @@ def collect(plan: Plan, stamps: Stamps) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def _is_done(plan: Plan, system: SystemSettings, seed: int) -> bool:
+def _is_done(plan: Plan, system: ExperimentSystem, seed: int) -> bool:
     return all(plan.translation(system, seed, text).exists() for text in TEXTS)
 
 

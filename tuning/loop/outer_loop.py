@@ -23,6 +23,7 @@ from phrasescore.files import write_atomically
 from phrasescore.provenance import write_json
 from tuning.loop.curve import curve_picture
 from tuning.loop.lists import ScoredList, read_scored, with_empty_translations
+from tuning.loop.tuning_settings import StopRules
 from tuning.loop.weight_plan import WeightPlan, read_weights_file
 from tuning.loop.work_folder import RoundFolder, WorkFolder, read_json
 from tuning.metrics.candidate_statistics import CandidateStatistics
@@ -43,23 +44,6 @@ class NBestDecoder(Protocol):
     ) -> int:
         """Write the n-best list, whole or not at all, and what there is to say; return lines."""
         ...
-
-
-@dataclass(frozen=True)
-class StopRules:
-    """When tuning ends.
-
-    Besides, it ends when a round finds no new candidate.
-
-    Args:
-        rounds: After so many optimisations.
-        patience: After so many rounds without a better score on the dev set; 0 for no such rule.
-        weights: Whether to end when no weight moves by 0.00001, as Moses does.
-    """
-
-    rounds: int = 25
-    patience: int = 5
-    weights: bool = True
 
 
 @dataclass(frozen=True)
@@ -112,15 +96,19 @@ class DecodedRound:
 
 @dataclass(frozen=True)
 class TuningResult:
-    """What tuning gave.
+    """What one run gave.
 
     Args:
+        seed: Its seed.
+        folder: Where it worked.
         best: The round that decoded best.
         rounds: All of them.
         why: Why it ended.
         weights: Of the best round, by feature.
     """
 
+    seed: int
+    folder: Path
     best: DecodedRound
     rounds: tuple[DecodedRound, ...]
     why: str
@@ -279,7 +267,7 @@ class Tuning:
             "provenance": dict(self._task.provenance),
         }
         write_json(self._work.path / "weights.json", content)
-        return TuningResult(best, tuple(rounds), why, complete)
+        return TuningResult(self._task.seed, self._work.path, best, tuple(rounds), why, complete)
 
 
 def _best(rounds: Sequence[DecodedRound]) -> DecodedRound:

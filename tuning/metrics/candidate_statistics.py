@@ -13,7 +13,7 @@ from moses_integration.bleu.statistics import COLUMNS as BLEU_COLUMNS
 from moses_integration.bleu.statistics import ReferenceLength, References
 from phrasescore.files import read_lines
 from tuning.metrics.metric_scores import ALL_COLUMNS
-from tuning.metrics.metric_settings import Objective
+from tuning.metrics.metric_settings import LengthName, Objective
 
 if TYPE_CHECKING:
     from tuning.metrics.sacrebleu_statistics import SacrebleuStatistics
@@ -35,9 +35,9 @@ class CandidateStatistics:
         self,
         paths: Sequence[str | Path],
         objective: Objective,
-        length: ReferenceLength = ReferenceLength.CLOSEST,
+        length: LengthName = "closest",
     ) -> None:
-        self.references = References.read(paths, length=length)
+        self.references = References.read(paths, length=ReferenceLength(length))
         self.objective = objective
         self._more: SacrebleuStatistics | None = None
         if not objective.is_bleu:

@@ -10,6 +10,8 @@ from phrasescore.errors import SettingsError, did_you_mean
 
 MetricName = Literal["bleu", "chrf", "ter"]
 METRICS: tuple[MetricName, ...] = ("bleu", "chrf", "ter")
+LengthName = Literal["closest", "shortest", "average"]
+REFERENCE_LENGTHS: tuple[LengthName, ...] = ("closest", "shortest", "average")
 TOKENIZERS = ("none", "13a", "intl", "char", "zh")
 # of the tests whether a difference is chance; the seed is sacrebleu's
 TRIALS, TEST_SEED = 10_000, 12345

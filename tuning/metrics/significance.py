@@ -65,12 +65,17 @@ class SystemScores:
     @property
     def mean(self) -> float:
         """Over runs."""
-        return statistics.fmean(self.runs)
+        return mean_and_deviation(self.runs)[0]
 
     @property
     def deviation(self) -> float | None:
         """The standard deviation over runs (n - 1); none of a single one."""
-        return statistics.stdev(self.runs) if len(self.runs) > 1 else None
+        return mean_and_deviation(self.runs)[1]
+
+
+def mean_and_deviation(scores: Sequence[float]) -> tuple[float, float | None]:
+    """Return the mean over runs, and the standard deviation (n - 1); none of a single one."""
+    return statistics.fmean(scores), statistics.stdev(scores) if len(scores) > 1 else None
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ class Mert:
         threads: How many climbs run at a time.
     """
 
-    restarts: int = 20
+    restarts: int
     threads: int = 1
 
     def optimize(self, problem: Problem, rng: np.random.Generator) -> Solution:

@@ -10,7 +10,7 @@ import pytest
 from phrasescore.errors import CorpusError
 from phrasescore.files import write_atomically
 from phrasescore.resuming.stamps import Stamp, Stamps
-from tuning.experiment.experiment_file import DataSettings, ExperimentSettings, SystemSettings
+from tuning.experiment.experiment_file import ExperimentData, ExperimentSettings, ExperimentSystem
 from tuning.experiment.plan import Plan
 from tuning.experiment.report import Row, collect
 from tuning.experiment.tables import as_json, latex, markdown
@@ -35,11 +35,11 @@ def plan(tmp_path: Path) -> Plan:
     """Three systems: two seeds of a bad one, two of a better one, one that is not run."""
     for name in ("dev.fr", "test.fr"):
         (tmp_path / name).write_bytes(text(LINES))
-    data = DataSettings(str(tmp_path), "moses.ini", "dev.en", "dev.fr", "test.en", "test.fr")
+    data = ExperimentData(str(tmp_path), "moses.ini", "dev.en", "dev.fr", "test.en", "test.fr")
     systems = (
-        SystemSettings("Baseline", paper_dev=30.64, paper_test=33.3),
-        SystemSettings("RNN_1 & more"),
-        SystemSettings("CSLM", not_run="it is not there yet"),
+        ExperimentSystem("Baseline", paper_dev=30.64, paper_test=33.3),
+        ExperimentSystem("RNN_1 & more"),
+        ExperimentSystem("CSLM", not_run="it is not there yet"),
     )
     settings = ExperimentSettings(
         "made up", data, systems, seeds=(1, 2), file=tmp_path / "experiment.toml"
