@@ -12,7 +12,7 @@ from tuning.commands.options import parse_scoring, scoring_options, show_notes
 from tuning.metrics.metric_settings import TEST_SEED, TRIALS
 
 
-@click.command("compare")
+@click.command("compare", context_settings={"show_default": True})
 @scoring_options
 @click.option(
     "--baseline",
@@ -36,10 +36,9 @@ from tuning.metrics.metric_settings import TEST_SEED, TRIALS
     "--trials",
     type=click.IntRange(min=100),
     default=TRIALS,
-    show_default=True,
     help="Of each test.",
 )
-@click.option("--seed", type=int, default=TEST_SEED, show_default=True, help="Of both tests.")
+@click.option("--seed", type=int, default=TEST_SEED, help="Of both tests.")
 @json_options
 @click.option("--markdown", "form", flag_value="markdown", help="Print a table of Markdown.")
 @click.option("--latex", "form", flag_value="latex", help="Print a table of LaTeX (booktabs).")

@@ -8,7 +8,7 @@ from phrasescore.commands.options import json_options, print_result
 from tuning.commands.options import parse_scoring, scoring_options, show_notes
 
 
-@click.command("evaluate")
+@click.command("evaluate", context_settings={"show_default": True})
 @click.argument("translations", nargs=-1, required=True, metavar="TRANSLATION...")
 @scoring_options
 @json_options

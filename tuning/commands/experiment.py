@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from tuning.experiment.experiment_file import ExperimentSettings
 
 
-@click.command("experiment", short_help="Compare systems over tuning seeds, in one table.")
+@click.command(
+    "experiment",
+    context_settings={"show_default": True},
+    short_help="Compare systems over tuning seeds, in one table.",
+)
 @click.argument("path", metavar="EXPERIMENT.toml")
 @click.option(
     "-o",
@@ -41,9 +45,7 @@ if TYPE_CHECKING:
     metavar="SYSTEM",
     help="Run this system, as the file calls it, and the first one; may be repeated.",
 )
-@click.option(
-    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Steps at a time."
-)
+@click.option("--jobs", type=click.IntRange(min=1), default=1, help="Steps at a time.")
 @click.option("--dry-run", is_flag=True, help="Print the commands, and run none.")
 @json_options
 def experiment(

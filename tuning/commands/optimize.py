@@ -11,7 +11,7 @@ from phrasescore.commands.options import json_options, print_result
 from tuning.commands.options import optimization_options, parse_optimization, show_notes
 
 
-@click.command("optimize")
+@click.command("optimize", context_settings={"show_default": True})
 @click.option(
     "--nbest",
     "lists",

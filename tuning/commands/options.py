@@ -23,7 +23,19 @@ from tuning.optimizers.optimizer_settings import (
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-_SCORING = (
+
+def _together(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Return a decorator that adds options in this order."""
+
+    def add(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+scoring_options = _together(
     click.option(
         "--reference",
         "references",
@@ -43,24 +55,21 @@ _SCORING = (
         "--tokenize",
         type=click.Choice(TOKENIZERS),
         default=TextScoring.tokenize,
-        show_default=True,
         help="How to separate words for BLEU: at spaces, or as sacrebleu does.",
     ),
     click.option("--lowercase", is_flag=True, help="Compare without case."),
 )
-_OPTIMIZATION = (
+optimization_options = _together(
     click.option(
         "--optimizer",
         type=click.Choice(OPTIMIZERS),
         default=OptimizerSettings.optimizer,
-        show_default=True,
         help="Minimum error rate training, pairwise ranking, or batch MIRA.",
     ),
     click.option(
         "--restarts",
         type=click.IntRange(min=0),
         default=OptimizerSettings.restarts,
-        show_default=True,
         help="Of MERT: climbs from other points than the start.",
     ),
     click.option(
@@ -74,7 +83,6 @@ _OPTIMIZATION = (
         "--reference-length",
         type=click.Choice(REFERENCE_LENGTHS),
         default=OptimizationSettings.reference_length,
-        show_default=True,
         help="Which length of several references counts in BLEU.",
     ),
     click.option(
@@ -94,31 +102,15 @@ _OPTIMIZATION = (
         "--seed",
         type=int,
         default=OptimizationSettings.seed,
-        show_default=True,
         help="Of all that is random.",
     ),
     click.option(
         "--threads",
         type=click.IntRange(min=1),
         default=OptimizerSettings.threads,
-        show_default=True,
         help="The result does not depend on it.",
     ),
 )
-
-
-def scoring_options(command: Command) -> Command:
-    """Add the options that say how to score texts."""
-    for option in reversed(_SCORING):
-        command = option(command)
-    return command
-
-
-def optimization_options(command: Command) -> Command:
-    """Add the options that say how to optimise."""
-    for option in reversed(_OPTIMIZATION):
-        command = option(command)
-    return command
 
 
 def parse_scoring(options: Mapping[str, Any]) -> TextScoring:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tuning.loop.runs import TuningReport
 
 
-@click.command("tune")
+@click.command("tune", context_settings={"show_default": True})
 @click.argument("ini", metavar="MOSES_INI")
 @click.option(
     "--source", required=True, metavar="FILE", help="The dev set, prepared like the training text."
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     "--decoder",
     type=click.Choice(["auto", "embedded", "moses"]),
     default="auto",
-    show_default=True,
     help="The embedded decoder, which auto means, or real Moses.",
 )
 @click.option(
@@ -55,21 +54,18 @@ if TYPE_CHECKING:
     "--nbest-size",
     type=click.IntRange(min=2),
     default=TuningSettings.nbest_size,
-    show_default=True,
     help="Different translations of each sentence in a round.",
 )
 @click.option(
     "--rounds",
     type=click.IntRange(min=1),
     default=StopRules.rounds,
-    show_default=True,
     help="Most optimisations.",
 )
 @click.option(
     "--patience",
     type=click.IntRange(min=0),
     default=StopRules.patience,
-    show_default=True,
     help="End after so many rounds without a better score on the dev set; 0 for no such rule.",
 )
 @click.option(
@@ -77,7 +73,6 @@ if TYPE_CHECKING:
     "runs",
     type=click.IntRange(min=1),
     default=TuningSettings.runs,
-    show_default=True,
     help="How many runs, with seeds from --seed on, each in FOLDER/seedN.",
 )
 @optimization_options

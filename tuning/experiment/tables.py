@@ -7,7 +7,7 @@ from typing import Any
 
 from tuning.experiment.experiment_file import ExperimentSettings
 from tuning.experiment.report import Row
-from tuning.metrics.score_tables import points
+from tuning.metrics.score_tables import ScoreTable, points
 from tuning.metrics.significance import SystemScores
 
 _NOTHING = "–"
@@ -15,33 +15,19 @@ _NOTHING = "–"
 
 def markdown(settings: ExperimentSettings, rows: Sequence[Row], commands: Sequence[str]) -> str:
     """Return the table with what one must know to read it, and every command."""
-    lines = [
-        f"# {settings.name}",
-        "",
-        "| system | dev BLEU | test BLEU | test gain | 95 % interval | p | tuning | paper |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    lines += [f"| {' | '.join(_cells(row))} |" for row in rows]
-    lines += ["", *_notes(settings, rows), "", "## Commands", ""]
+    header = ["system", "dev BLEU", "test BLEU", "test gain"]
+    header += ["95 % interval", "p", "tuning", "paper"]
+    table = ScoreTable(header, [_cells(row) for row in rows]).to_markdown()
+    lines = [f"# {settings.name}", "", table, *_notes(settings, rows), "", "## Commands", ""]
     lines += [f"Run in `{settings.folder}`:", "", "```", *commands, "```", ""]
     return "\n".join(lines)
 
 
 def latex(settings: ExperimentSettings, rows: Sequence[Row]) -> str:
     """Return the table for a paper: package booktabs."""
-    lines = [
-        f"% {settings.name}; {_how(settings)}",
-        r"\begin{tabular}{lrrrr}",
-        r"\toprule",
-        r"System & dev & test & gain & $p$ \\",
-        r"\midrule",
-    ]
-    for row in rows:
-        name, dev, test, gain, _, p_value, *_ = _cells(row)
-        cells = [name.replace("&", r"\&").replace("_", r"\_"), dev, test, gain, p_value]
-        line = " & ".join(cells).replace("±", r"$\pm$").replace("<", "$<$").replace(_NOTHING, "--")
-        lines.append(rf"{line} \\")
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+    cells = [_cells(row) for row in rows]
+    table = ScoreTable(["System", "dev", "test", "gain", "p"], [[*c[:4], c[5]] for c in cells])
+    return f"% {settings.name}; {_how(settings)}\n{table.to_latex()}"
 
 
 def as_json(settings: ExperimentSettings, rows: Sequence[Row]) -> dict[str, Any]:

@@ -119,37 +119,29 @@ def check_features(found: Mapping[str, int], expected: Mapping[str, int], path: 
     Raises:
         NBestError: One is missing, unexpected, of another size, or in another place.
     """
+    problem, remedy = "", "use the moses.ini that it was decoded with"
     for name, size in expected.items():
         if name not in found:
-            raise NBestError(
-                f"the list has no feature {name}{did_you_mean(name, found)}",
-                path=path,
-                line=1,
-                remedy="decode with this moses.ini; a feature with tuneable=false is not printed",
-            )
+            problem = f"the list has no feature {name}{did_you_mean(name, found)}"
+            remedy = "decode with this moses.ini; a feature with tuneable=false is not printed"
+            break
         if found[name] != size:
-            raise NBestError(
-                f"{found[name]} values of {name}, but {size} of its weights may be tuned",
-                path=path,
-                line=1,
-                remedy="decode with this moses.ini; num-features and tuneable-components count",
+            problem = f"{found[name]} values of {name}, but {size} of its weights may be tuned"
+            remedy = "decode with this moses.ini; num-features and tuneable-components count"
+            break
+    else:
+        if unexpected := [name for name in found if name not in expected]:
+            problem = (
+                f"the list has a feature {unexpected[0]} that is not to be tuned"
+                f"{did_you_mean(unexpected[0], expected)}"
             )
-    for name in found:
-        if name not in expected:
-            raise NBestError(
-                f"the list has a feature {name} that is not to be tuned"
-                f"{did_you_mean(name, expected)}",
-                path=path,
-                line=1,
-                remedy="use the moses.ini that it was decoded with",
+        elif list(found) != list(expected):
+            problem = (
+                f"the features come in another order: {' '.join(found)}; "
+                f"expected {' '.join(expected)}"
             )
-    if list(found) != list(expected):
-        raise NBestError(
-            f"the features come in another order: {' '.join(found)}; expected {' '.join(expected)}",
-            path=path,
-            line=1,
-            remedy="use the moses.ini that it was decoded with",
-        )
+    if problem:
+        raise NBestError(problem, path=path, line=1, remedy=remedy)
 
 
 def _check_step(

@@ -58,25 +58,12 @@ def workspace_for(lines: int) -> EnvelopeSpace:
 
 
 @njit(cache=True, nogil=True)
-def _first_winner(slopes: Any, intercepts: Any) -> int:
-    """The winner at minus infinity, by the rules of equal and parallel lines."""
+def _winner_at_infinity(slopes: Any, intercepts: Any, sign: float) -> int:
+    """The winner at sign times infinity, by the rules of equal and parallel lines."""
     best = 0
     for i in range(1, len(slopes)):
-        if slopes[i] <= slopes[best] and (
-            slopes[i] < slopes[best] or intercepts[i] > intercepts[best]
-        ):
-            best = i
-    return best
-
-
-@njit(cache=True, nogil=True)
-def _last_winner(slopes: Any, intercepts: Any) -> int:
-    """The winner at plus infinity, by the same rules."""
-    best = 0
-    for i in range(1, len(slopes)):
-        if slopes[i] >= slopes[best] and (
-            slopes[i] > slopes[best] or intercepts[i] > intercepts[best]
-        ):
+        rise = sign * (slopes[i] - slopes[best])
+        if rise > 0.0 or (rise == 0.0 and intercepts[i] > intercepts[best]):
             best = i
     return best
 
@@ -84,10 +71,8 @@ def _last_winner(slopes: Any, intercepts: Any) -> int:
 @njit(cache=True, nogil=True)
 def winner_at(slopes: Any, intercepts: Any, x: float) -> int:
     """The highest line at x, the first of equals; x may be infinite."""
-    if x == -np.inf:
-        return _first_winner(slopes, intercepts)
-    if x == np.inf:
-        return _last_winner(slopes, intercepts)
+    if np.isinf(x):
+        return _winner_at_infinity(slopes, intercepts, np.sign(x))
     best = 0
     height = intercepts[0] + x * slopes[0]
     i = 1

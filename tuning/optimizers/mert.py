@@ -50,12 +50,7 @@ class Mert:
     threads: int = 1
 
     def optimize(self, problem: Problem, rng: np.random.Generator) -> Solution:
-        """Return the best weights found.
-
-        Raises:
-            NBestError: There is nothing to choose from.
-            SettingsError: The start weights or bounds make no sense.
-        """
+        """Return the best weights found."""
         start_score = problem.score(problem.start)
         problem, region, notes = prepare(problem)
         search = _Search(problem, region, rng)

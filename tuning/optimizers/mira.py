@@ -39,12 +39,7 @@ class Mira:
     decay: float = 0.999
 
     def optimize(self, problem: Problem, rng: np.random.Generator) -> Solution:
-        """Return the best of the averaged weights after each epoch, or else the start weights.
-
-        Raises:
-            NBestError: There is nothing to choose from.
-            SettingsError: The start weights or bounds make no sense.
-        """
+        """Return the best of the averaged weights after each epoch, or else the start weights."""
         start_score = problem.score(problem.start)
         problem, region, notes = prepare(problem)
         shares = problem.objective.shares

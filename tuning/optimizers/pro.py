@@ -48,12 +48,7 @@ class Pro:
     interpolate: bool = True
 
     def optimize(self, problem: Problem, rng: np.random.Generator) -> Solution:
-        """Return the weights that rank the pairs best, or the best ones on the way there.
-
-        Raises:
-            NBestError: There is nothing to choose from.
-            SettingsError: The start weights or bounds make no sense.
-        """
+        """Return the weights that rank the pairs best, or the best ones on the way there."""
         start_score = problem.score(problem.start)
         problem, region, notes = prepare(problem)
         differences = self._pairs(problem, rng)

@@ -88,7 +88,7 @@ def test_every_setting_arrives(tmp_path: Path) -> None:
         ("seeds = [4, 5]", 'seeds = ["1"]', "expected a list of int"),
         ("seeds = [4, 5]", "seeds = 4", "expected a list of int"),
         ('name = "whole"', "", "the setting name is missing"),
-        ('name = "whole"', "name = 1", "name is 1, expected text"),
+        ('name = "whole"', "name = 1", "name is 1, expected str"),
         ('system = "moses.ini"', "", r"\[data\]: the setting system is missing"),
         ('kind = "moses"', 'kind = "mosses"', "none of: embedded, moses"),
         ('kind = "moses"', "threads = 0", "at least 1"),
