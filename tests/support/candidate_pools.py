@@ -63,18 +63,10 @@ def random_pool(
 
 def problem_of(pool: PoolArrays, start: Sequence[float], objective: Objective = BLEU) -> Problem:
     """A problem in which every weight may be anything."""
-    count = len(start)
-    infinity = np.full(count, np.inf)
-    names = tuple(f"F{i}" for i in range(count))
-    return Problem(
-        pool,
-        objective,
-        np.array(start, np.float64),
-        np.ones(count, bool),
-        -infinity,
-        infinity,
-        names,
-    )
+    weights = np.array(start, np.float64)
+    free, infinity = np.ones(len(start), bool), np.full(len(start), np.inf)
+    names = tuple(f"F{i}" for i in range(len(start)))
+    return Problem(pool, objective, weights, free, -infinity, infinity, names)
 
 
 def crossings(pool: PoolArrays, weights: Weights, direction: Weights) -> NDArray[np.float64]:
