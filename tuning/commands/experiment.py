@@ -85,11 +85,13 @@ def _overridden(
     settings: ExperimentSettings, data: str | None, decoder: str | None, only: tuple[str, ...]
 ) -> ExperimentSettings:
     if data is not None:
-        folder = dataclasses.replace(settings.data, folder=str(Path(data).absolute()))
-        settings = dataclasses.replace(settings, data=folder)
+        place = dataclasses.replace(settings.data, folder=str(Path(data).absolute()))
+        settings = dataclasses.replace(settings, data=place)
     if decoder is not None:
         kind = dataclasses.replace(settings.decoder, kind=decoder)  # type: ignore[arg-type]
         settings = dataclasses.replace(settings, decoder=kind)
+    if not only:
+        return settings
     names = [system.name for system in settings.systems]
     for name in only:
         if name not in names:
@@ -98,12 +100,10 @@ def _overridden(
                 f"{did_you_mean(name, names)}",
                 remedy=f"choose among: {', '.join(names)}",
             )
-    if only:
-        systems = tuple(
-            system
-            if system.not_run or system.name in (names[0], *only)
-            else dataclasses.replace(system, not_run="left out by --only")
-            for system in settings.systems
-        )
-        settings = dataclasses.replace(settings, systems=systems)
-    return settings
+    systems = tuple(
+        system
+        if system.not_run or system.name in (names[0], *only)
+        else dataclasses.replace(system, not_run="left out by --only")
+        for system in settings.systems
+    )
+    return dataclasses.replace(settings, systems=systems)

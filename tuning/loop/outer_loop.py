@@ -161,7 +161,7 @@ class Tuning:
         complete = plan.complete(weights)
         if not folder.nbest.exists():
             write_atomically(folder.ini, self._task.ini.with_weights(complete).to_bytes())
-            write_json(folder.weights, {"weights": {k: list(v) for k, v in complete.items()}})
+            write_json(folder.weights, {"weights": complete})
             self._say(f"round {folder.number}: decoding {len(self._task.statistics):,} sentences")
             self._decoder.write_nbest(complete, self._task.nbest_size, folder.nbest, folder.log)
         return weights
@@ -221,7 +221,7 @@ class Tuning:
             solution = self._task.optimizer.optimize(problem, rng)
             complete = plan.complete(solution.weights[: len(weights)])
             content = {
-                "weights": {name: list(values) for name, values in complete.items()},
+                "weights": complete,
                 "score": solution.score,
                 "start_score": solution.start_score,
                 "seconds": round(time.perf_counter() - begin, 3),
@@ -258,7 +258,7 @@ class Tuning:
             self._work.path / "moses.ini", self._task.ini.with_weights(complete).to_bytes()
         )
         content = {
-            "weights": {name: list(values) for name, values in complete.items()},
+            "weights": complete,
             "bleu": best.bleu,
             "score": best.score,
             "round": best.number,

@@ -108,7 +108,7 @@ def _write_summary(
     best = report.best_run
     mean, deviation = report.mean_and_deviation()
     content = {
-        "weights": {name: list(values) for name, values in best.weights.items()},
+        "weights": dict(best.weights),
         "bleu": best.best.bleu,
         "score": best.best.score,
         "seed": best.seed,

@@ -28,7 +28,7 @@ from tuning.metrics.text_scores import LABELS, ReferenceTexts, signatures
 
 
 @dataclass(frozen=True)
-class SystemGain:
+class SystemDifference:
     """How a system differs from the first one in one metric; fractions.
 
     Args:
@@ -60,7 +60,7 @@ class SystemScores:
 
     name: str
     runs: tuple[float, ...]
-    difference: SystemGain | None = None
+    difference: SystemDifference | None = None
 
     @property
     def mean(self) -> float:
@@ -259,7 +259,7 @@ def compare_statistics(
             rows.append(SystemScores(name, scores))
             continue
         drawn = bootstrap(first, runs, score, trials, seed)
-        difference = SystemGain(
+        difference = SystemDifference(
             gain=statistics.fmean(scores) - rows[0].mean,
             low=drawn.low,
             high=drawn.high,

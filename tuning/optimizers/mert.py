@@ -23,8 +23,8 @@ import numpy as np
 
 from tuning.optimizers.climbing import Climb, Region, climb
 from tuning.optimizers.expected_score import anneal
-from tuning.optimizers.guards import defect_of, prepare
 from tuning.optimizers.optimizer import Problem, Solution, Weights, written
+from tuning.optimizers.problem_checks import defect_of, prepare
 
 _FROM_START = Climb(full_passes=2, reach=0.2, at_once=4, mixtures=0)
 _FROM_BEST = Climb(full_passes=0, reach=0.2, at_once=4, mixtures=0)

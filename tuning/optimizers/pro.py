@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from tuning.metrics.metric_scores import sentence_scores
 from tuning.optimizers.climbing import Region
-from tuning.optimizers.guards import defect_of, prepare
 from tuning.optimizers.line_search import point_at, search_directions
 from tuning.optimizers.optimizer import Problem, Solution, Weights, written
+from tuning.optimizers.problem_checks import defect_of, prepare
 
 _ITERATIONS = 50
 _CONVERGED = 1e-10

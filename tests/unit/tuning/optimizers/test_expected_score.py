@@ -12,7 +12,7 @@ from tests.support.plain_optimization import plain_expected_score
 from tuning.metrics.metric_scores import ALL_COLUMNS
 from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.expected_score import anneal, expected_score
-from tuning.optimizers.guards import prepare
+from tuning.optimizers.problem_checks import prepare
 
 COLUMNS = [(9, Objective()), (ALL_COLUMNS, Objective(0.5, 0.3, 0.2))]
 

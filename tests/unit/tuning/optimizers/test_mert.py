@@ -11,8 +11,8 @@ from tests.support.candidate_pools import crossings, of_quality, pool_of, proble
 from tuning.metrics.metric_scores import ALL_COLUMNS
 from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.climbing import Climb, climb
-from tuning.optimizers.guards import prepare
 from tuning.optimizers.mert import Mert
+from tuning.optimizers.problem_checks import prepare
 
 
 @pytest.mark.parametrize("seed", range(8))
