@@ -32,12 +32,7 @@ from tuning.metrics.metric_settings import TEST_SEED, TRIALS
     help="A translation by another system; repeat it for each tuning run, with NAME= for each of "
     "several systems.",
 )
-@click.option(
-    "--trials",
-    type=click.IntRange(min=100),
-    default=TRIALS,
-    help="Of each test.",
-)
+@click.option("--trials", type=click.IntRange(min=100), default=TRIALS, help="Of each test.")
 @click.option("--seed", type=int, default=TEST_SEED, help="Of both tests.")
 @json_options
 @click.option("--markdown", "form", flag_value="markdown", help="Print a table of Markdown.")

@@ -30,9 +30,7 @@ if TYPE_CHECKING:
     help="Where everything goes that is made; the same folder goes on where it stopped.",
 )
 @click.option(
-    "--data",
-    metavar="FOLDER",
-    help="The data's folder, in place of the one that the file names.",
+    "--data", metavar="FOLDER", help="The data's folder, in place of the one that the file names."
 )
 @click.option(
     "--decoder",

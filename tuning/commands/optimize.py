@@ -37,11 +37,7 @@ from tuning.commands.options import optimization_options, parse_optimization, sh
 @optimization_options
 @partial(json_options, old_names=("-o", "--output"))
 def optimize(
-    lists: tuple[str, ...],
-    start: str | None,
-    as_json: bool,
-    json_file: str | None,
-    **options: Any,
+    lists: tuple[str, ...], start: str | None, as_json: bool, json_file: str | None, **options: Any
 ) -> None:
     """Find the weights under which the best candidates of n-best lists score highest.
 

@@ -15,11 +15,7 @@ from tuning.metrics.metric_settings import (
     Objective,
     TextScoring,
 )
-from tuning.optimizers.optimizer_settings import (
-    OPTIMIZERS,
-    OptimizationSettings,
-    OptimizerSettings,
-)
+from tuning.optimizers.optimizer_settings import OPTIMIZERS, OptimizationSettings, OptimizerSettings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -99,10 +95,7 @@ optimization_options = _together(
         help="Keep weights within bounds, e.g. LM0=0..1 or LM0=0.. ; may be repeated.",
     ),
     click.option(
-        "--seed",
-        type=int,
-        default=OptimizationSettings.seed,
-        help="Of all that is random.",
+        "--seed", type=int, default=OptimizationSettings.seed, help="Of all that is random."
     ),
     click.option(
         "--threads",

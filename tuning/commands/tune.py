@@ -57,10 +57,7 @@ if TYPE_CHECKING:
     help="Different translations of each sentence in a round.",
 )
 @click.option(
-    "--rounds",
-    type=click.IntRange(min=1),
-    default=StopRules.rounds,
-    help="Most optimisations.",
+    "--rounds", type=click.IntRange(min=1), default=StopRules.rounds, help="Most optimisations."
 )
 @click.option(
     "--patience",

@@ -32,10 +32,7 @@ class CandidateStatistics:
     """
 
     def __init__(
-        self,
-        paths: Sequence[str | Path],
-        objective: Objective,
-        length: LengthName = "closest",
+        self, paths: Sequence[str | Path], objective: Objective, length: LengthName = "closest"
     ) -> None:
         self.references = References.read(paths, length=ReferenceLength(length))
         self.objective = objective

@@ -118,8 +118,7 @@ def _check(
         )
     if len(statistics) and statistics.max() > _LARGEST_STATISTIC:
         raise NBestError(
-            "a candidate is too long to be a sentence",
-            remedy="give the text one sentence a line",
+            "a candidate is too long to be a sentence", remedy="give the text one sentence a line"
         )
 
 
