@@ -41,7 +41,7 @@ def from_mapping(kind: type[T], values: Mapping[str, Any], *, where: str) -> T:
 
 
 def _listed(key: str, value: Any, kind: Any, where: str) -> tuple[Any, ...]:
-    closed = dataclasses.is_dataclass(kind)
+    closed = isinstance(kind, type) and dataclasses.is_dataclass(kind)
     wanted = dict if closed else kind
     if not isinstance(value, list) or any(type(item) is not wanted for item in value):
         name = "tables" if closed else kind.__name__
@@ -52,7 +52,7 @@ def _listed(key: str, value: Any, kind: Any, where: str) -> tuple[Any, ...]:
 
 
 def _checked(key: str, value: Any, hint: Any, where: str) -> Any:
-    if dataclasses.is_dataclass(hint):
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         if not isinstance(value, dict):
             raise SettingsError(f"{where}: {key} is {value!r}, expected a table of settings")
         return from_mapping(hint, value, where=f"{where}: [{key}]")
