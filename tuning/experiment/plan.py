@@ -22,7 +22,7 @@ from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.ini.table_feature import path_keys
 from phrasescore.errors import SettingsError
 from tuning.experiment.command import PROGRAM, Command, CommandStep
-from tuning.experiment.experiment_file import ExperimentSettings, ExperimentModel, ExperimentSystem
+from tuning.experiment.experiment_file import ExperimentModel, ExperimentSettings, ExperimentSystem
 
 TEXTS = ("dev", "test")
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
