@@ -17,8 +17,9 @@ def from_mapping(kind: type[T], values: Mapping[str, Any], *, where: str) -> T:
     """Build the settings dataclass ``kind`` from ``values``; nothing unknown, nothing mistyped.
 
     Args:
-        kind: A dataclass whose fields are bool, int, float, str or ``Literal`` of these, or lists
-            and dicts whose content nobody checks.
+        kind: A dataclass whose fields are bool, int, float, str or ``Literal`` of these, tuples of
+            one of them for lists, such dataclasses for tables, or lists and dicts whose content
+            nobody checks.
         values: Its fields by name; fields with defaults may be missing.
         where: What to call the place in an error, e.g. ``config.json``.
 
@@ -39,7 +40,24 @@ def from_mapping(kind: type[T], values: Mapping[str, Any], *, where: str) -> T:
     return kind(**{key: _checked(key, value, hints[key], where) for key, value in values.items()})
 
 
+def _listed(key: str, value: Any, kind: Any, where: str) -> tuple[Any, ...]:
+    closed = isinstance(kind, type) and dataclasses.is_dataclass(kind)
+    wanted = dict if closed else kind
+    if not isinstance(value, list) or any(type(item) is not wanted for item in value):
+        name = "tables" if closed else kind.__name__
+        raise SettingsError(f"{where}: {key} is {value!r}, expected a list of {name}")
+    if closed:
+        return tuple(from_mapping(kind, item, where=f"{where}: [[{key}]]") for item in value)
+    return tuple(value)
+
+
 def _checked(key: str, value: Any, hint: Any, where: str) -> Any:
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        if not isinstance(value, dict):
+            raise SettingsError(f"{where}: {key} is {value!r}, expected a table of settings")
+        return from_mapping(hint, value, where=f"{where}: [{key}]")
+    if typing.get_origin(hint) is tuple:
+        return _listed(key, value, typing.get_args(hint)[0], where)
     if typing.get_origin(hint) is typing.Literal:
         choices = typing.get_args(hint)
         if value not in choices:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -32,18 +32,32 @@ class Duration(click.ParamType):  # type: ignore[type-arg]  # generic in new ver
         return sum(float(n) * _UNITS[u] for n, u in re.findall(r"(\d+(?:\.\d+)?)([smhd])", text))
 
 
-json_file_option = click.option(
-    "--json-file", metavar="FILE", help="Write the result as JSON to this file, too."
-)
+def json_file_option(*old_names: str) -> Callable[[_Command], _Command]:
+    """Return what adds ``--json-file FILE``; the command gets ``json_file``.
+
+    Args:
+        old_names: What this command called the option before; they are still accepted.
+    """
+    return click.option(
+        "--json-file",
+        *old_names,
+        "json_file",
+        metavar="FILE",
+        help="Write the result as JSON to this file, too.",
+    )
 
 
-def json_options(command: _Command) -> _Command:
+def json_options(command: _Command, old_names: Sequence[str] = ()) -> _Command:
     """Add ``--json`` and ``--json-file FILE``; the command gets ``as_json`` and ``json_file``.
 
     See `print_result` for what to do with them.
+
+    Args:
+        command: A command that has a result.
+        old_names: What this command called ``--json-file`` before.
     """
     show = click.option("--json", "as_json", is_flag=True, help="Print JSON in place of text.")
-    return show(json_file_option(command))
+    return show(json_file_option(*old_names)(command))
 
 
 def print_result(result: Mapping[str, Any], as_json: bool, json_file: str | None) -> None:

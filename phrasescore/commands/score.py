@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Literal
 
 import click
+
+from phrasescore.commands.options import json_options, print_result
+from phrasescore.errors import SettingsError
+from phrasescore.provenance import provenance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from phrasescore.scoring.model_loading import ComputeSettings, ReadyModels
-    from phrasescore.scoring.table_rescoring import RescoringReport
     from phrasescore.table.block import TableBlock
 
 Device = Literal["auto", "cpu", "cuda"]
@@ -72,9 +76,7 @@ Precision = Literal["auto", "fp32", "bf16"]
     help="Compute each pair on its own, in fp32: slow, for comparison.",
 )
 @click.option("--threads", type=click.IntRange(min=1), metavar="N", help="CPU threads.")
-@click.option(
-    "--report", "report_path", metavar="FILE", help="Write the closing report as JSON, too."
-)
+@partial(json_options, old_names=("--report",))
 def score(
     table: str,
     folders: tuple[str, ...],
@@ -88,7 +90,8 @@ def score(
     batch_size: int | None,
     no_sharing: bool,
     threads: int | None,
-    report_path: str | None,
+    as_json: bool,
+    json_file: str | None,
 ) -> None:
     """Append the models' probabilities to TABLE (plain, .gz, or - for standard input).
 
@@ -99,6 +102,11 @@ def score(
     from phrasescore.scoring.model_loading import ComputeSettings
     from phrasescore.scoring.table_rescoring import rescore_table
 
+    if as_json and output == "-":
+        raise SettingsError(
+            "the table and the JSON would both go to standard output",
+            remedy="write the JSON to a file with --json-file",
+        )
     _use_threads(threads)
     compute = ComputeSettings(device, precision, batch_size, not no_sharing)
     ready, blocks = _load_models(table, folders, compute, factor)
@@ -114,10 +122,10 @@ def score(
             click.echo("stopped; the same command goes on from here", err=True)
         raise
     click.echo(str(report), err=True)
-    if report_path is not None:
-        checks = [vars(check) for check in ready.checks]
-        used = {"settings": vars(settings), "numerics": ready.numerics, "bf16_checks": checks}
-        _write_report(report_path, report, used)
+    checks = [vars(check) for check in ready.checks]
+    used = {"settings": vars(settings), "numerics": ready.numerics, "bf16_checks": checks}
+    result = {**report.to_json(), "provenance": provenance(settings=used)}
+    print_result(result, as_json, json_file)
 
 
 def _use_threads(threads: int | None) -> None:
@@ -145,9 +153,3 @@ def _load_models(
     begun = list(itertools.islice(blocks, 1))
     ready = load_models(folders, compute, factor, begun[0] if begun else None)
     return ready, itertools.chain(begun, blocks)
-
-
-def _write_report(path: str, report: RescoringReport, settings: dict[str, Any]) -> None:
-    from phrasescore.provenance import provenance, write_json
-
-    write_json(path, {**report.to_json(), "provenance": provenance(settings=settings)})

@@ -44,6 +44,21 @@ def test_evaluate(phrasescore: Phrasescore, texts: dict[str, list[str]]) -> None
     assert [100 * value for value in results[1]["precisions"]] == pytest.approx(theirs.precisions)
 
 
+def test_json_may_go_to_a_file(
+    phrasescore: Phrasescore, texts: dict[str, list[str]], tmp_path: Path
+) -> None:
+    """--json-file writes what --json prints; the table is printed beside it."""
+    for command in (
+        ["evaluate", "rnn.s1"],
+        ["compare", "--baseline", "base.s1", "--system", "rnn.s1", "--trials", "100"],
+    ):
+        options = [*command, "--reference", "ref.fr", "--metric", "bleu"]
+        written = phrasescore(*options, "--json-file", "result.json")
+        assert written.stdout == phrasescore(*options).stdout
+        printed = json.loads(phrasescore(*options, "--json").stdout)
+        assert json.loads((tmp_path / "result.json").read_bytes()) == printed
+
+
 def test_evaluate_reads_standard_input(
     phrasescore: Phrasescore, texts: dict[str, list[str]], tmp_path: Path
 ) -> None:

@@ -77,7 +77,21 @@ def test_from_a_file_to_the_table_and_again(
     assert "[weight]" in (tmp_path / "results/systems/rnn-wp/seed1/moses.ini").read_text("utf-8")
     assert (tmp_path / "results" / "table.tex").read_text("utf-8").count(r"\\") == 4
     before = (tmp_path / "results" / "table.md").read_bytes()
-    again = phrasescore("experiment", experiment.name, "-o", "results")
+    files = [tmp_path / f"results/systems/{name}/seed1.test.txt" for name in ("baseline", "rnn-wp")]
+    compared = phrasescore(
+        "compare", "--reference", "test.fr", "--baseline", files[0], "--system", files[1],
+        "--metric", "bleu", "--json",
+    )  # fmt: skip
+    same = json.loads(compared.stdout)["metrics"]["bleu"][1]
+    assert extended["test"]["gain"] == {
+        "bleu": same["gain"],
+        "p_value": same["p_randomization"],
+        "bootstrap_p_value": same["p_bootstrap"],
+        "low": same["low"],
+        "high": same["high"],
+    }
+    again = phrasescore("experiment", experiment.name, "-o", "results", "--json")
+    assert json.loads(again.stdout)["systems"] == record["systems"]
     assert b"0 of 10 steps were run" in again.stderr
     assert (tmp_path / "results" / "table.md").read_bytes() == before
     (tmp_path / "results/systems/rnn-wp/seed1.test.txt").unlink()

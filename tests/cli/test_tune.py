@@ -43,8 +43,10 @@ def weights_of(folder: Path) -> dict[str, Any]:
 
 def test_a_system_is_tuned(phrasescore: Phrasescore, toy: ToySystem, tmp_path: Path) -> None:
     """The embedded decoder and MERT find better weights; tuned/moses.ini differs in them alone."""
-    done = phrasescore(*arguments(toy), "--rounds", "4")
+    done = phrasescore(*arguments(toy), "--rounds", "4", "--json", "--json-file", "result.json")
     assert done.returncode == 0, done.stderr.decode()
+    for content in (done.stdout, (tmp_path / "result.json").read_bytes()):
+        assert json.loads(content) == json.loads((tmp_path / "tuned/weights.json").read_bytes())
     assert b"the tuned system is tuned/moses.ini" in done.stderr
     found = weights_of(tmp_path / "tuned")
     curve = [json.loads(line) for line in (tmp_path / "tuned/curve.jsonl").read_text().splitlines()]

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.bleu.statistics import COLUMNS
-from tuning.metrics.objective import ALL_COLUMNS, Objective
-from tuning.optimizers.candidate_pool import Batch, CandidatePool, PoolArrays
+from tuning.metrics.metric_scores import ALL_COLUMNS, objective_score
+from tuning.metrics.metric_settings import Objective
+from tuning.optimizers.candidate_pool import CandidatePool, PoolArrays
 from tuning.optimizers.optimizer import Problem, Weights
 
 BLEU = Objective()
@@ -56,13 +57,16 @@ def random_pool(
         ter = np.stack([rng.integers(0, 12, count), np.full(count, 10)], 1)
         statistics = np.hstack([statistics, chrf, ter])
     numbers = np.repeat(np.arange(sentences, dtype=np.int32), candidates)
-    pool.add(Batch(numbers, values.astype(np.float32), statistics.astype(np.int32)))
+    pool.add(numbers, values.astype(np.float32), statistics.astype(np.int32))
     return pool.arrays
 
 
 def problem_of(pool: PoolArrays, start: Sequence[float], objective: Objective = BLEU) -> Problem:
     """A problem in which every weight may be anything."""
-    return Problem.unbounded(pool, objective, np.array(start, np.float64))
+    weights = np.array(start, np.float64)
+    free, infinity = np.ones(len(start), bool), np.full(len(start), np.inf)
+    names = tuple(f"F{i}" for i in range(len(start)))
+    return Problem(pool, objective, weights, free, -infinity, infinity, names)
 
 
 def crossings(pool: PoolArrays, weights: Weights, direction: Weights) -> NDArray[np.float64]:
@@ -83,7 +87,7 @@ def score_at(problem: Problem, direction: Weights, x: float) -> float:
     heights = problem.start @ pool.features + x * (direction @ pool.features)
     pairs = zip(pool.starts[:-1], pool.starts[1:], strict=True)
     chosen = [begin + int(np.argmax(heights[begin:end])) for begin, end in pairs if begin < end]
-    return problem.objective.of_sums(pool.statistics[chosen].sum(0, dtype=np.int64))
+    return objective_score(problem.objective, pool.statistics[chosen].sum(0, dtype=np.int64))
 
 
 def best_by_trying(

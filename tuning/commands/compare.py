@@ -6,11 +6,13 @@ from pathlib import Path
 
 import click
 
+from phrasescore.commands.options import json_options, print_result
 from phrasescore.errors import SettingsError
-from tuning.commands.scoring_options import emit, parse_scoring, scoring_options
+from tuning.commands.options import parse_scoring, scoring_options, show_notes
+from tuning.metrics.metric_settings import TEST_SEED, TRIALS
 
 
-@click.command("compare")
+@click.command("compare", context_settings={"show_default": True})
 @scoring_options
 @click.option(
     "--baseline",
@@ -30,15 +32,9 @@ from tuning.commands.scoring_options import emit, parse_scoring, scoring_options
     help="A translation by another system; repeat it for each tuning run, with NAME= for each of "
     "several systems.",
 )
-@click.option(
-    "--trials",
-    type=click.IntRange(min=100),
-    default=10_000,
-    show_default=True,
-    help="Of each test.",
-)
-@click.option("--seed", type=int, default=1, show_default=True, help="Of both tests.")
-@click.option("--json", "form", flag_value="json", help="Print JSON; scores are then 0 to 1.")
+@click.option("--trials", type=click.IntRange(min=100), default=TRIALS, help="Of each test.")
+@click.option("--seed", type=int, default=TEST_SEED, help="Of both tests.")
+@json_options
 @click.option("--markdown", "form", flag_value="markdown", help="Print a table of Markdown.")
 @click.option("--latex", "form", flag_value="latex", help="Print a table of LaTeX (booktabs).")
 def compare(
@@ -48,12 +44,15 @@ def compare(
     trials: int,
     seed: int,
     form: str | None,
+    as_json: bool,
+    json_file: str | None,
     **options: object,
 ) -> None:
     """Compare systems by the translations of several tuning runs each (Clark et al. 2011).
 
     Shows mean and deviation over runs and, for the gain over the baseline, p-values of paired
-    approximate randomisation and of a paired bootstrap.
+    approximate randomisation and of a paired bootstrap. Scores are printed times 100; in JSON
+    they are 0 to 1.
     """
     from tuning.metrics.significance import compare_systems
 
@@ -71,12 +70,10 @@ def compare(
     found = compare_systems(
         references, named, scoring=parse_scoring(options), trials=trials, seed=seed
     )
-    for note in found.notes:
-        click.echo(f"note: {note}", err=True)
-    if form == "json":
-        emit(found.to_json())
-    else:
-        emit(getattr(found, f"to_{form or 'text'}")())
+    show_notes(found.notes)
+    if not as_json:
+        click.echo(getattr(found, f"to_{form or 'text'}")(), nl=False)
+    print_result(found.to_json(), as_json, json_file)
 
 
 def grouped(texts: tuple[str, ...], default: str) -> dict[str, list[str]]:

@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import click
 
-from tuning.commands.scoring_options import emit, parse_scoring, scoring_options
+from phrasescore.commands.options import json_options, print_result
+from tuning.commands.options import parse_scoring, scoring_options, show_notes
 
 
-@click.command("evaluate")
+@click.command("evaluate", context_settings={"show_default": True})
 @click.argument("translations", nargs=-1, required=True, metavar="TRANSLATION...")
 @scoring_options
-@click.option("--json", "as_json", is_flag=True, help="Print JSON; scores are then 0 to 1.")
+@json_options
 def evaluate(
     translations: tuple[str, ...],
     references: tuple[str, ...],
     as_json: bool,
+    json_file: str | None,
     **options: object,
 ) -> None:
     """Score translations: BLEU, chrF, TER and how long they are.
 
     Words are what stands between spaces, because the text of Moses is tokenised; --tokenize 13a is
-    for plain text. Scores are printed times 100, with the signatures of sacrebleu.
+    for plain text. Scores are printed times 100, with the signatures of sacrebleu; in JSON they
+    are 0 to 1.
     """
     from tuning.metrics.evaluation import evaluate as score
 
     found = score(translations, references, parse_scoring(options))
-    for note in found.notes:
-        click.echo(f"note: {note}", err=True)
-    emit(found.to_json() if as_json else found.to_text())
+    show_notes(found.notes)
+    if not as_json:
+        click.echo(found.to_text(), nl=False)
+    print_result(found.to_json(), as_json, json_file)

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from phrasescore.commands.options import json_options, print_result
+from phrasescore.errors import SettingsError, did_you_mean
 
 if TYPE_CHECKING:
     from tuning.experiment.experiment_file import ExperimentSettings
 
 
-@click.command("experiment", short_help="Compare systems over tuning seeds, in one table.")
+@click.command(
+    "experiment",
+    context_settings={"show_default": True},
+    short_help="Compare systems over tuning seeds, in one table.",
+)
 @click.argument("path", metavar="EXPERIMENT.toml")
 @click.option(
     "-o",
@@ -20,9 +30,7 @@ if TYPE_CHECKING:
     help="Where everything goes that is made; the same folder goes on where it stopped.",
 )
 @click.option(
-    "--data",
-    metavar="FOLDER",
-    help="The data's folder, in place of the one that the file names.",
+    "--data", metavar="FOLDER", help="The data's folder, in place of the one that the file names."
 )
 @click.option(
     "--decoder",
@@ -35,10 +43,9 @@ if TYPE_CHECKING:
     metavar="SYSTEM",
     help="Run this system, as the file calls it, and the first one; may be repeated.",
 )
-@click.option(
-    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Steps at a time."
-)
+@click.option("--jobs", type=click.IntRange(min=1), default=1, help="Steps at a time.")
 @click.option("--dry-run", is_flag=True, help="Print the commands, and run none.")
+@json_options
 def experiment(
     path: str,
     output: str,
@@ -47,6 +54,8 @@ def experiment(
     only: tuple[str, ...],
     jobs: int,
     dry_run: bool,
+    as_json: bool,
+    json_file: str | None,
 ) -> None:
     """Train, score, tune and evaluate the systems of EXPERIMENT.toml, and write a table.
 
@@ -65,23 +74,22 @@ def experiment(
     from tuning.experiment.session import run_experiment
 
     table = run_experiment(settings, output, jobs, lambda line: click.echo(line, err=True))
-    click.echo(table)
+    if not as_json:
+        click.echo(table)
+    print_result(json.loads((Path(output) / "table.json").read_bytes()), as_json, json_file)
 
 
 def _overridden(
     settings: ExperimentSettings, data: str | None, decoder: str | None, only: tuple[str, ...]
 ) -> ExperimentSettings:
-    import dataclasses
-    from pathlib import Path
-
-    from phrasescore.errors import SettingsError, did_you_mean
-
     if data is not None:
-        folder = dataclasses.replace(settings.data, folder=str(Path(data).absolute()))
-        settings = dataclasses.replace(settings, data=folder)
+        place = dataclasses.replace(settings.data, folder=str(Path(data).absolute()))
+        settings = dataclasses.replace(settings, data=place)
     if decoder is not None:
         kind = dataclasses.replace(settings.decoder, kind=decoder)  # type: ignore[arg-type]
         settings = dataclasses.replace(settings, decoder=kind)
+    if not only:
+        return settings
     names = [system.name for system in settings.systems]
     for name in only:
         if name not in names:
@@ -90,12 +98,10 @@ def _overridden(
                 f"{did_you_mean(name, names)}",
                 remedy=f"choose among: {', '.join(names)}",
             )
-    if only:
-        systems = tuple(
-            system
-            if system.not_run or system.name in (names[0], *only)
-            else dataclasses.replace(system, not_run="left out by --only")
-            for system in settings.systems
-        )
-        settings = dataclasses.replace(settings, systems=systems)
-    return settings
+    systems = tuple(
+        system
+        if system.not_run or system.name in (names[0], *only)
+        else dataclasses.replace(system, not_run="left out by --only")
+        for system in settings.systems
+    )
+    return dataclasses.replace(settings, systems=systems)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import click
 
-from tuning.commands.options import optimizer_options, parse_shares
-from tuning.optimizers.optimizer_settings import OptimizerName
+from phrasescore.commands.options import json_options, print_result
+from tuning.commands.options import optimization_options, parse_optimization, show_notes
 
 
-@click.command("optimize")
+@click.command("optimize", context_settings={"show_default": True})
 @click.option(
     "--nbest",
     "lists",
@@ -33,53 +34,26 @@ from tuning.optimizers.optimizer_settings import OptimizerName
     help="Where to begin: a moses.ini, or the weights.json of another run.  "
     "[default: equal influence of every feature]",
 )
-@optimizer_options
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    metavar="FILE",
-    help="Where to write the weights as JSON; - is standard output.",
-)
+@optimization_options
+@partial(json_options, old_names=("-o", "--output"))
 def optimize(
-    lists: tuple[str, ...],
-    references: tuple[str, ...],
-    start: str | None,
-    output: str,
-    **options: Any,
+    lists: tuple[str, ...], start: str | None, as_json: bool, json_file: str | None, **options: Any
 ) -> None:
     """Find the weights under which the best candidates of n-best lists score highest.
 
     Of candidates with the same model score the one that comes first counts, in the order of the
     lists as given. The result names every feature and its weights, and the BLEU (0 to 1) of what
-    they choose.
+    they choose. It is JSON, and printed unless a file is named.
     """
     from tuning.loop.list_optimization import ListOptimization, optimize_lists
-    from tuning.metrics.objective import Objective
 
-    task = ListOptimization(
-        lists=lists,
-        references=references,
-        start=start,
-        objective=Objective.of(parse_shares(options["objective"])),
-        reference_length=options["reference_length"],
-        freeze=options["freeze"],
-        bounds=options["bounds"],
-        seed=options["seed"],
-    )
-    report = optimize_lists(task, _settings(options), output)
-    for note in report.notes:
-        click.echo(f"note: {note}", err=True)
+    task = ListOptimization(lists=lists, start=start, **parse_optimization(options))
+    report = optimize_lists(task)
+    show_notes(report.notes)
     click.echo(
         f"{task.objective}: {report.start_score:.6f} -> {report.score:.6f} "
         f"({report.candidates:,} candidates of {report.sentences:,} sentences, "
         f"{report.seconds:.1f} s)",
         err=True,
     )
-
-
-def _settings(options: dict[str, Any]) -> Any:
-    from tuning.optimizers.optimizer_settings import OptimizerSettings
-
-    name: OptimizerName = options["optimizer"]
-    return OptimizerSettings(name, options["restarts"], options["threads"])
+    print_result(report.to_json(), as_json or json_file is None, json_file)

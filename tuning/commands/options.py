@@ -2,33 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import click
 
 from phrasescore.errors import SettingsError
+from tuning.metrics.metric_settings import (
+    METRICS,
+    REFERENCE_LENGTHS,
+    TOKENIZERS,
+    Objective,
+    TextScoring,
+)
+from tuning.optimizers.optimizer_settings import OPTIMIZERS, OptimizationSettings, OptimizerSettings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-_OPTIONS = (
+
+def _together(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Return a decorator that adds options in this order."""
+
+    def add(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+scoring_options = _together(
+    click.option(
+        "--reference",
+        "references",
+        multiple=True,
+        required=True,
+        metavar="FILE",
+        help="A reference translation, plain or gzip; may be repeated.",
+    ),
+    click.option(
+        "--metric",
+        "metrics",
+        multiple=True,
+        type=click.Choice(METRICS),
+        help="Which to compute; may be repeated.  [default: all]",
+    ),
+    click.option(
+        "--tokenize",
+        type=click.Choice(TOKENIZERS),
+        default=TextScoring.tokenize,
+        help="How to separate words for BLEU: at spaces, or as sacrebleu does.",
+    ),
+    click.option("--lowercase", is_flag=True, help="Compare without case."),
+)
+optimization_options = _together(
     click.option(
         "--optimizer",
-        type=click.Choice(["mert", "pro", "mira"]),
-        default="mert",
-        show_default=True,
+        type=click.Choice(OPTIMIZERS),
+        default=OptimizerSettings.optimizer,
         help="Minimum error rate training, pairwise ranking, or batch MIRA.",
     ),
     click.option(
         "--restarts",
         type=click.IntRange(min=0),
-        default=20,
-        show_default=True,
+        default=OptimizerSettings.restarts,
         help="Of MERT: climbs from other points than the start.",
     ),
     click.option(
         "--objective",
-        "objective",
         multiple=True,
         metavar="METRIC=SHARE",
         help="What to maximise: bleu, chrf or ter (as 1 - TER) and its share; may be repeated "
@@ -36,9 +77,8 @@ _OPTIONS = (
     ),
     click.option(
         "--reference-length",
-        type=click.Choice(["closest", "shortest", "average"]),
-        default="closest",
-        show_default=True,
+        type=click.Choice(REFERENCE_LENGTHS),
+        default=OptimizationSettings.reference_length,
         help="Which length of several references counts in BLEU.",
     ),
     click.option(
@@ -54,22 +94,34 @@ _OPTIONS = (
         metavar="NAME=LOW..HIGH",
         help="Keep weights within bounds, e.g. LM0=0..1 or LM0=0.. ; may be repeated.",
     ),
-    click.option("--seed", type=int, default=1, show_default=True, help="Of all that is random."),
+    click.option(
+        "--seed", type=int, default=OptimizationSettings.seed, help="Of all that is random."
+    ),
     click.option(
         "--threads",
         type=click.IntRange(min=1),
-        default=1,
-        show_default=True,
+        default=OptimizerSettings.threads,
         help="The result does not depend on it.",
     ),
 )
 
 
-def optimizer_options(command: Command) -> Command:
-    """Add the options that say how to optimise."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+def parse_scoring(options: Mapping[str, Any]) -> TextScoring:
+    """Build the settings from the values of ``scoring_options``."""
+    chosen = tuple(name for name in METRICS if name in options["metrics"])
+    return TextScoring(chosen or METRICS, options["tokenize"], options["lowercase"])
+
+
+def parse_optimization(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fields of ``OptimizationSettings`` from the values of the options."""
+    names = ("references", "reference_length", "freeze", "bounds", "seed")
+    return {
+        "optimizer": OptimizerSettings(
+            options["optimizer"], options["restarts"], options["threads"]
+        ),
+        "objective": Objective.of(parse_shares(options["objective"])),
+        **{name: options[name] for name in names},
+    }
 
 
 def parse_shares(texts: tuple[str, ...]) -> dict[str, float]:
@@ -93,3 +145,9 @@ def parse_shares(texts: tuple[str, ...]) -> dict[str, float]:
                 f"the objective {text!r} is not METRIC=SHARE", remedy="write for example bleu=0.7"
             ) from None
     return shares
+
+
+def show_notes(notes: Iterable[str]) -> None:
+    """Print what the user should know, to standard error."""
+    for note in notes:
+        click.echo(f"note: {note}", err=True)

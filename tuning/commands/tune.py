@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from phrasescore.commands.options import json_options, print_result
 from phrasescore.errors import SettingsError
 from phrasescore.resuming.interruption import interruptible
-from tuning.commands.options import optimizer_options, parse_shares
+from tuning.commands.options import optimization_options, parse_optimization
+from tuning.loop.tuning_settings import DecoderSettings, StopRules, TuningSettings
 
 if TYPE_CHECKING:
-    from tuning.loop.runs import TuningReport, TuningSettings
+    from tuning.loop.runs import TuningReport
 
 
-@click.command("tune")
+@click.command("tune", context_settings={"show_default": True})
 @click.argument("ini", metavar="MOSES_INI")
 @click.option(
     "--source", required=True, metavar="FILE", help="The dev set, prepared like the training text."
@@ -32,7 +35,6 @@ if TYPE_CHECKING:
     "--decoder",
     type=click.Choice(["auto", "embedded", "moses"]),
     default="auto",
-    show_default=True,
     help="The embedded decoder, which auto means, or real Moses.",
 )
 @click.option(
@@ -51,34 +53,28 @@ if TYPE_CHECKING:
 @click.option(
     "--nbest-size",
     type=click.IntRange(min=2),
-    default=100,
-    show_default=True,
+    default=TuningSettings.nbest_size,
     help="Different translations of each sentence in a round.",
 )
 @click.option(
-    "--rounds",
-    type=click.IntRange(min=1),
-    default=25,
-    show_default=True,
-    help="Most optimisations.",
+    "--rounds", type=click.IntRange(min=1), default=StopRules.rounds, help="Most optimisations."
 )
 @click.option(
     "--patience",
     type=click.IntRange(min=0),
-    default=5,
-    show_default=True,
+    default=StopRules.patience,
     help="End after so many rounds without a better score on the dev set; 0 for no such rule.",
 )
 @click.option(
     "--seeds",
     "runs",
     type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
+    default=TuningSettings.runs,
     help="How many runs, with seeds from --seed on, each in FOLDER/seedN.",
 )
-@optimizer_options
-def tune(output: str, **options: Any) -> None:
+@optimization_options
+@json_options
+def tune(output: str, as_json: bool, json_file: str | None, **options: Any) -> None:
     """Find the weights of MOSES_INI that translate the dev set best.
 
     Each round decodes with the weights in force, adds the candidates to those of all rounds
@@ -87,39 +83,26 @@ def tune(output: str, **options: Any) -> None:
     The same command goes on where an earlier one was stopped.
     """
     from tuning.loop.runs import tune as run
+    from tuning.loop.work_folder import read_json
 
-    settings = _settings(options)
-    with interruptible(output):
-        report = run(settings, output, lambda text: click.echo(text, err=True))
-    _show(report, settings)
-
-
-def _settings(options: dict[str, Any]) -> TuningSettings:
-    from tuning.loop.decoding import DecoderName, DecoderSettings
-    from tuning.loop.outer_loop import StopRules
-    from tuning.loop.runs import TuningSettings
-    from tuning.metrics.objective import Objective
-    from tuning.optimizers.optimizer_settings import OptimizerSettings
-
-    decoder: DecoderName = "embedded" if options["decoder"] == "auto" else options["decoder"]
-    threads = options["threads"]
-    return TuningSettings(
+    settings = TuningSettings(
         ini=options["ini"],
         source=options["source"],
-        references=options["references"],
-        optimizer=OptimizerSettings(options["optimizer"], options["restarts"], threads),
         decoder=DecoderSettings(
-            decoder, options["moses_bin"], threads, _parse_sections(options["sections"])
+            "embedded" if options["decoder"] == "auto" else options["decoder"],
+            options["moses_bin"],
+            options["threads"],
+            _parse_sections(options["sections"]),
         ),
         stop=StopRules(options["rounds"], options["patience"]),
         nbest_size=options["nbest_size"],
-        seed=options["seed"],
         runs=options["runs"],
-        objective=Objective.of(parse_shares(options["objective"])),
-        reference_length=options["reference_length"],
-        freeze=options["freeze"],
-        bounds=options["bounds"],
+        **parse_optimization(options),
     )
+    with interruptible(output):
+        report = run(settings, output, lambda text: click.echo(text, err=True))
+    _show(report, settings)
+    print_result(read_json(Path(output) / "weights.json"), as_json, json_file)
 
 
 def _parse_sections(texts: tuple[str, ...]) -> dict[str, str]:
@@ -136,19 +119,18 @@ def _parse_sections(texts: tuple[str, ...]) -> dict[str, str]:
 
 
 def _show(report: TuningReport, settings: TuningSettings) -> None:
-    objective = settings.objective
     for run in report.runs:
-        best, first = run.result.best, run.result.rounds[0]
         name = f"seed {run.seed}: " if len(report.runs) > 1 else ""
         click.echo(
-            f"{name}{objective} {first.score:.4f} -> {best.score:.4f} on the dev set, "
-            f"round {best.number} of {len(run.result.rounds)} ({run.result.why})",
+            f"{name}{settings.objective} {run.rounds[0].score:.4f} -> {run.best.score:.4f} on the "
+            f"dev set, round {run.best.number} of {len(run.rounds)} ({run.why})",
             err=True,
         )
-    if report.deviation is not None:
+    mean, deviation = report.mean_and_deviation()
+    if deviation is not None:
         click.echo(
-            f"mean of {len(report.runs)} seeds {report.mean:.4f}, "
-            f"standard deviation {report.deviation:.4f}; the best is seed {report.best.seed}",
+            f"mean of {len(report.runs)} seeds {mean:.4f}, "
+            f"standard deviation {deviation:.4f}; the best is seed {report.best_run.seed}",
             err=True,
         )
     click.echo(f"the tuned system is {report.ini}", err=True)

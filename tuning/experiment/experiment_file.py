@@ -8,24 +8,23 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any
 
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import InputError, SettingsError, did_you_mean
+from tuning.loop.tuning_settings import DecoderName
+from tuning.optimizers.optimizer_settings import OptimizerName
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-DecoderKind = Literal["embedded", "moses"]
-OptimizerKind = Literal["mert", "pro", "mira"]
-Section = TypeVar("Section")
 _MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 @dataclass(frozen=True)
-class DataSettings:
+class ExperimentData:
     """The system that is improved, and the texts; relative to ``folder``.
 
     Args:
@@ -49,7 +48,7 @@ class DataSettings:
 
 
 @dataclass(frozen=True)
-class DecoderSettings:
+class ExperimentDecoder:
     """What translates, and how hard it searches.
 
     Args:
@@ -59,14 +58,14 @@ class DecoderSettings:
         sections: Of the moses.ini, by name, e.g. ``search-algorithm``; both decoders obey them.
     """
 
-    kind: DecoderKind = "embedded"
+    kind: DecoderName = "embedded"
     program: str = ""
     threads: int = 1
     sections: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
-class TuningSettings:
+class ExperimentTuning:
     """How weights are found.
 
     Args:
@@ -76,14 +75,14 @@ class TuningSettings:
         options: More options of ``phrasescore tune``.
     """
 
-    optimizer: OptimizerKind = "mert"
+    optimizer: OptimizerName = "mert"
     rounds: int = 8
     nbest_size: int = 100
     options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class ModelSettings:
+class ExperimentModel:
     """One model: made here, or there already.
 
     Args:
@@ -98,7 +97,7 @@ class ModelSettings:
 
 
 @dataclass(frozen=True)
-class SystemSettings:
+class ExperimentSystem:
     """One row of the table.
 
     Args:
@@ -135,15 +134,15 @@ class ExperimentSettings:
     """
 
     name: str
-    data: DataSettings
-    systems: tuple[SystemSettings, ...]
+    data: ExperimentData
+    systems: tuple[ExperimentSystem, ...]
     seeds: tuple[int, ...] = (1, 2, 3)
-    decoder: DecoderSettings = DecoderSettings()
-    tuning: TuningSettings = TuningSettings()
-    models: tuple[ModelSettings, ...] = ()
+    decoder: ExperimentDecoder = ExperimentDecoder()
+    tuning: ExperimentTuning = ExperimentTuning()
+    models: tuple[ExperimentModel, ...] = ()
     file: Path = field(default_factory=Path)
 
-    def model(self, name: str) -> ModelSettings:
+    def model(self, name: str) -> ExperimentModel:
         """Return the model that a system names."""
         return next(model for model in self.models if model.name == name)
 
@@ -175,77 +174,44 @@ def read_experiment(path: str | Path) -> ExperimentSettings:
 
 
 def _parsed(values: Mapping[str, Any], where: str) -> ExperimentSettings:
-    known = [f.name for f in dataclasses.fields(ExperimentSettings) if f.name != "file"]
-    for key in values:
-        if key not in known:
-            raise SettingsError(f"{where}: unknown setting {key}{did_you_mean(key, known)}")
-    for key in ("name", "data", "systems"):
-        if key not in values:
-            raise SettingsError(f"{where}: the setting {key} is missing")
-    if not isinstance(values["name"], str):
-        raise SettingsError(f"{where}: name is {values['name']!r}, expected text")
-    settings = ExperimentSettings(
-        name=values["name"],
-        seeds=_listed(values.get("seeds", [1, 2, 3]), int, f"{where}: seeds"),
-        data=_section(DataSettings, values["data"], f"{where}: [data]"),
-        decoder=_decoder(values.get("decoder", {}), f"{where}: [decoder]"),
-        tuning=_section(TuningSettings, values.get("tuning", {}), f"{where}: [tuning]"),
-        models=_models(values.get("models", {}), f"{where}: [models"),
-        systems=_systems(values["systems"], f"{where}: [[systems]]"),
-    )
+    if "file" in values:
+        raise SettingsError(f"{where}: unknown setting file")
+    table = dict(values)
+    models = _models(table.pop("models", {}), f"{where}: [models")
+    decoder = _decoder(table.pop("decoder", {}), f"{where}: [decoder]")
+    settings = from_mapping(ExperimentSettings, table, where=where)
+    settings = dataclasses.replace(settings, models=models, decoder=decoder)
+    if not settings.systems:
+        raise SettingsError(f"{where}: at least one system is needed")
     _check(settings, where)
     return settings
 
 
-def _table(values: Any, where: str) -> Mapping[str, Any]:
+def _table(values: Any, where: str) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise SettingsError(f"{where} is {values!r}, expected a table of settings")
-    return values
+    return dict(values)
 
 
-def _listed(value: Any, kind: type[Any], where: str) -> tuple[Any, ...]:
-    if not isinstance(value, list) or any(type(item) is not kind for item in value):
-        raise SettingsError(f"{where} is {value!r}, expected a list of {kind.__name__}")
-    return tuple(value)
-
-
-def _section(kind: type[Section], values: Any, where: str, **given: Any) -> Section:
-    """Build one section; its lists of strings are checked here, the rest in ``from_mapping``."""
-    table = dict(_table(values, where))
-    lists = {
-        key: _listed(table.pop(key), str, f"{where}: {key}")
-        for key in ("options", "train", "models")
-        if key in table and key in {f.name for f in dataclasses.fields(kind)}  # type: ignore[arg-type]
-    }
-    section = from_mapping(kind, {**given, **table}, where=where)
-    return dataclasses.replace(section, **lists)  # type: ignore[type-var]
-
-
-def _decoder(values: Any, where: str) -> DecoderSettings:
-    table = dict(_table(values, where))
+def _decoder(values: Any, where: str) -> ExperimentDecoder:
+    table = _table(values, where)
     sections = _table(table.pop("sections", {}), f"{where}: sections")
     for key, value in sections.items():
         if isinstance(value, bool) or not isinstance(value, (str, int, float)):
             raise SettingsError(f"{where}: {key} is {value!r}, expected a number or text")
-    decoder = _section(DecoderSettings, table, where)
-    return dataclasses.replace(
-        decoder, sections=tuple((key, str(value)) for key, value in sections.items())
-    )
+    pairs = tuple((key, str(value)) for key, value in sections.items())
+    return dataclasses.replace(from_mapping(ExperimentDecoder, table, where=where), sections=pairs)
 
 
-def _models(values: Any, where: str) -> tuple[ModelSettings, ...]:
+def _models(values: Any, where: str) -> tuple[ExperimentModel, ...]:
     models = []
     for name, section in _table(values, f"{where}]").items():
         if not _MODEL_NAME.fullmatch(name):
             raise SettingsError(f"{where}.{name}]: use letters, digits, '-' and '_' in the name")
-        models.append(_section(ModelSettings, section, f"{where}.{name}]", name=name))
+        place = f"{where}.{name}]"
+        model = {"name": name, **_table(section, place)}
+        models.append(from_mapping(ExperimentModel, model, where=place))
     return tuple(models)
-
-
-def _systems(values: Any, where: str) -> tuple[SystemSettings, ...]:
-    if not isinstance(values, list) or not values:
-        raise SettingsError(f"{where}: at least one system is needed")
-    return tuple(_section(SystemSettings, value, where) for value in values)
 
 
 def _check(settings: ExperimentSettings, where: str) -> None:

@@ -22,7 +22,7 @@ from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.ini.table_feature import path_keys
 from phrasescore.errors import SettingsError
 from tuning.experiment.command import PROGRAM, Command, CommandStep
-from tuning.experiment.experiment_file import ExperimentSettings, ModelSettings, SystemSettings
+from tuning.experiment.experiment_file import ExperimentModel, ExperimentSettings, ExperimentSystem
 
 TEXTS = ("dev", "test")
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
@@ -79,19 +79,19 @@ class Plan:
                 steps += self._tuning(system, seed)
         return tuple(steps)
 
-    def folder(self, system: SystemSettings) -> Path:
+    def folder(self, system: ExperimentSystem) -> Path:
         """Where a system's files lie."""
         return self.results / "systems" / slug(system.name)
 
-    def translation(self, system: SystemSettings, seed: int, text: str) -> Path:
+    def translation(self, system: ExperimentSystem, seed: int, text: str) -> Path:
         """The file with a system's translation of ``dev`` or ``test``."""
         return self.folder(system) / f"seed{seed}.{text}.txt"
 
-    def tuning_folder(self, system: SystemSettings, seed: int) -> Path:
+    def tuning_folder(self, system: ExperimentSystem, seed: int) -> Path:
         """The work folder of one tuning."""
         return self.folder(system) / f"seed{seed}"
 
-    def tuning_step(self, system: SystemSettings, seed: int) -> str:
+    def tuning_step(self, system: ExperimentSystem, seed: int) -> str:
         """The name of the step that tunes."""
         return f"{slug(system.name)}.seed{seed}.tune"
 
@@ -129,7 +129,7 @@ class Plan:
             "filter", (ini, *texts, *self._model_files), (self._base.parent,)
         )
 
-    def _training(self, model: ModelSettings) -> CommandStep:
+    def _training(self, model: ExperimentModel) -> CommandStep:
         table = self._data("phrase_table")
         folder = self.results / "models" / model.name
         command = Command(
@@ -145,7 +145,7 @@ class Plan:
             return self.settings.resolve(model.folder)
         return self.results / "models" / name
 
-    def _extending(self, system: SystemSettings) -> Iterator[CommandStep]:
+    def _extending(self, system: ExperimentSystem) -> Iterator[CommandStep]:
         """Yield the steps that give a system its columns; none for the system as it came."""
         if not system.models:
             return
@@ -178,7 +178,7 @@ class Plan:
             )
         return names[0]
 
-    def _tuning(self, system: SystemSettings, seed: int) -> Iterator[CommandStep]:
+    def _tuning(self, system: ExperimentSystem, seed: int) -> Iterator[CommandStep]:
         settings = self.settings
         ini = self.folder(system) / "moses.ini" if system.models else self._base
         made = (self.folder(system) / "phrase-table.gz",) if system.models else ()
@@ -205,7 +205,7 @@ class Plan:
         return [*options, "--moses-bin", str(self.moses)] if self.moses else options
 
     def _decoding(
-        self, system: SystemSettings, seed: int, text: str, inputs: tuple[Path, ...]
+        self, system: ExperimentSystem, seed: int, text: str, inputs: tuple[Path, ...]
     ) -> CommandStep:
         source = self._data(f"{text}_source")
         output = self.translation(system, seed, text)

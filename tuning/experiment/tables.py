@@ -3,44 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from tuning.experiment.experiment_file import ExperimentSettings
-from tuning.experiment.report import Row, Score
+from tuning.experiment.report import Row
+from tuning.metrics.score_tables import ScoreTable, points
+from tuning.metrics.significance import SystemScores
 
 _NOTHING = "–"
 
 
 def markdown(settings: ExperimentSettings, rows: Sequence[Row], commands: Sequence[str]) -> str:
     """Return the table with what one must know to read it, and every command."""
-    lines = [
-        f"# {settings.name}",
-        "",
-        "| system | dev BLEU | test BLEU | test gain | 95 % interval | p | tuning | paper |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    lines += [f"| {' | '.join(_cells(row))} |" for row in rows]
-    lines += ["", *_notes(settings, rows), "", "## Commands", ""]
+    header = ["system", "dev BLEU", "test BLEU", "test gain"]
+    header += ["95 % interval", "p", "tuning", "paper"]
+    table = ScoreTable(header, [_cells(row) for row in rows]).to_markdown()
+    lines = [f"# {settings.name}", "", table, *_notes(settings, rows), "", "## Commands", ""]
     lines += [f"Run in `{settings.folder}`:", "", "```", *commands, "```", ""]
     return "\n".join(lines)
 
 
 def latex(settings: ExperimentSettings, rows: Sequence[Row]) -> str:
     """Return the table for a paper: package booktabs."""
-    lines = [
-        f"% {settings.name}; {_how(settings)}",
-        r"\begin{tabular}{lrrrr}",
-        r"\toprule",
-        r"System & dev & test & gain & $p$ \\",
-        r"\midrule",
-    ]
-    for row in rows:
-        name, dev, test, gain, _, p_value, *_ = _cells(row)
-        cells = [name.replace("&", r"\&").replace("_", r"\_"), dev, test, gain, p_value]
-        line = " & ".join(cells).replace("±", r"$\pm$").replace("<", "$<$").replace(_NOTHING, "--")
-        lines.append(rf"{line} \\")
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+    cells = [_cells(row) for row in rows]
+    table = ScoreTable(["System", "dev", "test", "gain", "p"], [[*c[:4], c[5]] for c in cells])
+    return f"% {settings.name}; {_how(settings)}\n{table.to_latex()}"
 
 
 def as_json(settings: ExperimentSettings, rows: Sequence[Row]) -> dict[str, Any]:
@@ -67,19 +54,27 @@ def _row_json(row: Row) -> dict[str, Any]:
         "tuning_seconds": list(row.tuning_seconds),
         "tuning_cpu_seconds": list(row.tuning_cpu_seconds),
     }
-    for text, score in row.scores:
+    for text, score in row.scores.items():
+        gain = score.difference
         values[text] = {
-            "bleu": list(score.bleu),
+            "bleu": list(score.runs),
             "mean": score.mean,
             "deviation": score.deviation,
-            "gain": asdict(score.gain) if score.gain else None,
+            "gain": gain
+            and {
+                "bleu": gain.gain,
+                "p_value": gain.p_randomization,
+                "bootstrap_p_value": gain.p_bootstrap,
+                "low": gain.low,
+                "high": gain.high,
+            },
         }
     return values
 
 
 def _cells(row: Row) -> list[str]:
     name = row.system.name
-    dev, test = row.score("dev"), row.score("test")
+    dev, test = row.scores.get("dev"), row.scores.get("test")
     paper = _NOTHING
     if row.system.paper_test:
         paper = f"{row.system.paper_dev:.2f} / {row.system.paper_test:.2f}"
@@ -91,19 +86,19 @@ def _cells(row: Row) -> list[str]:
     return [name, _mean(dev), _mean(test), *_gain(test), time, paper]
 
 
-def _gain(score: Score) -> list[str]:
+def _gain(score: SystemScores) -> list[str]:
     """Return the gain, its interval and its p-value."""
-    gain = score.gain
+    gain = score.difference
     if gain is None:
         return [_NOTHING] * 3
-    p_value = "<0.001" if gain.p_value < 0.001 else f"{gain.p_value:.3f}"
-    interval = f"{100 * gain.low:+.2f} to {100 * gain.high:+.2f}"
-    return [f"{100 * gain.bleu:+.2f}", interval, p_value]
+    p_value = "<0.001" if gain.p_randomization < 0.001 else f"{gain.p_randomization:.3f}"
+    interval = f"{points(gain.low, sign=True)} to {points(gain.high, sign=True)}"
+    return [points(gain.gain, sign=True), interval, p_value]
 
 
-def _mean(score: Score) -> str:
-    text = f"{100 * score.mean:.2f}"
-    return text if score.deviation is None else f"{text} ± {100 * score.deviation:.2f}"
+def _mean(score: SystemScores) -> str:
+    text = points(score.mean)
+    return text if score.deviation is None else f"{text} ± {points(score.deviation)}"
 
 
 def _how(settings: ExperimentSettings) -> str:

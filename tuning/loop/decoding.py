@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.ini.sections import with_section
@@ -29,30 +29,13 @@ from phrasescore.errors import CorpusError
 from phrasescore.files import open_output, read_lines
 from phrasescore.progress import Progress
 from tuning.loop.outer_loop import NBestDecoder
+from tuning.loop.tuning_settings import DecoderSettings
 
 if TYPE_CHECKING:
     from moses_integration.decoder.decoder import Decoder
     from moses_integration.decoder.loaded_input import LoadedInput
 
-DecoderName = Literal["embedded", "moses"]
 _BLANKS = b" \t\r"
-
-
-@dataclass(frozen=True)
-class DecoderSettings:
-    """Which decoder, and how it searches.
-
-    Args:
-        name: The embedded one or real Moses.
-        moses: The binary of real Moses or its folder; ``None`` to look for it.
-        threads: How many sentences at a time.
-        sections: Settings of the search that replace those of the system, by section.
-    """
-
-    name: DecoderName = "embedded"
-    moses: str | None = None
-    threads: int = 1
-    sections: Mapping[str, str] | None = None
 
 
 def read_source(path: str | Path) -> list[bytes]:

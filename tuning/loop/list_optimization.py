@@ -4,46 +4,42 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from moses_integration.bleu.statistics import COLUMNS, ReferenceLength, bleu_of_sums
+from moses_integration.bleu.statistics import COLUMNS, bleu_of_sums
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import MosesIni
-from phrasescore.provenance import provenance, write_json
+from phrasescore.provenance import provenance
 from tuning.loop.lists import ScoredList, read_scored, with_empty_translations
 from tuning.loop.weight_plan import WeightPlan, read_weights_file
 from tuning.metrics.candidate_statistics import CandidateStatistics
-from tuning.metrics.objective import Objective
 from tuning.optimizers.candidate_pool import CandidatePool
-from tuning.optimizers.optimizer_settings import OptimizerSettings
+from tuning.optimizers.optimizer_settings import OptimizationSettings
 
 
-@dataclass(frozen=True)
-class ListOptimization:
+@dataclass(frozen=True, kw_only=True)
+class ListOptimization(OptimizationSettings):
     """What to optimise over.
 
     Args:
         lists: N-best files, in the order of their rounds.
-        references: Reference files.
         start: A moses.ini or weights file to begin with; ``None`` for equal influence.
-        objective: What is maximised.
-        reference_length: ``closest``, ``shortest`` or ``average``.
-        freeze: Names of features or components whose weights stay.
-        bounds: Bounds of weights, ``NAME=LOW..HIGH``.
-        seed: Of all that is random.
     """
 
     lists: tuple[str, ...]
-    references: tuple[str, ...]
     start: str | None = None
-    objective: Objective = field(default_factory=Objective)
-    reference_length: str = "closest"
-    freeze: tuple[str, ...] = ()
-    bounds: tuple[str, ...] = ()
-    seed: int = 1
+
+    def provenance(self) -> dict[str, Any]:
+        """Return where the result comes from."""
+        inputs = [*self.lists, *self.references, *([self.start] if self.start else [])]
+        settings = dataclasses.asdict(self)
+        for path in ("lists", "references", "start"):
+            del settings[path]
+        return provenance(inputs=inputs, settings={**settings, "objective": str(self.objective)})
 
 
 @dataclass(frozen=True)
@@ -59,6 +55,7 @@ class OptimizationReport:
         candidates: How many different candidates.
         seconds: What the optimiser itself took.
         notes: What the user should know.
+        provenance: Where it comes from.
     """
 
     weights: dict[str, tuple[float, ...]]
@@ -69,20 +66,21 @@ class OptimizationReport:
     candidates: int
     seconds: float
     notes: tuple[str, ...]
+    provenance: Mapping[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the content of a weights file."""
+        return {**vars(self), "seconds": round(self.seconds, 3)}
 
 
-def optimize_lists(
-    task: ListOptimization, settings: OptimizerSettings, output: str
-) -> OptimizationReport:
-    """Optimise over lists and write ``output``.
+def optimize_lists(task: ListOptimization) -> OptimizationReport:
+    """Optimise over lists.
 
     Raises:
         NBestError: A list is damaged, or out of step with the references or the start.
         SettingsError: The settings make no sense together.
     """
-    statistics = CandidateStatistics(
-        task.references, task.objective, ReferenceLength(task.reference_length)
-    )
+    statistics = CandidateStatistics(task.references, task.objective, task.reference_length)
     plan, lists = _read(task, statistics)
     notes = [note for scored in lists for note in scored.notes]
     if plan.hidden:
@@ -92,13 +90,13 @@ def optimize_lists(
         )
     sparse = bool(plan.sparse_weights)
     features = plan.layout.nbest.size + sparse
-    pool = CandidatePool(len(statistics), features, task.objective.columns)
+    pool = CandidatePool(len(statistics), features, statistics.columns)
     for scored in lists:
-        pool.add(scored.batch(scored.candidates.sparse if sparse else None))
+        scored.add_to(pool, scored.candidates.sparse if sparse else None)
     problem = plan.problem(with_empty_translations(pool, statistics), task.objective)
     begin = time.perf_counter()
-    solution = settings.build().optimize(problem, np.random.default_rng(task.seed))
-    report = OptimizationReport(
+    solution = task.optimizer.build().optimize(problem, np.random.default_rng(task.seed))
+    return OptimizationReport(
         weights=plan.complete(solution.weights[: plan.layout.nbest.size]),
         score=solution.score,
         start_score=solution.start_score,
@@ -107,9 +105,8 @@ def optimize_lists(
         candidates=len(pool),
         seconds=time.perf_counter() - begin,
         notes=(*notes, *solution.notes),
+        provenance=task.provenance(),
     )
-    write_json(output, _content(task, settings, report))
-    return report
 
 
 def _read(
@@ -139,28 +136,3 @@ def _read(
         lists.append(scored)
     assert plan is not None, "there is at least one list"
     return plan.restricted(task.freeze, task.bounds), lists
-
-
-def _content(
-    task: ListOptimization, settings: OptimizerSettings, report: OptimizationReport
-) -> dict[str, Any]:
-    inputs = [*task.lists, *task.references, *([task.start] if task.start else [])]
-    chosen = {
-        "optimizer": dataclasses.asdict(settings),
-        "objective": str(task.objective),
-        "reference_length": task.reference_length,
-        "freeze": list(task.freeze),
-        "bounds": list(task.bounds),
-        "seed": task.seed,
-    }
-    return {
-        "weights": {name: list(values) for name, values in report.weights.items()},
-        "bleu": report.bleu,
-        "score": report.score,
-        "start_score": report.start_score,
-        "sentences": report.sentences,
-        "candidates": report.candidates,
-        "seconds": round(report.seconds, 3),
-        "notes": list(report.notes),
-        "provenance": provenance(inputs=inputs, settings=chosen),
-    }

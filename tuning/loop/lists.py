@@ -13,7 +13,7 @@ from moses_integration.bleu.statistics import COLUMNS, BleuStatistics, bleu_of_s
 from moses_integration.nbest.arrays import Candidates, NBestReader
 from phrasescore.errors import NBestError, did_you_mean
 from tuning.metrics.candidate_statistics import CandidateStatistics
-from tuning.optimizers.candidate_pool import Batch, CandidatePool, PoolArrays
+from tuning.optimizers.candidate_pool import CandidatePool, PoolArrays
 from tuning.optimizers.optimizer import Weights
 
 # how much better another alignment of lists and references must be to be called the right one
@@ -60,12 +60,12 @@ class ScoredList:
         """
         return self.candidates.totals - self.candidates.features.astype(np.float64) @ weights
 
-    def batch(self, fixed: NDArray[np.float64] | None = None) -> Batch:
-        """Return the candidates for a pool, ``fixed`` (N,) as one more feature."""
+    def add_to(self, pool: CandidatePool, fixed: NDArray[np.float64] | None) -> int:
+        """Add the candidates, ``fixed`` (N,) as one more feature; return how many were new."""
         features = self.candidates.features
         if fixed is not None:
             features = np.column_stack([features, fixed.astype(np.float32)])
-        return Batch(self.candidates.sentences, features, self.statistics)
+        return pool.add(self.candidates.sentences, features, self.statistics)
 
 
 def read_scored(
@@ -119,37 +119,29 @@ def check_features(found: Mapping[str, int], expected: Mapping[str, int], path: 
     Raises:
         NBestError: One is missing, unexpected, of another size, or in another place.
     """
+    problem, remedy = "", "use the moses.ini that it was decoded with"
     for name, size in expected.items():
         if name not in found:
-            raise NBestError(
-                f"the list has no feature {name}{did_you_mean(name, found)}",
-                path=path,
-                line=1,
-                remedy="decode with this moses.ini; a feature with tuneable=false is not printed",
-            )
+            problem = f"the list has no feature {name}{did_you_mean(name, found)}"
+            remedy = "decode with this moses.ini; a feature with tuneable=false is not printed"
+            break
         if found[name] != size:
-            raise NBestError(
-                f"{found[name]} values of {name}, but {size} of its weights may be tuned",
-                path=path,
-                line=1,
-                remedy="decode with this moses.ini; num-features and tuneable-components count",
+            problem = f"{found[name]} values of {name}, but {size} of its weights may be tuned"
+            remedy = "decode with this moses.ini; num-features and tuneable-components count"
+            break
+    else:
+        if unexpected := [name for name in found if name not in expected]:
+            problem = (
+                f"the list has a feature {unexpected[0]} that is not to be tuned"
+                f"{did_you_mean(unexpected[0], expected)}"
             )
-    for name in found:
-        if name not in expected:
-            raise NBestError(
-                f"the list has a feature {name} that is not to be tuned"
-                f"{did_you_mean(name, expected)}",
-                path=path,
-                line=1,
-                remedy="use the moses.ini that it was decoded with",
+        elif list(found) != list(expected):
+            problem = (
+                f"the features come in another order: {' '.join(found)}; "
+                f"expected {' '.join(expected)}"
             )
-    if list(found) != list(expected):
-        raise NBestError(
-            f"the features come in another order: {' '.join(found)}; expected {' '.join(expected)}",
-            path=path,
-            line=1,
-            remedy="use the moses.ini that it was decoded with",
-        )
+    if problem:
+        raise NBestError(problem, path=path, line=1, remedy=remedy)
 
 
 def _check_step(
@@ -197,5 +189,5 @@ def with_empty_translations(pool: CandidatePool, statistics: CandidateStatistics
     filled = CandidatePool(pool.sentences, count, pool.arrays.statistics.shape[1])
     filled.arrays = pool.arrays
     rows = statistics.score_lines(sentences, [b""] * len(sentences))
-    filled.add(Batch(sentences, np.zeros((len(sentences), count), np.float32), rows))
+    filled.add(sentences, np.zeros((len(sentences), count), np.float32), rows)
     return filled.arrays

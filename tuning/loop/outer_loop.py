@@ -23,9 +23,11 @@ from phrasescore.files import write_atomically
 from phrasescore.provenance import write_json
 from tuning.loop.curve import curve_picture
 from tuning.loop.lists import ScoredList, read_scored, with_empty_translations
+from tuning.loop.tuning_settings import StopRules
 from tuning.loop.weight_plan import WeightPlan, read_weights_file
 from tuning.loop.work_folder import RoundFolder, WorkFolder, read_json
 from tuning.metrics.candidate_statistics import CandidateStatistics
+from tuning.metrics.metric_scores import objective_score
 from tuning.optimizers.candidate_pool import CandidatePool
 from tuning.optimizers.optimizer import Optimizer, Weights, written
 
@@ -42,23 +44,6 @@ class NBestDecoder(Protocol):
     ) -> int:
         """Write the n-best list, whole or not at all, and what there is to say; return lines."""
         ...
-
-
-@dataclass(frozen=True)
-class StopRules:
-    """When tuning ends.
-
-    Besides, it ends when a round finds no new candidate.
-
-    Args:
-        rounds: After so many optimisations.
-        patience: After so many rounds without a better score on the dev set; 0 for no such rule.
-        weights: Whether to end when no weight moves by 0.00001, as Moses does.
-    """
-
-    rounds: int = 25
-    patience: int = 5
-    weights: bool = True
 
 
 @dataclass(frozen=True)
@@ -111,15 +96,19 @@ class DecodedRound:
 
 @dataclass(frozen=True)
 class TuningResult:
-    """What tuning gave.
+    """What one run gave.
 
     Args:
+        seed: Its seed.
+        folder: Where it worked.
         best: The round that decoded best.
         rounds: All of them.
         why: Why it ended.
         weights: Of the best round, by feature.
     """
 
+    seed: int
+    folder: Path
     best: DecodedRound
     rounds: tuple[DecodedRound, ...]
     why: str
@@ -134,8 +123,7 @@ class Tuning:
         self._curve: list[dict[str, Any]] = []
         self._fixed = bool(task.plan.hidden or task.plan.sparse_weights)
         features = task.plan.layout.nbest.size + self._fixed
-        columns = task.statistics.objective.columns
-        self._pool = CandidatePool(len(task.statistics), features, columns)
+        self._pool = CandidatePool(len(task.statistics), features, task.statistics.columns)
 
     def run(self) -> TuningResult:
         """Tune.
@@ -173,7 +161,7 @@ class Tuning:
         complete = plan.complete(weights)
         if not folder.nbest.exists():
             write_atomically(folder.ini, self._task.ini.with_weights(complete).to_bytes())
-            write_json(folder.weights, {"weights": {k: list(v) for k, v in complete.items()}})
+            write_json(folder.weights, {"weights": complete})
             self._say(f"round {folder.number}: decoding {len(self._task.statistics):,} sentences")
             self._decoder.write_nbest(complete, self._task.nbest_size, folder.nbest, folder.log)
         return weights
@@ -183,11 +171,11 @@ class Tuning:
         for note in scored.notes:
             self._say(f"note: {note}")
         fixed = scored.fixed_part(weights) if self._fixed else None
-        new = self._pool.add(scored.batch(fixed))
+        new = scored.add_to(self._pool, fixed)
         decoded = DecodedRound(
             number=folder.number,
             weights=weights,
-            score=self._task.statistics.objective.of_sums(scored.decoded),
+            score=objective_score(self._task.statistics.objective, scored.decoded),
             bleu=scored.decoder_bleu,
             length_ratio=scored.length_ratio,
             new=new,
@@ -233,7 +221,7 @@ class Tuning:
             solution = self._task.optimizer.optimize(problem, rng)
             complete = plan.complete(solution.weights[: len(weights)])
             content = {
-                "weights": {name: list(values) for name, values in complete.items()},
+                "weights": complete,
                 "score": solution.score,
                 "start_score": solution.start_score,
                 "seconds": round(time.perf_counter() - begin, 3),
@@ -270,7 +258,7 @@ class Tuning:
             self._work.path / "moses.ini", self._task.ini.with_weights(complete).to_bytes()
         )
         content = {
-            "weights": {name: list(values) for name, values in complete.items()},
+            "weights": complete,
             "bleu": best.bleu,
             "score": best.score,
             "round": best.number,
@@ -279,7 +267,7 @@ class Tuning:
             "provenance": dict(self._task.provenance),
         }
         write_json(self._work.path / "weights.json", content)
-        return TuningResult(best, tuple(rounds), why, complete)
+        return TuningResult(self._task.seed, self._work.path, best, tuple(rounds), why, complete)
 
 
 def _best(rounds: Sequence[DecodedRound]) -> DecodedRound:

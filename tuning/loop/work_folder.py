@@ -31,47 +31,27 @@ from phrasescore.resuming.lock import LOCK, held
 _RUN = "run.json"
 
 
-@dataclass(frozen=True)
 class RoundFolder:
     """The files of one round.
 
-    Args:
-        path: The folder.
+    Attributes:
         number: From 1.
+        weights: The weights it is decoded with.
+        ini: The system with these weights.
+        nbest: What the decoder found.
+        log: What the decoder said.
+        scores: The score of what the decoder chose.
+        optimized: The weights for the next round.
     """
 
-    path: Path
-    number: int
-
-    @property
-    def weights(self) -> Path:
-        """The weights it is decoded with."""
-        return self.path / "weights.json"
-
-    @property
-    def ini(self) -> Path:
-        """The system with these weights."""
-        return self.path / "moses.ini"
-
-    @property
-    def nbest(self) -> Path:
-        """What the decoder found."""
-        return self.path / "nbest.gz"
-
-    @property
-    def log(self) -> Path:
-        """What the decoder said."""
-        return self.path / "decoder.log"
-
-    @property
-    def scores(self) -> Path:
-        """The score of what the decoder chose."""
-        return self.path / "scores.json"
-
-    @property
-    def optimized(self) -> Path:
-        """The weights for the next round."""
-        return self.path / "optimized.json"
+    def __init__(self, path: Path, number: int) -> None:
+        self.number = number
+        self.weights = path / "weights.json"
+        self.ini = path / "moses.ini"
+        self.nbest = path / "nbest.gz"
+        self.log = path / "decoder.log"
+        self.scores = path / "scores.json"
+        self.optimized = path / "optimized.json"
 
     def adopt(self, other: RoundFolder) -> None:
         """Take over what another run decoded with the same weights, unless that is done here."""

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from moses_integration.bleu.statistics import COLUMNS as BLEU_COLUMNS
 from moses_integration.bleu.statistics import ReferenceLength, References
 from phrasescore.files import read_lines
-from tuning.metrics.objective import Objective
+from tuning.metrics.metric_scores import ALL_COLUMNS
+from tuning.metrics.metric_settings import LengthName, Objective
 
 if TYPE_CHECKING:
     from tuning.metrics.sacrebleu_statistics import SacrebleuStatistics
@@ -30,12 +32,9 @@ class CandidateStatistics:
     """
 
     def __init__(
-        self,
-        paths: Sequence[str | Path],
-        objective: Objective,
-        length: ReferenceLength = ReferenceLength.CLOSEST,
+        self, paths: Sequence[str | Path], objective: Objective, length: LengthName = "closest"
     ) -> None:
-        self.references = References.read(paths, length=length)
+        self.references = References.read(paths, length=ReferenceLength(length))
         self.objective = objective
         self._more: SacrebleuStatistics | None = None
         if not objective.is_bleu:
@@ -47,6 +46,11 @@ class CandidateStatistics:
     def needs_words(self) -> bool:
         """Whether the words themselves are needed beside their ids."""
         return self._more is not None
+
+    @property
+    def columns(self) -> int:
+        """K, how many statistics each candidate has."""
+        return BLEU_COLUMNS if self._more is None else ALL_COLUMNS
 
     def __len__(self) -> int:
         return len(self.references)

@@ -10,14 +10,10 @@ from typing import Any
 import numpy as np
 
 from moses_integration.bleu.statistics import COLUMNS, BleuStatistics
+from tuning.metrics.metric_scores import columns_of, metric_scores
+from tuning.metrics.metric_settings import TextScoring
 from tuning.metrics.score_tables import ScoreTable, points
-from tuning.metrics.text_scores import (
-    LABELS,
-    ReferenceTexts,
-    ScoredText,
-    TextScoring,
-    score_of_sums,
-)
+from tuning.metrics.text_scores import LABELS, ReferenceTexts, ScoredText, signatures
 
 
 @dataclass(frozen=True)
@@ -51,7 +47,9 @@ class TextScores:
         totals = np.maximum(bleu.totals[0], 1)
         return cls(
             path=text.path,
-            scores={metric: float(score_of_sums(metric, sums)) for metric in metrics},
+            scores={
+                metric: float(metric_scores(metric, sums[columns_of(metric)])) for metric in metrics
+            },
             precisions=tuple((bleu.matches[0] / totals).tolist()),
             brevity_penalty=float(np.exp(min(0.0, 1 - wanted / words))) if words else 0.0,
             words=words,
@@ -137,6 +135,6 @@ def evaluate(
     return Evaluation(
         references=tuple(map(Path, references)),
         sentences=len(texts),
-        signatures=texts.scoring.signatures(len(references)),
+        signatures=signatures(texts.scoring, len(references)),
         texts=tuple(TextScores.of(texts.score(path), metrics) for path in translations),
     )

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
-from tuning.metrics.objective import CHRF_ORDERS
+from tuning.metrics.metric_scores import CHRF_ORDERS
 
 _SPACE_IN_WORD = re.compile(r"[^\S ]")
 # a letter that no text has

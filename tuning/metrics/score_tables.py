@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_LATEX = {
+# what means something to LaTeX
+_LATEX = str.maketrans({
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "±": r"$\pm$", "–": "--", "<": "$<$", ">": "$>$",
-}  # fmt: skip
+})  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -46,21 +47,12 @@ class ScoreTable:
     def to_latex(self) -> str:
         """Return a tabular; the package booktabs draws its lines."""
         header, *rows = (
-            " & ".join(as_latex(cell) for cell in line) + r" \\"
+            " & ".join(cell.translate(_LATEX) for cell in line) + r" \\"
             for line in (self.header, *self.rows)
         )
         columns = "l" + "r" * (len(self.header) - 1)
         lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", header, r"\midrule", *rows]
         return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
-
-
-def as_latex(text: str) -> str:
-    r"""Return text in which nothing has a meaning of its own to LaTeX.
-
-    >>> print(as_latex("RNN & 5_gram"))
-    RNN \& 5\_gram
-    """
-    return "".join(_LATEX.get(character, character) for character in text)
 
 
 def points(score: float, *, sign: bool = False) -> str:

@@ -20,21 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import SettingsError
+from tuning.metrics.metric_scores import columns_of, metric_scores
+from tuning.metrics.metric_settings import TEST_SEED, TRIALS, MetricName, TextScoring
 from tuning.metrics.resampling import bootstrap, randomization_p_value, replica_p_value
 from tuning.metrics.score_tables import ScoreTable, points
-from tuning.metrics.text_scores import (
-    LABELS,
-    ReferenceTexts,
-    TextScoring,
-    columns_of,
-    score_of_columns,
-)
-
-TRIALS = 10_000
+from tuning.metrics.text_scores import LABELS, ReferenceTexts, signatures
 
 
 @dataclass(frozen=True)
-class Difference:
+class SystemDifference:
     """How a system differs from the first one in one metric; fractions.
 
     Args:
@@ -42,16 +36,16 @@ class Difference:
         low: Of the 95 % bootstrap interval of the gain.
         high: The same.
         p_randomization: Of approximate randomisation, a sentence's runs together, two-sided.
-        p_replicas: Of randomisation of replicas (Clark et al. 2011); often too small.
         p_bootstrap: Of the paired bootstrap over sentences, two-sided.
+        p_replicas: Of randomisation of replicas (Clark et al. 2011), often too small; or none.
     """
 
     gain: float
     low: float
     high: float
     p_randomization: float
-    p_replicas: float
     p_bootstrap: float
+    p_replicas: float | None
 
 
 @dataclass(frozen=True)
@@ -66,21 +60,26 @@ class SystemScores:
 
     name: str
     runs: tuple[float, ...]
-    difference: Difference | None = None
+    difference: SystemDifference | None = None
 
     @property
     def mean(self) -> float:
         """Over runs."""
-        return statistics.fmean(self.runs)
+        return mean_and_deviation(self.runs)[0]
 
     @property
     def deviation(self) -> float | None:
         """The standard deviation over runs (n - 1); none of a single one."""
-        return statistics.stdev(self.runs) if len(self.runs) > 1 else None
+        return mean_and_deviation(self.runs)[1]
+
+
+def mean_and_deviation(scores: Sequence[float]) -> tuple[float, float | None]:
+    """Return the mean over runs, and the standard deviation (n - 1); none of a single one."""
+    return statistics.fmean(scores), statistics.stdev(scores) if len(scores) > 1 else None
 
 
 @dataclass(frozen=True)
-class Comparison:
+class SystemComparison:
     """Systems, compared with the first of them.
 
     Args:
@@ -191,8 +190,8 @@ def compare_systems(
     *,
     scoring: TextScoring | None = None,
     trials: int = TRIALS,
-    seed: int = 1,
-) -> Comparison:
+    seed: int = TEST_SEED,
+) -> SystemComparison:
     """Compare systems with the first of them.
 
     Args:
@@ -218,12 +217,12 @@ def compare_systems(
         scored = [texts.score(path) for path in paths]
         notes += [note for text in scored for note in text.notes]
         counted[name] = np.stack([text.statistics for text in scored])
-    return Comparison(
+    return SystemComparison(
         scores={
             metric: compare_statistics(metric, counted, trials=trials, seed=seed)
             for metric in texts.scoring.metrics
         },
-        signatures=texts.scoring.signatures(len(references)),
+        signatures=signatures(texts.scoring, len(references)),
         files={name: tuple(map(Path, paths)) for name, paths in systems.items()},
         references=tuple(map(Path, references)),
         sentences=len(texts),
@@ -234,17 +233,23 @@ def compare_systems(
 
 
 def compare_statistics(
-    metric: str, systems: Mapping[str, NDArray[np.int64]], *, trials: int = TRIALS, seed: int = 1
+    metric: MetricName,
+    systems: Mapping[str, NDArray[np.int64]],
+    *,
+    trials: int = TRIALS,
+    seed: int = TEST_SEED,
+    replicas: bool = True,
 ) -> tuple[SystemScores, ...]:
     """Compare systems with the first of them in one metric.
 
     Args:
         metric: ``bleu``, ``chrf`` or ``ter``.
         systems: By name, (R, S, K) statistics of R runs over the same S sentences.
-        trials: Of both tests.
-        seed: Of both tests.
+        trials: Of each test.
+        seed: Of each test.
+        replicas: Whether to randomise replicas too, which takes longest.
     """
-    score = partial(score_of_columns, metric)
+    score = partial(metric_scores, metric)
     parts = {name: runs[:, :, columns_of(metric)] for name, runs in systems.items()}
     first = next(iter(parts.values()))
     rows: list[SystemScores] = []
@@ -254,13 +259,13 @@ def compare_statistics(
             rows.append(SystemScores(name, scores))
             continue
         drawn = bootstrap(first, runs, score, trials, seed)
-        difference = Difference(
+        difference = SystemDifference(
             gain=statistics.fmean(scores) - rows[0].mean,
             low=drawn.low,
             high=drawn.high,
             p_randomization=randomization_p_value(first, runs, score, trials, seed),
-            p_replicas=replica_p_value(first, runs, score, trials, seed),
             p_bootstrap=drawn.p_value,
+            p_replicas=replica_p_value(first, runs, score, trials, seed) if replicas else None,
         )
         rows.append(SystemScores(name, scores, difference))
     return tuple(rows)

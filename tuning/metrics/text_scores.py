@@ -1,9 +1,8 @@
 """BLEU, chrF and TER of whole texts, from statistics of each sentence that add up.
 
-The statistics are those of tuning (``tuning.metrics.objective`` names the columns), so that a score
-here is the score there. Texts of Moses are tokenised already: ``tokenize="none"`` separates words
-by the space U+0020 alone. Other tokenisations are sacrebleu's, for BLEU only; chrF and TER see the
-text.
+Statistics and scores are those of ``tuning.metrics.metric_scores``: a score here is what tuning
+maximises. Texts of Moses are tokenised already: ``tokenize="none"`` separates words by the space
+U+0020 alone. Other tokenisations are sacrebleu's, for BLEU only; chrF and TER see the text.
 
 Scores are fractions: BLEU and chrF 0 to 1, TER from 0 with no upper end (lower is better).
 Shapes: S sentences, K statistics.
@@ -15,64 +14,36 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sacrebleu.metrics.bleu import BLEU, _get_tokenizer
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
 from moses_integration.bleu.statistics import COLUMNS as BLEU_COLUMNS
-from moses_integration.bleu.statistics import References, bleu_of_sums
+from moses_integration.bleu.statistics import References
 from moses_integration.system_building.corpus.text_preparation import read_text
-from phrasescore.errors import CorpusError, SettingsError, counted
-from tuning.metrics.objective import ALL_COLUMNS, CHRF_ORDERS, TER_AT
+from phrasescore.errors import CorpusError, counted
+from tuning.metrics.metric_scores import ALL_COLUMNS, CHRF_ORDERS
+from tuning.metrics.metric_settings import MetricName, TextScoring
 from tuning.metrics.sacrebleu_statistics import SacrebleuStatistics
 
-MetricName = Literal["bleu", "chrf", "ter"]
-METRIC_NAMES: tuple[MetricName, ...] = ("bleu", "chrf", "ter")
-TOKENIZERS = ("none", "13a", "intl", "char", "zh")
 LABELS = {"bleu": "BLEU", "chrf": "chrF2", "ter": "TER"}
-# chrF weighs recall twice as much as precision
-_BETA_SQUARED = 4.0
 _ESCAPED = re.compile("&(?:amp|apos|quot|lt|gt|#124|#91|#93);")
 
-Scores = NDArray[np.float64]
 
-
-@dataclass(frozen=True)
-class TextScoring:
-    """How texts are scored.
-
-    Args:
-        metrics: Which metrics.
-        tokenize: Of BLEU: ``none``, or what sacrebleu calls ``13a``, ``intl``, ``char``, ``zh``.
-        lowercase: Whether case counts not.
-    """
-
-    metrics: tuple[MetricName, ...] = METRIC_NAMES
-    tokenize: str = "none"
-    lowercase: bool = False
-
-    def __post_init__(self) -> None:
-        if self.tokenize not in TOKENIZERS:
-            raise SettingsError(
-                f"no tokenisation is called {self.tokenize}",
-                remedy=f"choose among: {', '.join(TOKENIZERS)}",
-            )
-
-    def signatures(self, references: int) -> dict[str, str]:
-        """Return what sacrebleu calls each metric with these settings, its version included."""
-        case = self.lowercase
-        metrics: dict[MetricName, BLEU | CHRF | TER] = {
-            "bleu": BLEU(case, force=True, tokenize=self.tokenize, smooth_method="none"),
-            "chrf": CHRF(char_order=CHRF_ORDERS, lowercase=case),
-            "ter": TER(case_sensitive=not case),
-        }
-        for metric in metrics.values():
-            metric.num_refs = references
-        return {name: str(metrics[name].get_signature()) for name in self.metrics}
+def signatures(scoring: TextScoring, references: int) -> dict[str, str]:
+    """Return by metric what sacrebleu calls it with these settings, its version included."""
+    case = scoring.lowercase
+    metrics: dict[MetricName, BLEU | CHRF | TER] = {
+        "bleu": BLEU(case, force=True, tokenize=scoring.tokenize, smooth_method="none"),
+        "chrf": CHRF(char_order=CHRF_ORDERS, lowercase=case),
+        "ter": TER(case_sensitive=not case),
+    }
+    for metric in metrics.values():
+        metric.num_refs = references
+    return {name: str(metrics[name].get_signature()) for name in scoring.metrics}
 
 
 @dataclass(frozen=True)
@@ -173,41 +144,3 @@ class ReferenceTexts:
         if sum(line.endswith("\r") for line in lines) > len(lines) // 2:
             notes.append(f"{path}: lines end in CR LF; the CR counts as part of the last word")
         return notes
-
-
-def score_of_columns(metric: str, sums: ArrayLike) -> Scores:
-    """Return the score of summed statistics.
-
-    Args:
-        metric: ``bleu``, ``chrf`` or ``ter``.
-        sums: (..., k), those that ``columns_of`` the metric picks.
-
-    Returns:
-        (...,), as fractions.
-    """
-    counts = np.asarray(sums, np.float64)
-    if metric == "bleu":
-        return bleu_of_sums(counts)
-    if metric == "ter":
-        edits, words = counts[..., 0], counts[..., 1]
-        return np.where(words > 0, edits / np.where(words > 0, words, 1), (edits > 0) * 1.0)
-    orders = counts.reshape(*counts.shape[:-1], CHRF_ORDERS, 3)
-    candidate, reference, match = np.moveaxis(orders, -1, 0)
-    both = (candidate > 0) & (reference > 0)
-    how_many = np.maximum(both.sum(-1), 1)
-    precision = np.where(both, match / np.where(both, candidate, 1), 0.0).sum(-1) / how_many
-    recall = np.where(both, match / np.where(both, reference, 1), 0.0).sum(-1) / how_many
-    mean = _BETA_SQUARED * precision + recall
-    score = (1 + _BETA_SQUARED) * precision * recall / np.where(mean > 0, mean, 1)
-    return np.where(mean > 0, score, 0.0)
-
-
-def score_of_sums(metric: str, sums: NDArray[np.int64]) -> Scores:
-    """Return the score of (..., K) summed statistics."""
-    return score_of_columns(metric, sums[..., columns_of(metric)])
-
-
-def columns_of(metric: str) -> slice:
-    """Return which statistics a metric needs."""
-    begins = {"bleu": slice(0, BLEU_COLUMNS), "chrf": slice(BLEU_COLUMNS, TER_AT)}
-    return begins.get(metric, slice(TER_AT, ALL_COLUMNS))

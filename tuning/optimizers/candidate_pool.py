@@ -9,7 +9,6 @@ Shapes: S sentences, C candidates, F features, K statistics.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,21 +37,6 @@ class PoolArrays(NamedTuple):
     features: NDArray[np.float32]
     statistics: NDArray[np.int16]
     starts: NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Batch:
-    """N candidates of one round.
-
-    Args:
-        sentences: (N,) which sentence each translates, in rising order.
-        features: (N, F) unweighted feature values.
-        statistics: (N, K) what the objective is computed from.
-    """
-
-    sentences: NDArray[np.int32]
-    features: NDArray[np.float32]
-    statistics: NDArray[np.int32]
 
 
 class CandidatePool:
@@ -84,15 +68,25 @@ class CandidatePool:
         """The sentences that have no candidate."""
         return np.flatnonzero(np.diff(self.arrays.starts) == 0)
 
-    def add(self, batch: Batch) -> int:
-        """Merge the candidates of a round behind those there are; return how many were new.
+    def add(
+        self,
+        sentences: NDArray[np.int32],
+        features: NDArray[np.float32],
+        statistics: NDArray[np.int32],
+    ) -> int:
+        """Merge N candidates of a round behind those there are; return how many were new.
+
+        Args:
+            sentences: (N,) which sentence each translates, in rising order.
+            features: (N, F) unweighted feature values.
+            statistics: (N, K) what the objective is computed from.
 
         Raises:
             NBestError: A value is not finite or a statistic is too large to be one of a sentence.
         """
-        _check(batch)
+        _check(sentences, features, statistics)
         old = self.arrays
-        counts = np.bincount(batch.sentences, minlength=self.sentences)
+        counts = np.bincount(sentences, minlength=self.sentences)
         room = old.starts + np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
         merged = PoolArrays(
             np.empty((len(old.features), int(room[-1])), np.float32),
@@ -100,30 +94,31 @@ class CandidatePool:
             np.zeros_like(old.starts),
         )
         # equal values must be equal bits: minus zero becomes zero
-        added = (batch.features + np.float32(0), batch.statistics.astype(np.int16))
-        begins = np.searchsorted(batch.sentences, np.arange(self.sentences + 1))
+        added = (features + np.float32(0), statistics.astype(np.int16))
+        begins = np.searchsorted(sentences, np.arange(self.sentences + 1))
         _merge(old, *added, begins, merged)
         size = int(merged.starts[-1])
         if size < len(merged.statistics):
-            features = np.ascontiguousarray(merged.features[:, :size])
-            merged = PoolArrays(features, merged.statistics[:size].copy(), merged.starts)
+            cut = np.ascontiguousarray(merged.features[:, :size])
+            merged = PoolArrays(cut, merged.statistics[:size].copy(), merged.starts)
         grown = size - len(self)
         self.arrays = merged
         return grown
 
 
-def _check(batch: Batch) -> None:
-    if not np.isfinite(batch.features).all():
-        wrong = int(np.flatnonzero(~np.isfinite(batch.features).all(1))[0])
+def _check(
+    sentences: NDArray[np.int32], features: NDArray[np.float32], statistics: NDArray[np.int32]
+) -> None:
+    if not np.isfinite(features).all():
+        wrong = int(np.flatnonzero(~np.isfinite(features).all(1))[0])
         raise NBestError(
-            f"candidate {wrong} of the round (sentence {batch.sentences[wrong]}) has a feature "
+            f"candidate {wrong} of the round (sentence {sentences[wrong]}) has a feature "
             "value that is not finite",
             remedy="look for a model that gives infinite scores",
         )
-    if len(batch.statistics) and batch.statistics.max() > _LARGEST_STATISTIC:
+    if len(statistics) and statistics.max() > _LARGEST_STATISTIC:
         raise NBestError(
-            "a candidate is too long to be a sentence",
-            remedy="give the text one sentence a line",
+            "a candidate is too long to be a sentence", remedy="give the text one sentence a line"
         )
 
 

@@ -1,8 +1,7 @@
-"""Climbing to a local optimum of the corpus score by line searches along many directions.
+"""Climbing to a local optimum of the corpus score by line searches along single weights.
 
-Directions are taken a few at a time, in random order: each single weight, and random mixtures of
-all. All of a few start from the same point, and the best step of them is taken. A pass over all
-directions that gains nothing ends the climb.
+Directions are taken a few at a time, in random order. All of a few start from the same point, and
+the best step of them is taken. A pass over all directions that gains nothing ends the climb.
 
 Full lines are searched in the first passes only, if at all. Afterwards steps longer than a part of
 the weights themselves hardly ever gain anything, and a line that ends costs a third.
@@ -21,6 +20,10 @@ from tuning.optimizers.line_search import point_at, search_directions
 
 # a gain smaller than this is rounding
 _GAIN = 1e-9
+# how far a line that ends goes, as a part of the size of the weights
+_REACH = 0.2
+# directions that start from the same point
+_AT_ONCE = 4
 
 
 class Region(NamedTuple):
@@ -43,22 +46,6 @@ class Region(NamedTuple):
     scalable: NDArray[np.bool_]
 
 
-class Climb(NamedTuple):
-    """How to climb.
-
-    Attributes:
-        full_passes: How many passes search full lines.
-        reach: How far a line goes otherwise, as a part of the size of the weights.
-        at_once: How many directions start from the same point.
-        mixtures: How many random directions a pass has.
-    """
-
-    full_passes: int
-    reach: float
-    at_once: int
-    mixtures: int
-
-
 @njit(cache=True, nogil=True)
 def _size(weights: Any, region: Region) -> float:
     """The root mean square of weights, each measured by its spread."""
@@ -69,16 +56,13 @@ def _size(weights: Any, region: Region) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _directions(weights: Any, region: Region, mixtures: int) -> Any:
-    """Single weights, and random mixtures, in random order."""
+def _directions(weights: Any, region: Region) -> Any:
+    """Single weights, in random order."""
     free = len(region.free)
-    directions = np.zeros((free + mixtures, len(weights)))
-    order = np.random.permutation(free + mixtures)
+    directions = np.zeros((free, len(weights)))
+    order = np.random.permutation(free)
     for i in range(free):
         directions[order[i], region.free[i]] = 1.0
-    for i in range(free, free + mixtures):
-        for feature in region.free:
-            directions[order[i], feature] = np.random.normal() * abs(weights[feature])
     return directions
 
 
@@ -103,7 +87,7 @@ def _ranges(weights: Any, directions: Any, region: Region, reach: float) -> Any:
 
 @njit(cache=True, nogil=True)
 def climb(
-    pool: PoolArrays, weights: Any, region: Region, how: Climb, shares: Any, seed: int
+    pool: PoolArrays, weights: Any, region: Region, full_passes: int, shares: Any, seed: int
 ) -> tuple[Any, float, int]:
     """Climb from a point.
 
@@ -111,9 +95,9 @@ def climb(
         pool: The candidates.
         weights: (F,) where to begin.
         region: Where weights may be.
-        how: How to climb.
+        full_passes: How many passes search full lines.
         shares: (3,) of the objective's metrics.
-        seed: For the order and the mixtures.
+        seed: For the order.
 
     Returns:
         (F,) the weights reached, their score, and how many lines were searched.
@@ -126,10 +110,10 @@ def climb(
     gained = True
     while gained:
         gained = False
-        reach = np.inf if passes < how.full_passes else how.reach
-        directions = _directions(weights, region, how.mixtures)
-        for begin in range(0, len(directions), how.at_once):
-            some = directions[begin : begin + how.at_once]
+        reach = np.inf if passes < full_passes else _REACH
+        directions = _directions(weights, region)
+        for begin in range(0, len(directions), _AT_ONCE):
+            some = directions[begin : begin + _AT_ONCE]
             found = np.empty((len(some), 2))
             ranges = _ranges(weights, some, region, reach)
             search_directions(pool, point, some, ranges, shares, found)

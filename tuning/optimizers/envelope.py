@@ -14,7 +14,7 @@ Rules, each with a test:
 
 The compiled form finds the envelope as QuickHull does: the line farthest above the meeting point
 of two winners (of several as far, the one with the smallest slope) is a winner itself and splits
-the rest, most of which falls away. ``plain_envelope`` says the same in numpy, by sorting.
+the rest, most of which falls away.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LINE, _SPARE_LINE, _RIGHT, _BEGIN, _END, _FARTHEST = 0, 1, 2, 3, 4, 5
 WINNER, KEPT = 6, 7
 
 
-class Workspace(NamedTuple):
+class EnvelopeSpace(NamedTuple):
     """Room for the lines of one sentence; made by ``workspace_for``.
 
     Attributes:
@@ -52,31 +52,18 @@ class Workspace(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def workspace_for(lines: int) -> Workspace:
+def workspace_for(lines: int) -> EnvelopeSpace:
     """Return room for up to so many lines."""
-    return Workspace(np.empty((8, lines)), np.empty((8, lines + 1), np.int64))
+    return EnvelopeSpace(np.empty((8, lines)), np.empty((8, lines + 1), np.int64))
 
 
 @njit(cache=True, nogil=True)
-def _first_winner(slopes: Any, intercepts: Any) -> int:
-    """The winner at minus infinity, by the rules of equal and parallel lines."""
+def _winner_at_infinity(slopes: Any, intercepts: Any, sign: float) -> int:
+    """The winner at sign times infinity, by the rules of equal and parallel lines."""
     best = 0
     for i in range(1, len(slopes)):
-        if slopes[i] <= slopes[best] and (
-            slopes[i] < slopes[best] or intercepts[i] > intercepts[best]
-        ):
-            best = i
-    return best
-
-
-@njit(cache=True, nogil=True)
-def _last_winner(slopes: Any, intercepts: Any) -> int:
-    """The winner at plus infinity, by the same rules."""
-    best = 0
-    for i in range(1, len(slopes)):
-        if slopes[i] >= slopes[best] and (
-            slopes[i] > slopes[best] or intercepts[i] > intercepts[best]
-        ):
+        rise = sign * (slopes[i] - slopes[best])
+        if rise > 0.0 or (rise == 0.0 and intercepts[i] > intercepts[best]):
             best = i
     return best
 
@@ -84,10 +71,8 @@ def _last_winner(slopes: Any, intercepts: Any) -> int:
 @njit(cache=True, nogil=True)
 def winner_at(slopes: Any, intercepts: Any, x: float) -> int:
     """The highest line at x, the first of equals; x may be infinite."""
-    if x == -np.inf:
-        return _first_winner(slopes, intercepts)
-    if x == np.inf:
-        return _last_winner(slopes, intercepts)
+    if np.isinf(x):
+        return _winner_at_infinity(slopes, intercepts, np.sign(x))
     best = 0
     height = intercepts[0] + x * slopes[0]
     i = 1
@@ -122,7 +107,7 @@ def _meeting(
 
 
 @njit(cache=True, nogil=True)
-def _farthest(space: Workspace, begin: int, end: int, x: float) -> int:
+def _farthest(space: EnvelopeSpace, begin: int, end: int, x: float) -> int:
     """The place of the highest line at x, which wins left of x; -1 if there is none.
 
     Of several that meet there the one with the smallest slope does, and the first of equal lines.
@@ -138,7 +123,7 @@ def _farthest(space: Workspace, begin: int, end: int, x: float) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _keep_above(space: Workspace, slopes: Any, intercepts: Any, x: float, height: float) -> int:
+def _keep_above(space: EnvelopeSpace, slopes: Any, intercepts: Any, x: float, height: float) -> int:
     """Take the lines above a point into the race; return how many."""
     count = 0
     for i in range(len(slopes)):
@@ -152,7 +137,11 @@ def _keep_above(space: Workspace, slopes: Any, intercepts: Any, x: float, height
 
 @njit(cache=True, nogil=True)
 def _split(
-    space: Workspace, begin: int, end: int, left: tuple[float, float], right: tuple[float, float]
+    space: EnvelopeSpace,
+    begin: int,
+    end: int,
+    left: tuple[float, float],
+    right: tuple[float, float],
 ) -> tuple[int, int]:
     """Keep the lines above one of two points, those above the left one in front.
 
@@ -182,7 +171,7 @@ def _split(
 
 
 @njit(cache=True, nogil=True)
-def _push(space: Workspace, top: int, right: int, begin: int, end: int, x: float) -> None:
+def _push(space: EnvelopeSpace, top: int, right: int, begin: int, end: int, x: float) -> None:
     """Put a piece on the stack: the lines from begin to end lie above the point at x."""
     space.places[_RIGHT, top] = right
     space.places[_BEGIN, top] = begin
@@ -191,7 +180,7 @@ def _push(space: Workspace, top: int, right: int, begin: int, end: int, x: float
 
 
 @njit(cache=True, nogil=True)
-def envelope(slopes: Any, intercepts: Any, low: float, high: float, space: Workspace) -> int:
+def envelope(slopes: Any, intercepts: Any, low: float, high: float, space: EnvelopeSpace) -> int:
     """Find the upper envelope of N >= 1 lines between two steps.
 
     Args:
@@ -233,30 +222,3 @@ def envelope(slopes: Any, intercepts: Any, low: float, high: float, space: Works
         top += 1
         _push(space, top, middle, begin, half, before[0])
     return count
-
-
-def plain_envelope(
-    slopes: NDArray[np.float64], intercepts: NDArray[np.float64]
-) -> tuple[list[int], list[float]]:
-    """Return the winners from left to right and the breakpoints between them, by sorting.
-
-    >>> plain_envelope(np.array([-1.0, 0.0, 1.0]), np.array([0.0, 1.0, 0.0]))
-    ([0, 1, 2], [-1.0, 1.0])
-    """
-    order = sorted(range(len(slopes)), key=lambda i: (slopes[i], -intercepts[i], i))
-    winners: list[int] = []
-    breakpoints: list[float] = []
-    for line in order:
-        if winners and slopes[line] == slopes[winners[-1]]:
-            continue  # parallel and lower, or equal and later
-        while winners:
-            last = winners[-1]
-            x = (intercepts[last] - intercepts[line]) / (slopes[line] - slopes[last])
-            if not breakpoints or x > breakpoints[-1]:
-                break
-            winners.pop()  # never above both its neighbours
-            breakpoints.pop()
-        if winners:
-            breakpoints.append(float(x))
-        winners.append(line)
-    return winners, breakpoints

@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tuning.metrics.objective import score_of_sums
+from tuning.metrics.metric_scores import score_of_sums
 from tuning.optimizers.candidate_pool import PoolArrays
 from tuning.optimizers.climbing import Region
 from tuning.optimizers.line_search import combine
@@ -26,7 +26,7 @@ from tuning.optimizers.line_search import combine
 SHARPNESSES = (3.0, 6.0, 12.0, 25.0, 50.0)
 _STEPS = 15
 # ln of how much less likely than the best a candidate may be: the rest says nothing
-_LEAST_LN = -12.0
+LEAST_LN = -12.0
 _RELATIVE_DIFFERENCE = 1e-4
 _CONVERGED = 1e-3
 _LONGEST_STEP = 0.5
@@ -60,13 +60,13 @@ def _expectation(pool: PoolArrays, weights: Any, sharpness: float, sums: Any) ->
         begin, end = pool.starts[sentence], pool.starts[sentence + 1]
         values = scores[begin:end]
         combine(pool.features, begin, end, weights, values)
-        least = values.max() + _LEAST_LN / sharpness if begin < end else 0.0
+        least = values.max() + LEAST_LN / sharpness if begin < end else 0.0
         first = count
         total = 0.0
         for i in range(len(values)):
             if values[i] > least:
                 rows[count] = begin + i
-                probabilities[count] = np.exp(sharpness * (values[i] - least) + _LEAST_LN)
+                probabilities[count] = np.exp(sharpness * (values[i] - least) + LEAST_LN)
                 total += probabilities[count]
                 count += 1
         for i in range(first, count):
@@ -217,17 +217,3 @@ def anneal(
             sharpness /= size or 1.0
         weights = _Ascent(pool, region, shares, sharpness).climb(weights)
     return weights
-
-
-def plain_expected_score(
-    pool: PoolArrays, weights: NDArray[np.float64], sharpness: float, shares: NDArray[np.float64]
-) -> float:
-    """Say in numpy what ``expected_score`` returns."""
-    sums = np.zeros(pool.statistics.shape[1])
-    for begin, end in zip(pool.starts[:-1], pool.starts[1:], strict=True):
-        if begin < end:
-            scores = sharpness * (weights @ pool.features[:, begin:end])
-            gaps = scores - scores.max()
-            likely = np.where(gaps > _LEAST_LN, np.exp(gaps), 0.0)
-            sums += likely / likely.sum() @ pool.statistics[begin:end]
-    return float(score_of_sums(sums, shares))

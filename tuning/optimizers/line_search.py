@@ -25,7 +25,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tuning.metrics.objective import plain_score_of_sums, score_of_sums
+from tuning.metrics.metric_scores import score_of_sums
 from tuning.optimizers.candidate_pool import PoolArrays
 from tuning.optimizers.envelope import (
     BREAKPOINT,
@@ -34,9 +34,8 @@ from tuning.optimizers.envelope import (
     KEPT_SLOPE,
     SENTENCE_SLOPE,
     WINNER,
-    Workspace,
+    EnvelopeSpace,
     envelope,
-    plain_envelope,
     winner_at,
     workspace_for,
 )
@@ -93,7 +92,7 @@ def _grown(array: Any, least: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _workspace_of(pool: PoolArrays) -> Workspace:
+def _workspace_of(pool: PoolArrays) -> EnvelopeSpace:
     most = 1
     for sentence in range(len(pool.starts) - 1):
         most = max(most, pool.starts[sentence + 1] - pool.starts[sentence])
@@ -102,7 +101,7 @@ def _workspace_of(pool: PoolArrays) -> Workspace:
 
 @njit(cache=True, nogil=True)
 def _contenders(
-    slopes: Any, intercepts: Any, winner: int, low: float, high: float, space: Workspace
+    slopes: Any, intercepts: Any, winner: int, low: float, high: float, space: EnvelopeSpace
 ) -> int:
     """List the candidates that can win between low and high; return how many.
 
@@ -132,7 +131,7 @@ def _contenders(
 
 @njit(cache=True, nogil=True)
 def _sentence_changes(
-    slopes: Any, intercepts: Any, winner: int, low: float, high: float, space: Workspace
+    slopes: Any, intercepts: Any, winner: int, low: float, high: float, space: EnvelopeSpace
 ) -> int:
     """Find one sentence's envelope between low and high; return the number of breakpoints.
 
@@ -163,7 +162,7 @@ def _changes(
     low: float,
     high: float,
     sums: Any,
-    space: Workspace,
+    space: EnvelopeSpace,
 ) -> tuple[Any, Any, Any]:
     """Find all changes of winner between low and high; ``sums`` gets the statistics at low.
 
@@ -196,7 +195,7 @@ def _changes(
 
 
 @njit(cache=True, nogil=True)
-def _step_into(
+def step_into(
     left: float, right: float, reach: float, left_is_bound: bool, right_is_bound: bool
 ) -> float:
     """Where to go in an interval, by the rules of the middle and of open ends."""
@@ -212,7 +211,7 @@ def _step_into(
 
 
 @njit(cache=True, nogil=True)
-def _distance(left: float, right: float) -> float:
+def distance_of(left: float, right: float) -> float:
     """How far an interval is from 0."""
     return max(left, -right, 0.0)
 
@@ -225,7 +224,7 @@ def line_search(
     low: float,
     high: float,
     shares: Any,
-    space: Workspace,
+    space: EnvelopeSpace,
 ) -> tuple[float, float]:
     """Return the best step along one direction and the score it reaches.
 
@@ -255,10 +254,10 @@ def line_search(
         right = where[order[place]] if place < count else high
         if right - left > narrow:
             score = score_of_sums(sums, shares)
-            distance = _distance(left, right)
+            distance = distance_of(left, right)
             if score > best or (score == best and distance < best_distance):
                 best, best_distance = score, distance
-                best_step = _step_into(left, right, reach, place == 0, place == count)
+                best_step = step_into(left, right, reach, place == 0, place == count)
         if place < count:
             change = order[place]
             for column in range(len(sums)):
@@ -287,40 +286,3 @@ def search_directions(
         low, high = ranges[i, 0], ranges[i, 1]
         step, score = line_search(pool, point, directions[i], low, high, shares, space)
         found[i, 0], found[i, 1] = step, score
-
-
-def plain_line_search(
-    pool: PoolArrays,
-    weights: NDArray[np.float64],
-    direction: NDArray[np.float64],
-    shares: NDArray[np.float64],
-) -> tuple[float, float]:
-    """Say in numpy what ``line_search`` does where there are no bounds."""
-    intercepts, slopes = weights @ pool.features, direction @ pool.features
-    changes: list[tuple[float, NDArray[np.float64]]] = []
-    sums = np.zeros(pool.statistics.shape[1])
-    for begin, end in zip(pool.starts[:-1], pool.starts[1:], strict=True):
-        if begin == end:
-            continue
-        winners, breakpoints = plain_envelope(slopes[begin:end], intercepts[begin:end])
-        statistics = pool.statistics[begin:end][winners].astype(np.float64)
-        sums += statistics[0]
-        changes += zip(breakpoints, np.diff(statistics, axis=0), strict=True)
-    changes.sort(key=lambda change: change[0])
-    where = [x for x, _ in changes]
-    if not where:
-        return 0.0, plain_score_of_sums(sums, shares.tolist())
-    reach = max(abs(where[0]), abs(where[-1])) or 1.0
-    narrow = NARROW * (where[3 * len(where) // 4] - where[len(where) // 4])
-    edges = [-np.inf, *where, np.inf]
-    choices = []
-    for place in range(len(where) + 1):
-        left, right = edges[place], edges[place + 1]
-        if right - left > narrow:
-            score = plain_score_of_sums(sums, shares.tolist())
-            step = _step_into(left, right, reach, False, False)
-            choices.append((-score, _distance(left, right), step))
-        if place < len(where):
-            sums = sums + changes[place][1]
-    best = min(choices, key=lambda choice: choice[:2])
-    return best[2], -best[0]

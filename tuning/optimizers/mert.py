@@ -21,13 +21,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tuning.optimizers.climbing import Climb, Region, climb
+from tuning.optimizers.climbing import Region, climb
 from tuning.optimizers.expected_score import anneal
-from tuning.optimizers.guards import defect_of, prepare
 from tuning.optimizers.optimizer import Problem, Solution, Weights, written
+from tuning.optimizers.problem_checks import defect_of, prepare
 
-_FROM_START = Climb(full_passes=2, reach=0.2, at_once=4, mixtures=0)
-_FROM_BEST = Climb(full_passes=0, reach=0.2, at_once=4, mixtures=0)
+# passes over full lines: from the start weights a good region may be far away
+_FROM_START, _FROM_BEST = 2, 0
 _SHAKES = (0.1, 0.2)
 # a shaken weight changes by a part of itself and by a part of the size of all
 _OF_ITSELF = 0.7
@@ -46,16 +46,11 @@ class Mert:
         threads: How many climbs run at a time.
     """
 
-    restarts: int = 20
+    restarts: int
     threads: int = 1
 
     def optimize(self, problem: Problem, rng: np.random.Generator) -> Solution:
-        """Return the best weights found.
-
-        Raises:
-            NBestError: There is nothing to choose from.
-            SettingsError: The start weights or bounds make no sense.
-        """
+        """Return the best weights found."""
         start_score = problem.score(problem.start)
         problem, region, notes = prepare(problem)
         search = _Search(problem, region, rng)
@@ -90,13 +85,15 @@ class _Search:
         self.climbs = self.lines = 0
 
     def climb_from(
-        self, points: Sequence[Weights], how: Climb, workers: ThreadPoolExecutor
+        self, points: Sequence[Weights], full_passes: int, workers: ThreadPoolExecutor
     ) -> None:
         """Climb from some points at a time and keep the best end; the first of equals."""
         seeds = self._rng.integers(1 << 31, size=len(points)).tolist()
         shares = self._problem.objective.shares
         calls = [
-            workers.submit(climb, self._problem.pool, point, self._region, how, shares, seed)
+            workers.submit(
+                climb, self._problem.pool, point, self._region, full_passes, shares, seed
+            )
             for point, seed in zip(points, seeds, strict=True)
         ]
         for call in calls:

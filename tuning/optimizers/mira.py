@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from tuning.metrics.objective import score_of_sums
+from tuning.metrics.metric_scores import score_of_sums
 from tuning.optimizers.candidate_pool import PoolArrays
-from tuning.optimizers.guards import defect_of, prepare
 from tuning.optimizers.line_search import combine
 from tuning.optimizers.optimizer import Problem, Solution, Weights, written
+from tuning.optimizers.problem_checks import defect_of, prepare
 
 _REFERENCE_LENGTH = 8
 
@@ -39,12 +39,7 @@ class Mira:
     decay: float = 0.999
 
     def optimize(self, problem: Problem, rng: np.random.Generator) -> Solution:
-        """Return the best of the averaged weights after each epoch, or else the start weights.
-
-        Raises:
-            NBestError: There is nothing to choose from.
-            SettingsError: The start weights or bounds make no sense.
-        """
+        """Return the best of the averaged weights after each epoch, or else the start weights."""
         start_score = problem.score(problem.start)
         problem, region, notes = prepare(problem)
         shares = problem.objective.shares

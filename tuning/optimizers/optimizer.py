@@ -9,7 +9,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tuning.metrics.objective import Objective, score_of_sums
+from tuning.metrics.metric_scores import objective_score
+from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.candidate_pool import PoolArrays
 from tuning.optimizers.line_search import point_at
 
@@ -39,16 +40,6 @@ class Problem:
     upper: Weights
     names: tuple[str, ...]
 
-    @classmethod
-    def unbounded(
-        cls, pool: PoolArrays, objective: Objective, start: Weights, names: tuple[str, ...] = ()
-    ) -> Problem:
-        """A problem in which every weight may be anything."""
-        count = len(start)
-        infinity = np.full(count, np.inf)
-        given = names or tuple(f"F{i}" for i in range(count))
-        return cls(pool, objective, start, np.ones(count, bool), -infinity, infinity, given)
-
     @property
     def is_scalable(self) -> bool:
         """Whether a common factor on all weights changes nothing."""
@@ -62,8 +53,7 @@ class Problem:
 
     def score(self, weights: Weights) -> float:
         """Return the objective of the best candidates."""
-        sums = self.statistics_of(weights).astype(np.float64)
-        return float(score_of_sums(sums, self.objective.shares))
+        return objective_score(self.objective, self.statistics_of(weights))
 
 
 @dataclass(frozen=True)
@@ -89,7 +79,12 @@ class Optimizer(Protocol):
     """An optimiser; its settings are its own."""
 
     def optimize(self, problem: Problem, rng: np.random.Generator) -> Solution:
-        """Return the best weights found; the same generator state gives the same ones."""
+        """Return the best weights found; the same generator state gives the same ones.
+
+        Raises:
+            NBestError: There is nothing to choose from.
+            SettingsError: The start weights or bounds make no sense.
+        """
         ...
 
 

@@ -1,9 +1,11 @@
-"""What a user may choose about an optimisation, as one closed record."""
+"""What a user may choose about an optimisation; imports nothing heavy, so that help is instant."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
+
+from tuning.metrics.metric_settings import LengthName, Objective
 
 if TYPE_CHECKING:
     from tuning.optimizers.optimizer import Optimizer
@@ -39,3 +41,26 @@ class OptimizerSettings:
         from tuning.optimizers.mert import Mert
 
         return Mert(self.restarts, self.threads)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptimizationSettings:
+    """What is optimised, within which bounds, and by what.
+
+    Args:
+        references: Files with translations of the same text.
+        optimizer: Finds weights for given lists.
+        objective: What is maximised.
+        reference_length: Which of several reference lengths counts in BLEU.
+        freeze: Names of features or components whose weights stay.
+        bounds: Bounds of weights, ``NAME=LOW..HIGH``.
+        seed: Of all that is random.
+    """
+
+    references: tuple[str, ...]
+    optimizer: OptimizerSettings = OptimizerSettings()
+    objective: Objective = field(default_factory=Objective)
+    reference_length: LengthName = "closest"
+    freeze: tuple[str, ...] = ()
+    bounds: tuple[str, ...] = ()
+    seed: int = 1

@@ -18,11 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tuning.metrics.sentence_scores import sentence_scores
+from tuning.metrics.metric_scores import sentence_scores
 from tuning.optimizers.climbing import Region
-from tuning.optimizers.guards import defect_of, prepare
 from tuning.optimizers.line_search import point_at, search_directions
 from tuning.optimizers.optimizer import Problem, Solution, Weights, written
+from tuning.optimizers.problem_checks import defect_of, prepare
 
 _ITERATIONS = 50
 _CONVERGED = 1e-10
@@ -48,12 +48,7 @@ class Pro:
     interpolate: bool = True
 
     def optimize(self, problem: Problem, rng: np.random.Generator) -> Solution:
-        """Return the weights that rank the pairs best, or the best ones on the way there.
-
-        Raises:
-            NBestError: There is nothing to choose from.
-            SettingsError: The start weights or bounds make no sense.
-        """
+        """Return the weights that rank the pairs best, or the best ones on the way there."""
         start_score = problem.score(problem.start)
         problem, region, notes = prepare(problem)
         differences = self._pairs(problem, rng)

@@ -10,11 +10,11 @@ import pytest
 from phrasescore.errors import SettingsError
 from tuning.experiment.command import CommandStep
 from tuning.experiment.experiment_file import (
-    DataSettings,
-    DecoderSettings,
+    ExperimentData,
+    ExperimentDecoder,
+    ExperimentModel,
     ExperimentSettings,
-    ModelSettings,
-    SystemSettings,
+    ExperimentSystem,
 )
 from tuning.experiment.plan import Plan, slug
 
@@ -32,21 +32,21 @@ def settings(tmp_path: Path) -> ExperimentSettings:
     """Four systems, two of them with the same model."""
     (tmp_path / "moses.ini").write_text(INI)
     (tmp_path / "table").write_text("a ||| b ||| 1 1\n")
-    data = DataSettings(
+    data = ExperimentData(
         str(tmp_path), "moses.ini", "dev.en", "dev.fr", "test.en", "test.fr", "table.gz"
     )
     return ExperimentSettings(
         "four",
         data,
         (
-            SystemSettings("Baseline"),
-            SystemSettings("RNN", ("rnn",)),
-            SystemSettings("RNN + WP", ("rnn",), unknown_column=True),
-            SystemSettings("CSLM", not_run="later"),
+            ExperimentSystem("Baseline"),
+            ExperimentSystem("RNN", ("rnn",)),
+            ExperimentSystem("RNN + WP", ("rnn",), unknown_column=True),
+            ExperimentSystem("CSLM", not_run="later"),
         ),
         seeds=(1, 2),
-        decoder=DecoderSettings(sections=(("stack", "50"),)),
-        models=(ModelSettings("rnn", train=("--max-time", "1m")),),
+        decoder=ExperimentDecoder(sections=(("stack", "50"),)),
+        models=(ExperimentModel("rnn", train=("--max-time", "1m")),),
         file=tmp_path / "experiment.toml",
     )
 
@@ -116,7 +116,7 @@ def test_steps_depend_on_the_models_files(settings: ExperimentSettings, tmp_path
 
 def test_a_model_that_is_there_is_not_trained(settings: ExperimentSettings, tmp_path: Path) -> None:
     """Its folder, relative to the experiment file, is used."""
-    given = (ModelSettings("rnn", "models/given"),)
+    given = (ExperimentModel("rnn", "models/given"),)
     steps = lines(dataclasses.replace(settings, models=given))
     assert "train.rnn" not in steps
     assert str(tmp_path / "models" / "given") in str(steps["rnn.score"].work)
@@ -124,7 +124,7 @@ def test_a_model_that_is_there_is_not_trained(settings: ExperimentSettings, tmp_
 
 def test_names_that_make_one_folder_are_refused(settings: ExperimentSettings) -> None:
     """Two systems never share files."""
-    systems = (SystemSettings("RNN + WP"), SystemSettings("RNN, WP"))
+    systems = (ExperimentSystem("RNN + WP"), ExperimentSystem("RNN, WP"))
     with pytest.raises(SettingsError, match="would share a folder"):
         Plan(dataclasses.replace(settings, systems=systems), Path("/results"))
     assert slug("RNN + WP") == slug("RNN, WP") == "rnn-wp"

@@ -10,7 +10,7 @@ import pytest
 from phrasescore.errors import CorpusError
 from phrasescore.files import write_atomically
 from phrasescore.resuming.stamps import Stamp, Stamps
-from tuning.experiment.experiment_file import DataSettings, ExperimentSettings, SystemSettings
+from tuning.experiment.experiment_file import ExperimentData, ExperimentSettings, ExperimentSystem
 from tuning.experiment.plan import Plan
 from tuning.experiment.report import Row, collect
 from tuning.experiment.tables import as_json, latex, markdown
@@ -35,11 +35,11 @@ def plan(tmp_path: Path) -> Plan:
     """Three systems: two seeds of a bad one, two of a better one, one that is not run."""
     for name in ("dev.fr", "test.fr"):
         (tmp_path / name).write_bytes(text(LINES))
-    data = DataSettings(str(tmp_path), "moses.ini", "dev.en", "dev.fr", "test.en", "test.fr")
+    data = ExperimentData(str(tmp_path), "moses.ini", "dev.en", "dev.fr", "test.en", "test.fr")
     systems = (
-        SystemSettings("Baseline", paper_dev=30.64, paper_test=33.3),
-        SystemSettings("RNN_1 & more"),
-        SystemSettings("CSLM", not_run="it is not there yet"),
+        ExperimentSystem("Baseline", paper_dev=30.64, paper_test=33.3),
+        ExperimentSystem("RNN_1 & more"),
+        ExperimentSystem("CSLM", not_run="it is not there yet"),
     )
     settings = ExperimentSettings(
         "made up", data, systems, seeds=(1, 2), file=tmp_path / "experiment.toml"
@@ -63,17 +63,15 @@ def stamps(tmp_path: Path) -> Stamps:
 def test_scores_over_seeds_and_the_gain(plan: Plan, stamps: Stamps) -> None:
     """Means, deviations and the gain come from the seeds; a clear gain is not chance."""
     baseline, better, later = collect(plan, stamps)
-    first, second = baseline.score("test"), better.score("test")
-    assert first is not None
-    assert second is not None
-    assert len(first.bleu) == 2
-    assert first.bleu[0] < first.bleu[1] < second.bleu[0] < 1
-    assert first.deviation == pytest.approx(abs(first.bleu[0] - first.bleu[1]) / 2**0.5)
-    assert first.gain is None
-    assert second.gain is not None
-    assert second.gain.bleu == pytest.approx(second.mean - first.mean)
-    assert second.gain.p_value < 0.01
-    assert second.gain.low < second.gain.bleu < second.gain.high
+    first, second = baseline.scores["test"], better.scores["test"]
+    assert len(first.runs) == 2
+    assert first.runs[0] < first.runs[1] < second.runs[0] < 1
+    assert first.deviation == pytest.approx(abs(first.runs[0] - first.runs[1]) / 2**0.5)
+    assert first.difference is None
+    assert second.difference is not None
+    assert second.difference.gain == pytest.approx(second.mean - first.mean)
+    assert second.difference.p_randomization < 0.01
+    assert second.difference.low < second.difference.gain < second.difference.high
     assert later == Row(plan.settings.systems[2])
 
 
@@ -83,19 +81,17 @@ def test_equal_systems_gain_nothing(plan: Plan, stamps: Stamps) -> None:
     for seed in (1, 2):
         same = plan.translation(one, seed, "test").read_bytes()
         write_atomically(plan.translation(other, seed, "test"), same)
-    score = collect(plan, stamps)[1].score("test")
-    assert score is not None
-    assert score.gain is not None
-    assert (score.gain.bleu, score.gain.p_value) == (0, 1)
+    difference = collect(plan, stamps)[1].scores["test"].difference
+    assert difference is not None
+    assert (difference.gain, difference.p_randomization) == (0, 1)
 
 
 def test_seeds_that_are_not_done_are_left_out(plan: Plan, stamps: Stamps) -> None:
     """The table says how many there are; a single one has no deviation."""
     plan.translation(plan.settings.systems[1], 2, "test").unlink()
     rows = collect(plan, stamps)
-    score = rows[1].score("test")
+    score = rows[1].scores["test"]
     assert rows[1].seeds == (1,)
-    assert score is not None
     assert score.deviation is None
     assert "RNN_1 & more: 1 of 2 seeds are done." in markdown(plan.settings, rows, [])
 

@@ -8,7 +8,7 @@ import pytest
 
 from phrasescore.errors import InputError, SettingsError
 from tests.conftest import PROJECT
-from tuning.experiment.experiment_file import ModelSettings, read_experiment
+from tuning.experiment.experiment_file import ExperimentModel, read_experiment
 
 DATA = """
 [data]
@@ -74,7 +74,7 @@ def test_every_setting_arrives(tmp_path: Path) -> None:
     assert settings.seeds == (4, 5)
     assert settings.decoder.sections == (("search-algorithm", "1"),)
     assert settings.tuning.options == ("--restarts", "5")
-    assert settings.model("rnn") == ModelSettings("rnn", "", ("--max-time", "1m"))
+    assert settings.model("rnn") == ExperimentModel("rnn", "", ("--max-time", "1m"))
     assert settings.resolve(settings.model("given").folder) == tmp_path / "models" / "given"
     assert [system.models for system in settings.systems] == [(), ("rnn", "given"), ()]
 
@@ -88,7 +88,7 @@ def test_every_setting_arrives(tmp_path: Path) -> None:
         ("seeds = [4, 5]", 'seeds = ["1"]', "expected a list of int"),
         ("seeds = [4, 5]", "seeds = 4", "expected a list of int"),
         ('name = "whole"', "", "the setting name is missing"),
-        ('name = "whole"', "name = 1", "name is 1, expected text"),
+        ('name = "whole"', "name = 1", "name is 1, expected str"),
         ('system = "moses.ini"', "", r"\[data\]: the setting system is missing"),
         ('kind = "moses"', 'kind = "mosses"', "none of: embedded, moses"),
         ('kind = "moses"', "threads = 0", "at least 1"),

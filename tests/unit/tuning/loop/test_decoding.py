@@ -11,9 +11,9 @@ from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.nbest.format import read_nbest_lists
 from phrasescore.errors import InputError
 from tests.support.toy_system import write_toy_system
-from tuning.loop.decoding import DecoderSettings, prepare
-from tuning.loop.outer_loop import StopRules
-from tuning.loop.runs import TuningSettings, tune
+from tuning.loop.decoding import prepare
+from tuning.loop.runs import tune
+from tuning.loop.tuning_settings import DecoderSettings, StopRules, TuningSettings
 from tuning.optimizers.optimizer_settings import OptimizerSettings
 
 WEIGHTS = {"LM0": (0.1,), "TranslationModel0": (1.0, 0.0)}
@@ -61,16 +61,16 @@ def test_what_lists_do_not_show_is_reckoned_with(tmp_path: Path) -> None:
     ini = toy.ini.read_bytes().replace(b"num-features=2", b"num-features=2 tuneable-components=1,0")
     toy.ini.write_bytes(ini)
     settings = TuningSettings(
-        str(toy.ini),
-        str(toy.source),
-        (str(toy.reference),),
+        ini=str(toy.ini),
+        source=str(toy.source),
+        references=(str(toy.reference),),
         optimizer=OptimizerSettings(restarts=5),
         stop=StopRules(rounds=4),
     )
     report = tune(settings, tmp_path / "tuned", [].append)
-    first, *_, last = report.runs[0].result.rounds
-    assert report.mean > first.score + 0.2
-    assert report.best.result.weights["TranslationModel0"][1] == 0.4
+    first, *_, last = report.runs[0].rounds
+    assert report.mean_and_deviation()[0] > first.score + 0.2
+    assert report.best_run.weights["TranslationModel0"][1] == 0.4
     # the optimiser knew how the decoder would choose
     optimized = json.loads((tmp_path / "tuned/round01/optimized.json").read_text())
     assert optimized["start_score"] == pytest.approx(first.score, abs=0.02)

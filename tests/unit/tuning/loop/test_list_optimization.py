@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from phrasescore.errors import NBestError, PhrasescoreError, SettingsError
+from phrasescore.provenance import write_json
 from tests.support.translations import noisy_translations, references
 from tuning.loop.list_optimization import ListOptimization, OptimizationReport, optimize_lists
-from tuning.metrics.objective import Objective
+from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.optimizer_settings import OptimizerSettings
 
 INI = """\
@@ -72,9 +73,12 @@ def optimize(tmp_path: Path) -> Optimize:
             lists=tuple(paths),
             references=options.pop("references", (str(tmp_path / "ref"),)),
             start=options.pop("start", str(tmp_path / "moses.ini")),
+            optimizer=settings,
             **options,
         )
-        return optimize_lists(task, settings, str(tmp_path / "weights.json"))
+        report = optimize_lists(task)
+        write_json(tmp_path / "weights.json", report.to_json())
+        return report
 
     return run
 

@@ -15,9 +15,9 @@ from moses_integration.real_moses.decoder import DecoderError
 from phrasescore.errors import CorpusError, IniError, InputError, NBestError, ResumeError
 from tests.support import fake_moses
 from tests.support.toy_system import TOY_WEIGHTS, ToySystem, toy_list, write_toy_system
-from tuning.loop.decoding import DecoderSettings, read_source
-from tuning.loop.outer_loop import StopRules
-from tuning.loop.runs import TuningReport, TuningSettings, tune
+from tuning.loop.decoding import read_source
+from tuning.loop.runs import TuningReport, tune
+from tuning.loop.tuning_settings import DecoderSettings, StopRules, TuningSettings
 from tuning.optimizers.optimizer_settings import OptimizerSettings
 
 
@@ -30,9 +30,9 @@ class Run:
         fake_moses.printing(self.bin, toy_list(self.toy), TOY_WEIGHTS)
         self.said: list[str] = []
         self.settings = TuningSettings(
-            str(self.toy.ini),
-            str(self.toy.source),
-            (str(self.toy.reference),),
+            ini=str(self.toy.ini),
+            source=str(self.toy.source),
+            references=(str(self.toy.reference),),
             optimizer=OptimizerSettings(restarts=2),
             decoder=DecoderSettings("moses", str(self.bin)),
             stop=StopRules(rounds=1),
@@ -101,11 +101,12 @@ def test_several_seeds(run: Run) -> None:
     found = run.weights()
     assert [entry["folder"] for entry in found["seeds"]] == ["seed5", "seed6", "seed7"]
     scores = [run.weights(f"tuned/seed{seed}")["score"] for seed in (5, 6, 7)]
-    assert scores == [entry["score"] for entry in found["seeds"]] == list(report.scores)
-    assert found["mean"] == report.mean == pytest.approx(sum(scores) / 3)
-    assert found["deviation"] == report.deviation
-    assert report.best.result.best.score == found["score"] == max(scores)
-    best = (report.best.folder / "moses.ini").read_bytes()
+    assert scores == [entry["score"] for entry in found["seeds"]]
+    assert scores == [result.best.score for result in report.runs]
+    assert found["mean"] == report.mean_and_deviation()[0] == pytest.approx(sum(scores) / 3)
+    assert found["deviation"] == report.mean_and_deviation()[1]
+    assert report.best_run.best.score == found["score"] == max(scores)
+    best = (report.best_run.folder / "moses.ini").read_bytes()
     assert (run.folder / "tuned/moses.ini").read_bytes() == best
     assert sum("round 1: decoding" in text for text in run.said) == 1
 

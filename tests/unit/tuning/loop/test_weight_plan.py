@@ -11,7 +11,7 @@ import pytest
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import IniError, InputError, SettingsError
 from tuning.loop.weight_plan import WeightPlan, read_weights_file
-from tuning.metrics.objective import Objective
+from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.candidate_pool import CandidatePool
 
 INI = b"""\

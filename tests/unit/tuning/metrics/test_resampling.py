@@ -12,6 +12,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.significance import Result, _paired_ar_test, _paired_bs_test
 
 from tests.support.translations import noisy_translations, references
+from tuning.metrics.metric_scores import metric_scores
 from tuning.metrics.resampling import (
     Floats,
     Statistics,
@@ -25,10 +26,9 @@ from tuning.metrics.resampling import (
     share_at_least,
     swapped_differences,
 )
-from tuning.metrics.text_scores import score_of_columns
 
 SACREBLEU_SEED = 12345
-bleu = partial(score_of_columns, "bleu")
+bleu = partial(metric_scores, "bleu")
 
 
 def share(sums: Floats) -> Floats:

@@ -12,9 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phrasescore.errors import CorpusError, SettingsError
+from tests.support.plain_optimization import plain_score_of_sums
 from tests.support.translations import noisy_translations, references
-from tuning.metrics.objective import ALL_COLUMNS, plain_score_of_sums
-from tuning.metrics.text_scores import ReferenceTexts, TextScoring, score_of_sums
+from tuning.metrics.metric_scores import ALL_COLUMNS, columns_of, metric_scores
+from tuning.metrics.metric_settings import TextScoring
+from tuning.metrics.text_scores import ReferenceTexts, signatures
 
 
 def write(path: Path, lines: list[str]) -> Path:
@@ -24,7 +26,10 @@ def write(path: Path, lines: list[str]) -> Path:
 
 def scores(texts: ReferenceTexts, path: Path) -> dict[str, float]:
     sums = texts.score(path).statistics.sum(0)
-    return {metric: float(score_of_sums(metric, sums)) for metric in texts.scoring.metrics}
+    return {
+        metric: float(metric_scores(metric, sums[columns_of(metric)]))
+        for metric in texts.scoring.metrics
+    }
 
 
 @pytest.mark.parametrize("lowercase", [False, True])
@@ -49,7 +54,7 @@ def test_scores_are_those_of_sacrebleu(
     for name, metric in metrics.items():
         theirs = metric.corpus_score(found, wanted[:how_many])
         assert 100 * ours[name] == pytest.approx(theirs.score, abs=1e-9), name
-        assert scoring.signatures(how_many)[name] == str(metric.get_signature())
+        assert signatures(scoring, how_many)[name] == str(metric.get_signature())
 
 
 @given(st.lists(st.integers(0, 40), min_size=ALL_COLUMNS, max_size=ALL_COLUMNS))
@@ -66,7 +71,9 @@ def test_a_score_here_is_the_objective_there(counts: list[int]) -> None:
         shares[place] = 1.0
         score = plain_score_of_sums(sums.astype(np.float64), shares)
         expected = 1 - score if metric == "ter" else score
-        assert float(score_of_sums(metric, sums)) == pytest.approx(expected, abs=1e-12)
+        assert float(metric_scores(metric, sums[columns_of(metric)])) == pytest.approx(
+            expected, abs=1e-12
+        )
 
 
 def test_words_end_at_spaces_only(tmp_path: Path) -> None:

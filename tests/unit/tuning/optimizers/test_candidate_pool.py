@@ -10,18 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phrasescore.errors import NBestError
-from tuning.optimizers.candidate_pool import Batch, CandidatePool
+from tuning.optimizers.candidate_pool import CandidatePool
 
 ROUND = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(-2, 2)), max_size=30)
 
 
-def batch(rows: list[tuple[int, int, int]]) -> Batch:
+def arrays_of(rows: list[tuple[int, int, int]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Candidates (sentence, two features); the statistics tell where each came from."""
     rows = sorted(rows, key=lambda row: row[0])
     sentences = np.array([row[0] for row in rows], np.int32)
     features = np.array([row[1:] for row in rows], np.float32).reshape(-1, 2)
     statistics = np.arange(9 * len(rows), dtype=np.int32).reshape(-1, 9)
-    return Batch(sentences, features, statistics)
+    return sentences, features, statistics
 
 
 @given(st.lists(ROUND, max_size=4))
@@ -30,10 +30,10 @@ def test_rounds_are_merged_as_a_dictionary_would(rounds: list[list[tuple[int, in
     pool = CandidatePool(4, 2, 9)
     plain: list[dict[tuple[float, ...], list[int]]] = [{} for _ in range(4)]
     for rows in rounds:
-        added = batch(rows)
+        added = arrays_of(rows)
         before = len(pool)
-        new = pool.add(added)
-        zipped = zip(added.sentences, added.features.tolist(), added.statistics, strict=True)
+        new = pool.add(*added)
+        zipped = zip(added[0], added[1].tolist(), added[2], strict=True)
         for sentence, features, statistics in zipped:
             plain[sentence].setdefault(tuple(features), statistics.tolist())
         assert new == len(pool) - before
@@ -49,7 +49,7 @@ def test_minus_zero_is_zero() -> None:
     """A feature of -0 is no other candidate than one of 0."""
     pool = CandidatePool(1, 1, 9)
     rows = np.zeros((2, 9), np.int32)
-    pool.add(Batch(np.zeros(2, np.int32), np.array([[0.0], [-0.0]], np.float32), rows))
+    pool.add(np.zeros(2, np.int32), np.array([[0.0], [-0.0]], np.float32), rows)
     assert len(pool) == 1
 
 
@@ -59,7 +59,7 @@ def test_features_must_be_finite(value: float) -> None:
     pool = CandidatePool(3, 2, 9)
     features = np.array([[1, 2], [3, value]], np.float32)
     with pytest.raises(NBestError, match=r"sentence 2\) has a feature value that is not finite"):
-        pool.add(Batch(np.array([0, 2], np.int32), features, np.zeros((2, 9), np.int32)))
+        pool.add(np.array([0, 2], np.int32), features, np.zeros((2, 9), np.int32))
     assert len(pool) == 0
 
 
@@ -68,7 +68,7 @@ def test_a_sentence_of_a_whole_book_is_refused() -> None:
     pool = CandidatePool(1, 1, 9)
     statistics = np.full((1, 9), 40_000, np.int32)
     with pytest.raises(NBestError, match="too long to be a sentence"):
-        pool.add(Batch(np.zeros(1, np.int32), np.zeros((1, 1), np.float32), statistics))
+        pool.add(np.zeros(1, np.int32), np.zeros((1, 1), np.float32), statistics)
 
 
 def test_memory_is_that_of_the_arrays() -> None:
@@ -81,7 +81,7 @@ def test_memory_is_that_of_the_arrays() -> None:
 
     def add() -> None:
         features = rng.normal(size=(sentences * each, 14)).astype(np.float32)
-        pool.add(Batch(numbers, features, statistics))
+        pool.add(numbers, features, statistics)
 
     for _ in range(9):
         add()

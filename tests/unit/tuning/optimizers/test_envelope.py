@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuning.optimizers.envelope import BREAKPOINT, WINNER, envelope, plain_envelope, workspace_for
+from tests.support.plain_optimization import plain_envelope
+from tuning.optimizers.envelope import BREAKPOINT, WINNER, envelope, workspace_for
 
 Lines = list[tuple[float, float]]
 

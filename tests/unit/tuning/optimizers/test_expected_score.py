@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from tests.support.candidate_pools import problem_of, random_pool
-from tuning.metrics.objective import ALL_COLUMNS, Objective
-from tuning.optimizers.expected_score import anneal, expected_score, plain_expected_score
-from tuning.optimizers.guards import prepare
+from tests.support.plain_optimization import plain_expected_score
+from tuning.metrics.metric_scores import ALL_COLUMNS
+from tuning.metrics.metric_settings import Objective
+from tuning.optimizers.expected_score import anneal, expected_score
+from tuning.optimizers.problem_checks import prepare
 
 COLUMNS = [(9, Objective()), (ALL_COLUMNS, Objective(0.5, 0.3, 0.2))]
 

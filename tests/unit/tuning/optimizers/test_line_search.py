@@ -15,12 +15,13 @@ from tests.support.candidate_pools import (
     random_pool,
     score_at,
 )
-from tuning.metrics.objective import ALL_COLUMNS, Objective
+from tests.support.plain_optimization import plain_line_search
+from tuning.metrics.metric_scores import ALL_COLUMNS
+from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.candidate_pool import PoolArrays
 from tuning.optimizers.line_search import (
     BEYOND,
     combine,
-    plain_line_search,
     point_at,
     search_directions,
 )

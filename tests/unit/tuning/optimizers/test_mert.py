@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from tests.support.candidate_pools import crossings, of_quality, pool_of, problem_of, random_pool
-from tuning.metrics.objective import ALL_COLUMNS, Objective
-from tuning.optimizers.climbing import Climb, climb
-from tuning.optimizers.guards import prepare
+from tuning.metrics.metric_scores import ALL_COLUMNS
+from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.mert import Mert
 
 
@@ -68,14 +67,3 @@ def test_other_objectives_are_climbed_too(shares: dict[str, float]) -> None:
     solution = Mert(restarts=4).optimize(problem, np.random.default_rng(1))
     assert solution.score > solution.start_score
     assert problem.score(solution.weights) == solution.score
-
-
-def test_random_mixtures_of_directions_climb_as_well() -> None:
-    """A climb along mixtures ends at least where one line search along an axis does."""
-    problem = problem_of(random_pool(np.random.default_rng(8), 15, 15, 3, whole=False), [1.0] * 3)
-    ready, region, _ = prepare(problem)
-    how = Climb(full_passes=2, reach=0.2, at_once=2, mixtures=4)
-    weights, score, lines = climb(ready.pool, ready.start, region, how, problem.objective.shares, 3)
-    assert score == pytest.approx(problem.score(weights), abs=1e-12)
-    assert score > problem.score(problem.start)
-    assert lines >= 7

@@ -10,11 +10,11 @@ import pytest
 from phrasescore.errors import NBestError, SettingsError
 from tests.support.candidate_pools import of_quality, pool_of, problem_of, random_pool
 from tuning.optimizers.candidate_pool import CandidatePool
-from tuning.optimizers.guards import defect_of, prepare, spreads
 from tuning.optimizers.mert import Mert
 from tuning.optimizers.mira import Mira
 from tuning.optimizers.optimizer import Optimizer, Problem
 from tuning.optimizers.pro import Pro
+from tuning.optimizers.problem_checks import defect_of, prepare, spreads
 
 OPTIMIZERS = [Mert(restarts=4), Pro(), Mira(epochs=5)]
 every_optimizer = pytest.mark.parametrize(

@@ -1,0 +1,95 @@
+"""What a user may choose about scores; imports nothing heavy, so that help is instant."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from phrasescore.errors import SettingsError, did_you_mean
+
+MetricName = Literal["bleu", "chrf", "ter"]
+METRICS: tuple[MetricName, ...] = ("bleu", "chrf", "ter")
+LengthName = Literal["closest", "shortest", "average"]
+REFERENCE_LENGTHS: tuple[LengthName, ...] = ("closest", "shortest", "average")
+TOKENIZERS = ("none", "13a", "intl", "char", "zh")
+# of the tests whether a difference is chance; the seed is sacrebleu's
+TRIALS, TEST_SEED = 10_000, 12345
+
+
+@dataclass(frozen=True)
+class TextScoring:
+    """How texts are scored.
+
+    Args:
+        metrics: Which metrics.
+        tokenize: Of BLEU: ``none``, or what sacrebleu calls ``13a``, ``intl``, ``char``, ``zh``.
+        lowercase: Whether to compare without case.
+    """
+
+    metrics: tuple[MetricName, ...] = METRICS
+    tokenize: str = "none"
+    lowercase: bool = False
+
+    def __post_init__(self) -> None:
+        if self.tokenize not in TOKENIZERS:
+            raise SettingsError(
+                f"no tokenisation is called {self.tokenize}",
+                remedy=f"choose among: {', '.join(TOKENIZERS)}",
+            )
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A weighted mixture of metrics; each share is at least 0, together they are 1.
+
+    Args:
+        bleu: Share of corpus BLEU.
+        chrf: Share of chrF.
+        ter: Share of 1 - TER.
+    """
+
+    bleu: float = 1.0
+    chrf: float = 0.0
+    ter: float = 0.0
+
+    @classmethod
+    def of(cls, shares: Mapping[str, float]) -> Objective:
+        """Build a mixture from shares that need not add up to 1 yet; none at all means BLEU.
+
+        Raises:
+            SettingsError: A metric is unknown, a share is negative, or all are 0.
+
+        >>> Objective.of({"bleu": 3, "chrf": 1})
+        Objective(bleu=0.75, chrf=0.25, ter=0.0)
+        """
+        for name, share in shares.items():
+            if name not in METRICS:
+                raise SettingsError(
+                    f"unknown metric {name}{did_you_mean(name, METRICS)}",
+                    remedy="choose among bleu, chrf and ter",
+                )
+            if not 0 <= share < float("inf"):
+                raise SettingsError(f"the share of {name} is {share}, expected 0 or more")
+        if not shares:
+            return cls()
+        total = sum(shares.values())
+        if total == 0:
+            raise SettingsError("all shares of the objective are 0", remedy="give one a share")
+        return cls(**{name: shares.get(name, 0.0) / total for name in METRICS})
+
+    @property
+    def shares(self) -> tuple[float, float, float]:
+        """The shares of BLEU, chrF and 1 - TER."""
+        return self.bleu, self.chrf, self.ter
+
+    @property
+    def is_bleu(self) -> bool:
+        """Whether BLEU is all there is."""
+        return self.bleu == 1.0
+
+    def __str__(self) -> str:
+        if self.is_bleu:
+            return "bleu"
+        parts = zip(METRICS, self.shares, strict=True)
+        return " + ".join(f"{share:g} {name}" for name, share in parts if share)
