@@ -28,13 +28,13 @@ PIPES = b"|||"
 COLUMNS = ("source", "target", "scores", "alignment", "counts", "sparse features", "properties")
 # what a gap of a hierarchical rule becomes: one token, whatever its label on either side
 GAP = b"[X]"
-# so many lines decide what kind of table it is; also for a table that comes through a pipe
+# this many lines decide what kind of table it is; also for a table that comes through a pipe
 INSPECTED_LINES = 1000
 
 Side = Literal["source", "target"]
 
 _BLANKS = b" \t\r"
-# the grammar Moses reads strictly (double-conversion without flags), less its inf
+# the grammar Moses reads strictly (double-conversion without flags), without its inf
 _SCORE = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 # what nearly every line has: recognised at once, to be quick
 _UNSIGNED = rb"[0-9]+(?:\.[0-9]*)?(?:e-?[0-9]+)?"
@@ -105,7 +105,7 @@ def split_columns(line: bytes) -> list[bytes]:
 
 
 def parse_entry(line: bytes) -> Entry:
-    """Parse one line (without its line feed); the scores are not looked into.
+    """Parse one line (without its line feed); the scores are not parsed.
 
     Raises:
         PhraseTableError: The line is blank, has fewer than three columns or no source phrase.
@@ -165,8 +165,8 @@ def _bad_score(number: int, token: bytes) -> PhraseTableError:
     if _SCORE.fullmatch(token) and token.startswith(b"-"):
         return PhraseTableError(
             f"score {number} is negative ({text}), and Moses, which takes its logarithm, "
-            "would drop the phrase pair without a word",
-            remedy="write probabilities into the table, exp(x) in place of a log-probability x",
+            "would silently drop the phrase pair",
+            remedy="write probabilities into the table, exp(x) instead of a log-probability x",
         )
     if _SCORE.fullmatch(token) or token.lower() in (b"inf", b"+inf", b"infinity"):
         return PhraseTableError(

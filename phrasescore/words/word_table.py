@@ -37,7 +37,7 @@ class WordArrays(NamedTuple):
 
 @njit(cache=True)
 def find_slot(words: WordArrays, source: NDArray[np.uint8], start: int, stop: int) -> int:
-    """Return the slot where the word ``source[start:stop]`` stands, or where it would go."""
+    """Return the slot of the word ``source[start:stop]``, or where it would go."""
     digest = _FNV_OFFSET
     for at in range(start, stop):
         digest = (digest ^ np.uint64(source[at])) * _FNV_PRIME
@@ -120,7 +120,7 @@ class WordTable:
         return int(self.arrays.size[0])
 
     def reserve(self, words: int, text: int) -> None:
-        """Make room for so many more words with so many bytes of text in all."""
+        """Make room for this many more words with this many bytes of text in all."""
         arrays, size = self.arrays, len(self)
         used = int(arrays.ends[size])
         if used + text > arrays.text.size:

@@ -74,7 +74,7 @@ class WordTypes:
         return [text[begin:end] for begin, end in itertools.pairwise(offsets)]
 
     def _make_room(self, words: int, size: int) -> None:
-        """Make sure that so many new words of so many bytes would fit."""
+        """Make sure that this many new words with this many bytes in all would fit."""
         needed = self._count + words
         if 2 * needed > len(self._slots):
             slots = 1 << (2 * needed - 1).bit_length()
