@@ -32,7 +32,7 @@ def search_options(function: Callable[..., None]) -> Callable[..., None]:
                 "--cube-pruning-pop-limit", type=int, help="Hypotheses popped per stack.  [1000]"
             ),
             click.option(
-                "--cube-pruning-diversity", type=int, help="At least so many per coverage.  [0]"
+                "--cube-pruning-diversity", type=int, help="Least hypotheses per coverage.  [0]"
             ),
             click.option("--max-phrase-length", type=int, help="Words of a source phrase.  [20]"),
             click.option(
@@ -55,7 +55,7 @@ def model_options(function: Callable[..., None]) -> Callable[..., None]:
                 "input_path",
                 default="-",
                 metavar="FILE",
-                help="What to translate.",
+                help="The text to translate.",
             ),
             click.option(
                 "--weight",
@@ -89,14 +89,14 @@ def _output_options(function: Callable[..., None]) -> Callable[..., None]:
                 "--distinct/--no-distinct",
                 default=True,
                 show_default=True,
-                help="Whether words alone tell the derivations of a list apart.",
+                help="Whether a list has one derivation of each translation, or all.",
             ),
             click.option(
                 "--n-best-factor",
                 type=click.IntRange(0),
                 default=20,
                 show_default=True,
-                help="Derivations looked at per distinct one.",
+                help="Derivations to look at for each distinct one.",
             ),
             click.option("--include-segmentation-in-n-best", is_flag=True),
             click.option("--print-alignment-info-in-n-best", is_flag=True),
@@ -106,7 +106,7 @@ def _output_options(function: Callable[..., None]) -> Callable[..., None]:
             click.option("--print-alignment-info", is_flag=True, help="Print word links."),
             click.option("--output-hypo-score", is_flag=True, help="Print the model score first."),
             click.option("--output-unknowns", metavar="FILE", help="Unknown words, line by line."),
-            click.option("--statistics", metavar="FILE", help="What each sentence cost (TSV)."),
+            click.option("--statistics", metavar="FILE", help="Cost of each sentence (TSV)."),
             click.option(
                 "--minimum-bayes-risk", "--mbr", is_flag=True, help="Choose by expected BLEU."
             ),
@@ -125,10 +125,10 @@ def _output_options(function: Callable[..., None]) -> Callable[..., None]:
 @search_options
 @click.option("--threads", type=click.IntRange(1), help="Sentences searched at once.  [1]")
 def decode(**options: Any) -> None:
-    """Translate sentences, one a line, with the models and weights of MOSES_INI.
+    """Translate sentences, one per line, with the models and weights of MOSES_INI.
 
-    Search and scores are those of Moses; options are called as there, and what is not given is
-    taken from the ini. Input must be preprocessed like the training text (phrasescore preprocess).
+    Search and scores are those of Moses. Options have Moses's names; what you leave out comes
+    from the ini. Input must be preprocessed like the training text (phrasescore preprocess).
     """
     from moses_integration.decoder.decoding import DecodingTask, decode_file
 

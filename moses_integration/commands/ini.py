@@ -17,7 +17,7 @@ def _finite(context: click.Context, option: click.Parameter, value: float) -> fl
 @click.command("show", short_help="List features, weights, files and problems.")
 @click.argument("path", metavar="MOSES_INI")
 def show(path: str) -> None:
-    """List the features, weights and files of MOSES_INI, and what Moses would stumble over."""
+    """List the features, weights and files of MOSES_INI, and what Moses would refuse or ignore."""
     from moses_integration.ini.listing import listing
     from moses_integration.ini.moses_ini import MosesIni
 
@@ -67,7 +67,7 @@ def add_column(
     feature: str | None,
     absolute_paths: bool,
 ) -> None:
-    """Write MOSES_INI with the phrase table replaced, and a weight for each score more.
+    """Write MOSES_INI with the phrase table replaced, and a weight for each new score.
 
     The scores of the whole table are checked first. Every other byte of the ini stays as it is.
     """

@@ -3,5 +3,5 @@
 `translate.Decoder` is the way in. Reading order: ``features`` (what the ini says),
 ``source_phrases`` and ``table_loading`` (what of the tables the input needs), ``options``
 (weighted, limited phrase translations), ``search.stack_decoding``,
-``search.cube_pruning``, ``search.k_best``, ``output``; the plain twins stand in the tests.
+``search.cube_pruning``, ``search.k_best``, ``output``; the plain twins are in the tests.
 """

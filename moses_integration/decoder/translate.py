@@ -166,7 +166,7 @@ class Decoder:
         nbest: NBestSettings | None = None,
         threads: int = 1,
     ) -> Iterator[Translation]:
-        """Translate all sentences of an input, in their order, whatever the number of threads.
+        """Translate all sentences of an input, in their order, with any number of threads.
 
         Args:
             loaded: The input.

@@ -1,7 +1,7 @@
 """Compiled loops over a block of table lines: order, markup, alignment, constant scores, digests.
 
 They work on the positions that ``phrasescore.table.scanning.find_columns`` found, of lines that
-were checked. A line that was not has all its positions at 0 and is passed over.
+were checked. A line that was not has all its positions at 0 and is skipped.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def _same_pair(data: Any, one: Any, other: Any) -> bool:
 
 @njit(cache=True, nogil=True)
 def _above_one(data: Any, begin: int, end: int) -> bool:
-    """Whether a plain number is more than 1; one with an exponent is not looked into."""
+    """Whether a plain number is more than 1; one with an exponent is not checked."""
     i = begin
     while i < end and data[i] == _ZERO:
         i += 1

@@ -38,13 +38,13 @@ LexicalReordering0= 0.3 0.3 0.3 0.3 0.3 0.3
 Distortion0= 0.3
 LM0= 0.5
 """
-# a blank ends a path and # begins a comment, wherever it stands
+# a blank ends a path, and # begins a comment anywhere
 _FORBIDDEN = " \t#"
 
 
 @dataclass(frozen=True)
 class ModelPaths:
-    """The files of a system, as they are to stand in its ini."""
+    """The files of a system, as its ini names them."""
 
     phrase_table: Path
     reordering_table: Path

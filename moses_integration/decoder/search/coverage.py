@@ -84,7 +84,7 @@ class Coverages(NamedTuple):
 
 
 def new_coverages(longest_sentence: int) -> Coverages:
-    """Make room for the coverages of sentences of up to so many words."""
+    """Make room for the coverages of sentences of up to this many words."""
     words = (longest_sentence + 63) // 64
     return Coverages(
         np.empty(_FIRST_COVERAGES, COVERAGE),

@@ -52,7 +52,7 @@ class Search(NamedTuple):
         recent: Scratch memory for answers of language models.
         stacks: The stacks, cleared at first.
         coverages: The coverages, cleared at first.
-        position: Where the search stands; zeros at first.
+        position: How far the search has come; zeros at first.
     """
 
     model: Model

@@ -38,7 +38,7 @@ def unpack(
     """Return ``count`` numbers of ``width`` bits that begin every ``step`` bits from ``offset`` on.
 
     Args:
-        row: The bits, shape (bytes,), with eight bytes to spare behind the last number.
+        row: The bits, shape (bytes,), with eight spare bytes after the last number.
         offset: The first bit of the first number.
         step: The bits from one number's first to the next one's.
         width: At most 57.

@@ -81,7 +81,7 @@ def _record(longest: int) -> np.dtype[Any]:
 
 
 def rows_within(memory: int, longest: int) -> int:
-    """Return how many records can be sorted at once in so many bytes."""
+    """Return how many records can be sorted at once in this many bytes."""
     return max(memory // (_COPIES * _record(longest).itemsize), 1)
 
 
@@ -128,7 +128,7 @@ def together(pieces: Sequence[PairCounts]) -> PairCounts:
 
 
 def _cuts(runs: Sequence[Run], rows: int) -> list[np.uint64]:
-    """Choose pairs to cut before, from every so-manieth pair of each run."""
+    """Choose pairs to cut before, from pairs at regular distances in each run."""
     step = max(rows // (2 * len(runs) + 2), 1)
     samples = np.sort(np.concatenate([run.pairs[step::step] for run in runs]))
     # m samples between two cuts stand for fewer than (m + runs) * step records

@@ -14,7 +14,7 @@ def orientation_probabilities(orientations: NDArray[np.int64]) -> NDArray[np.flo
 
     Args:
         orientations: (pairs, 6), how often monotone, swapped and other, towards the phrase before
-            and then towards the phrase behind.
+            and then towards the phrase after.
 
     >>> orientation_probabilities(np.array([[1, 0, 0, 0, 0, 1]])).round(3).tolist()
     [[0.6, 0.2, 0.2, 0.2, 0.2, 0.6]]
