@@ -35,9 +35,9 @@ from tuning.commands.scoring_options import emit, parse_scoring, scoring_options
     type=click.IntRange(min=100),
     default=10_000,
     show_default=True,
-    help="Of each test.",
+    help="Trials of each test.",
 )
-@click.option("--seed", type=int, default=1, show_default=True, help="Of both tests.")
+@click.option("--seed", type=int, default=1, show_default=True, help="For both tests.")
 @click.option("--json", "form", flag_value="json", help="Print JSON; scores are then 0 to 1.")
 @click.option("--markdown", "form", flag_value="markdown", help="Print a table of Markdown.")
 @click.option("--latex", "form", flag_value="latex", help="Print a table of LaTeX (booktabs).")

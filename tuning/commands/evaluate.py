@@ -17,9 +17,9 @@ def evaluate(
     as_json: bool,
     **options: object,
 ) -> None:
-    """Score translations: BLEU, chrF, TER and how long they are.
+    """Score translations: BLEU, chrF, TER and length.
 
-    Words are what stands between spaces, because the text of Moses is tokenised; --tokenize 13a is
+    Spaces separate words, because the text of Moses is tokenised; --tokenize 13a is
     for plain text. Scores are printed times 100, with the signatures of sacrebleu.
     """
     from tuning.metrics.evaluation import evaluate as score

@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     type=click.IntRange(min=0),
     default=5,
     show_default=True,
-    help="End after so many rounds without a better score on the dev set; 0 for no such rule.",
+    help="End after this many rounds without a better score on the dev set; 0: never.",
 )
 @click.option(
     "--seeds",
@@ -84,7 +84,7 @@ def tune(output: str, **options: Any) -> None:
     Each round decodes with the weights in force, adds the candidates to those of all rounds
     before, and optimises over all of them. FOLDER gets moses.ini, which is MOSES_INI with the
     best weights, weights.json, a picture of the scores (curve.svg), and a folder for each round.
-    The same command goes on where an earlier one was stopped.
+    The same command continues a run that was stopped.
     """
     from tuning.loop.runs import tune as run
 

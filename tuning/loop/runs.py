@@ -70,7 +70,7 @@ class TuningSettings:
         """Return what makes a run this run, as JSON values.
 
         When to stop, how many runs there are and how many threads work is not part of it: a
-        folder may be gone on with for longer.
+        folder may continue for longer.
         """
         models = {
             f"{line.name} {key}": _size(line.options[key])
@@ -155,7 +155,7 @@ class TuningReport:
 
 
 def tune(settings: TuningSettings, output: str | Path, say: Say) -> TuningReport:
-    """Tune a system; the same call goes on where an earlier one was stopped.
+    """Tune a system; the same call continues a run that was stopped.
 
     Args:
         settings: What and how.

@@ -48,7 +48,7 @@ class TextScoring:
     Args:
         metrics: Which metrics.
         tokenize: Of BLEU: ``none``, or what sacrebleu calls ``13a``, ``intl``, ``char``, ``zh``.
-        lowercase: Whether case counts not.
+        lowercase: Whether case is ignored.
     """
 
     metrics: tuple[MetricName, ...] = METRIC_NAMES

@@ -29,7 +29,7 @@ class PoolArrays(NamedTuple):
     """What compiled functions see of a pool.
 
     Attributes:
-        features: (F, C) unweighted feature values; candidates of a sentence stand together, in
+        features: (F, C) unweighted feature values; candidates of a sentence are neighbours, in
             the order in which they were found.
         statistics: (C, K) what the objective is computed from.
         starts: (S + 1,) where each sentence's candidates begin.
@@ -85,7 +85,7 @@ class CandidatePool:
         return np.flatnonzero(np.diff(self.arrays.starts) == 0)
 
     def add(self, batch: Batch) -> int:
-        """Merge the candidates of a round behind those there are; return how many were new.
+        """Add the candidates of a round after the others; return how many were new.
 
         Raises:
             NBestError: A value is not finite or a statistic is too large to be one of a sentence.

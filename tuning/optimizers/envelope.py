@@ -6,7 +6,7 @@ highest somewhere form the envelope, from the smallest slope at x = -infinity to
 
 Rules, each with a test:
 
-* *equal lines*: the candidate that comes first in the pool stands for all of them;
+* *equal lines*: the first candidate in the pool represents all of them;
 * *parallel lines*: of equal slopes only the largest intercept can win;
 * *concurrent lines*: a line that only touches the envelope in a point wins nowhere;
 * *rounding*: a line that rises above its neighbours by less than double precision can tell
@@ -53,7 +53,7 @@ class Workspace(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def workspace_for(lines: int) -> Workspace:
-    """Return room for up to so many lines."""
+    """Return room for up to this many lines."""
     return Workspace(np.empty((8, lines)), np.empty((8, lines + 1), np.int64))
 
 
@@ -183,7 +183,7 @@ def _split(
 
 @njit(cache=True, nogil=True)
 def _push(space: Workspace, top: int, right: int, begin: int, end: int, x: float) -> None:
-    """Put a piece on the stack: the lines from begin to end lie above the point at x."""
+    """Put a piece on the stack: the lines from begin to end are above the point at x."""
     space.places[_RIGHT, top] = right
     space.places[_BEGIN, top] = begin
     space.places[_END, top] = end
