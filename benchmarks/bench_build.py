@@ -70,7 +70,7 @@ def main() -> None:
         parser.add_argument(name, type=Path)
     parser.add_argument("--moses-bin", type=Path, default=os.environ.get("MOSES_BIN"))
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--repeat", type=int, default=1, help="the text, so many times over")
+    parser.add_argument("--repeat", type=int, default=1, help="copies of the text")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--order", type=int, default=3)
     options = parser.parse_args()

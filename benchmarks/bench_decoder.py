@@ -1,13 +1,13 @@
 """Seconds and memory of decoding: ours, and Moses's own in turn, one thread, loading included.
 
-Stack decoding and cube pruning, with the limits of the ini but for the pop limit, which is given.
+Stack decoding and cube pruning with the limits of the ini, except the pop limit, an option here.
 Ours starts without stored tables, with them, and once with an empty compile cache. Mean model
 scores say whether both searched equally well. The result is JSON on standard output.
 
     python -m benchmarks.bench_decoder FOLDER --ini moses.tuned.ini --input test2016.en.gz --moses-bin FOLDER
 
-FOLDER holds the system; paths in the ini are relative to it, and an ARPA file that is there as .gz
-only is unpacked.
+FOLDER holds the system; paths in the ini are relative to it. An ARPA file that exists as .gz only is
+unpacked.
 """  # noqa: E501
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """CPU seconds and memory of building and loading a 5-gram model: ours, and KenLM's in turn.
 
 Each figure is the least of several fresh processes, start-up included; ours are measured with a
-warm compile cache, and once with an empty one. The text is a plain file and so is the model, so
-that nobody's gzip is measured.
+warm compile cache, and once with an empty one. Text and model are plain files, so that no
+gzip is measured.
 
     python -m benchmarks.bench_language_model CORPUS --moses-bin FOLDER
 """
@@ -40,7 +40,7 @@ QUERY = (
     "score_words(model.tables, model.begin_state, ids, log10); "
     "print(ids.size / (time.process_time() - start) / 1e6)"
 )
-# what build_binary is told
+# options of build_binary
 BINARIES = {
     "probing binary": ["probing"],
     "trie binary": ["trie"],

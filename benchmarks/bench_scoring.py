@@ -5,7 +5,8 @@ of the table (or all of it: --lines 0), on the same part with its sources shuffl
 with 20 targets for each source. The peers are a plain PyTorch scorer (plain_scorer.py) and, where
 --joeynmt names a Python that has it, JoeyNMT (joeynmt_scorer.py); they score a smaller part. Each
 peer's figures leave out its start-up, ours leave out the seconds of a table of a single line, which
-is given as well. CPU seconds count all cores: they are what stays the same on a busy machine.
+is given as well. CPU seconds count all cores; on a busy
+machine they change less than wall-clock, but they change: report figures of a quiet one.
 
 The floor (floor.py) is measured before and after; the better of the two counts. The result is JSON
 on standard output.
@@ -54,7 +55,7 @@ class Bench:
 
     def ours(self, table: Path, precision: str) -> Cost:
         for leftover in self.folder.glob("*scored.gz*"):
-            leftover.unlink()  # else the command would go on where the last run stopped
+            leftover.unlink()  # else the command would continue the last run
         command = [
             *(sys.executable, "-m", "phrasescore", "score", str(table), "-o", "scored.gz"),
             *("--model", str(self.model.path), "--precision", precision),

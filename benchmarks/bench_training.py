@@ -5,7 +5,7 @@ Adam. The peers do the same on random batches of as many pairs, padded to the lo
 PyTorch loop of the same network (the forward pass of plain_scorer.py under autograd, a Python loop
 of steps, all logits at once, Adam), and (b) the same loop with torch.nn.GRU of the same size, which
 is another cell (it resets after the product) and the fastest recurrence that torch itself has.
-Words are target words and </s>; what counts are CPU seconds of all cores, wall-clock stands beside.
+Words are target words and </s>. The rate is by CPU seconds of all cores; wall-clock is given, too.
 
 With --agreement, ours and the plain loop train from the same weights on the same batches instead,
 and their losses are compared. The result is JSON on standard output.

@@ -3,7 +3,8 @@
 The floor of a run is its shared multiply-adds, times two, over the best rate of a matrix product of
 4096 x 1000 x 3000 measured in the run, and its rows of the output layer times the best time of a
 log-sum-exp. Both are measured on one core in CPU seconds, the least of many tries, so that other
-work on the machine does not raise the floor; ``cores`` of them do ``cores`` times as much.
+work on the machine changes the floor little; ``cores`` of them do ``cores`` times as much. It is an
+estimate: compare a run only with rates measured in the same run.
 """
 
 from __future__ import annotations

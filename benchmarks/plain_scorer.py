@@ -1,11 +1,11 @@
 """A plain PyTorch scorer: what one writes first, and what the authors' own scorer does.
 
 As GroundHog's score.py in batch mode: pairs in the order of the file, 64 at a time, both sides
-padded to the longest of the batch, every pair for itself, one natural log-likelihood a line. It is
-no straw man: everything runs in float32 under torch.inference_mode, each source is encoded in one
-batched loop, what the summary c gives to the decoder is computed once a pair (GroundHog repeats it
-at each word), the gates of a step share one product, and input projections, readout and softmax are
-each one product over all words of the batch.
+padded to the longest of the batch, every pair separately, one natural log-likelihood a line. It is
+not made slow on purpose: everything runs in float32 under torch.inference_mode, each source is
+encoded in one batched loop, what the summary c gives to the decoder is computed once a pair
+(GroundHog repeats it at each word), the gates of a step share one product, and input projections,
+readout and softmax are each one product over all words of the batch.
 
 It reads the model folders of this project and the reference it is written from is section 2 of the
 paper in the form the authors ran (formulation ``code``), not this project's network.

@@ -112,7 +112,7 @@ class ResumeError(PhrasescoreError):
 
 
 class InterruptedWorkError(PhrasescoreError):
-    """Ctrl-C, SIGTERM or SIGHUP, after all was saved that the work needs to go on."""
+    """Ctrl-C, SIGTERM or SIGHUP, after all was saved that the work needs to continue."""
 
     exit_code = 130
 

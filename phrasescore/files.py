@@ -28,7 +28,7 @@ except ImportError:  # a platform without isal wheels
 GZIP_MAGIC = b"\x1f\x8b"
 STANDARD_STREAM = "-"
 _BLOCK = 1 << 20
-# isal's level 1 is 10 times faster than zlib's 6 and costs 15 % in size; see docs/performance.md
+# isal's level 1 is 10 times faster than zlib's 6 and costs 15 % in size
 _LEVEL = 1
 
 

@@ -50,7 +50,7 @@ class Memory(click.ParamType):  # type: ignore[type-arg]  # generic in new versi
     "--tokenize",
     nargs=2,
     metavar="LANGUAGE LANGUAGE",
-    help="Tokenise and escape as Moses does, e.g. en fr; without it, text is taken as it is.",
+    help="Tokenise and escape as Moses does, e.g. en fr; without it, text stays as it is.",
 )
 @click.option("--lowercase", is_flag=True, help="Lower-case the text.")
 @click.option(
@@ -98,7 +98,7 @@ class Memory(click.ParamType):  # type: ignore[type-arg]  # generic in new versi
 @click.option(
     "--absolute-paths",
     is_flag=True,
-    help="Name files from the root in moses.ini; otherwise from here, where you run Moses, too.",
+    help="Write absolute paths into moses.ini; else run Moses from the current directory, too.",
 )
 @click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Default: all cores.")
 @click.option(
@@ -108,13 +108,13 @@ class Memory(click.ParamType):  # type: ignore[type-arg]  # generic in new versi
     help="For sorting phrase pairs; the corpus comes on top.",
 )
 @click.option(
-    "--update", is_flag=True, help="Build anew in SYSTEM what other text or options change."
+    "--update", is_flag=True, help="Build again in SYSTEM what other text or options change."
 )
 def build(source: Path, target: Path, system: Path, alignment: Path | None, **options: Any) -> None:
     """Build a Moses system in the folder SYSTEM from the parallel text SOURCE and TARGET.
 
-    Both have one sentence per line, plain or gzip. The same command goes on where an earlier one
-    was interrupted.
+    Both have one sentence per line, plain or gzip. The same command continues an interrupted
+    build.
     """
     from moses_integration.system_building.build import build_system
     from phrasescore.resuming.interruption import interruptible

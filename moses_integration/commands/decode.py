@@ -118,10 +118,10 @@ _output_options = _together(
 @_search_options
 @click.option("--threads", type=click.IntRange(min=1), help="Sentences searched at once.  [1]")
 def decode(**options: Any) -> None:
-    """Translate sentences, one a line, with the models and weights of MOSES_INI.
+    """Translate sentences, one per line, with the models and weights of MOSES_INI.
 
-    Search and scores are those of Moses; options are called as there, and what is not given is
-    taken from the ini. Input must be preprocessed like the training text (phrasescore preprocess).
+    Search and scores are those of Moses. Options have Moses's names; what you leave out comes
+    from the ini. Input must be preprocessed like the training text (phrasescore preprocess).
     """
     from moses_integration.decoder.file_decoding import DecodingTask, decode_file
 

@@ -20,21 +20,21 @@ _NO_FILE = ""
     "references",
     multiple=True,
     metavar="FILE",
-    help="Its translation; may be repeated, or be what stands before 0, 1, ... in several names.",
+    help="Its translation; may be repeated, or be the part of several names before 0, 1, ...",
 )
 @click.option(
     "--model",
     "models",
     multiple=True,
     metavar="FOLDER",
-    help="A phrase model; which words it knows is looked up.",
+    help="A phrase model, to see which words it knows.",
 )
 @click.option(
     "--work-dir",
     default="mert-work",
     show_default=True,
     metavar="FOLDER",
-    help="The working folder of mert-moses.pl, which may have something stale in it.",
+    help="The working folder of mert-moses.pl, to see whether it has anything stale.",
 )
 @click.option(
     "--moses", "moses", metavar="FILE", help="Let this Moses (or the one in this folder) read it."
@@ -60,7 +60,7 @@ def doctor(
     json_file: str | None,
     strict: bool,
 ) -> None:
-    """Look for everything that would fail, or make translations worse without a word.
+    """Look for everything that would fail, or silently make translations worse.
 
     MOSES_INI, the files it names, the text to tune on with its references, and phrase models are
     compared with one another. The exit status is 1 if there is an error (with --strict, or a

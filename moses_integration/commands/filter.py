@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     "--output",
     required=True,
     metavar="FOLDER",
-    help="A new folder for moses.ini and the tables, which are called after their features.",
+    help="A new folder for moses.ini and the tables, which get the names of their features.",
 )
 @click.option(
     "--set",
@@ -42,7 +42,7 @@ def filter_tables(
     """Copy what the phrase and reordering tables of MOSES_INI have for the texts to be translated.
 
     Lines whose source phrase occurs in a text stay as they are, all columns of them. Binary tables
-    and language models are used where they lie. The new moses.ini has absolute paths.
+    and language models stay where they are. The new moses.ini has absolute paths.
     """
     from pathlib import Path
 

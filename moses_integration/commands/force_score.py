@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     "tolerance",
     type=click.FloatRange(0.0),
     metavar="TOLERANCE",
-    help="Compare with the list's own numbers; exit with 1 where one differs by more.",
+    help="Compare with the list's own numbers; exit with 1 if one differs by more.",
 )
 @click.option("--drop-unknown", is_flag=True, help="The list was made with unknown words dropped.")
 @click.pass_context

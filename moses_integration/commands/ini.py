@@ -72,7 +72,7 @@ def add_column(
     feature: str | None,
     absolute_paths: bool,
 ) -> None:
-    """Write MOSES_INI with the phrase table replaced, and a weight for each score more.
+    """Write MOSES_INI with the phrase table replaced, and a weight for each new score.
 
     The scores of the whole table are checked first. Every other byte of the ini stays as it is.
     """

@@ -42,7 +42,7 @@ Device = Literal["auto", "cpu", "cuda"]
     "names",
     multiple=True,
     metavar="NAME",
-    help="What the feature is called, one for each model.  [default: PhraseModel0, PhraseModel1]",
+    help="The name of the feature, one for each model.  [default: PhraseModel0, PhraseModel1]",
 )
 @click.option(
     "--table",

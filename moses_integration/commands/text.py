@@ -19,13 +19,13 @@ def _text_options(default_side: Side) -> Callable[[Decorated], Decorated]:
     options = [
         click.argument("text", default="-"),
         click.option(
-            "-o", "--output", default="-", metavar="FILE", help="Where to write, instead of to -."
+            "-o", "--output", default="-", metavar="FILE", help="The output; - is standard output."
         ),
         click.option(
             "--system",
             metavar="FOLDER",
-            help="A system that phrasescore build made: what it records about its text is the "
-            "default of the options below.",
+            help="A system that phrasescore build made: its record of the text gives the "
+            "defaults of the options below.",
         ),
         click.option(
             "--side",
@@ -38,7 +38,7 @@ def _text_options(default_side: Side) -> Callable[[Decorated], Decorated]:
         click.option(
             "--tokenize/--no-tokenize",
             default=None,
-            help="Whether tokens are those of Moses's tokenizer, or already there.  [default: yes]",
+            help="Make tokens as Moses's tokenizer does, or find them in the text.  [default: yes]",
         ),
         click.option(
             "--lowercase/--no-lowercase",
@@ -62,7 +62,7 @@ def _text_options(default_side: Side) -> Callable[[Decorated], Decorated]:
 
 
 def _settings(system: str | None, side: Side, given: dict[str, Any]) -> TextSettings:
-    """Take the settings of a system, or the defaults, and overrule what is given."""
+    """Take the settings of a system, or the defaults, and replace those that are given."""
     import dataclasses
 
     from moses_integration.system_building.corpus.text_preparation import (
@@ -103,9 +103,7 @@ def preprocess(text: str, output: str, system: str | None, side: Side, **given: 
 
 @click.command("postprocess")
 @_text_options("target")
-@click.option(
-    "--capitalize", is_flag=True, help="Make the first letter of every line a capital one."
-)
+@click.option("--capitalize", is_flag=True, help="Capitalise the first letter of every line.")
 def postprocess(
     text: str, output: str, system: str | None, side: Side, capitalize: bool, **given: Any
 ) -> None:

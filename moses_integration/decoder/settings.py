@@ -31,7 +31,7 @@ class SearchSettings:
         max_trans_opt_per_coverage: Options of a span, over all tables; 0 for all.
         cube_pruning_pop_limit: Hypotheses that cube pruning pops for each stack.
         cube_pruning_diversity: Hypotheses it puts into a stack for each coverage at least.
-        drop_unknown: Drop unknown words without a digit in place of copying them.
+        drop_unknown: Drop unknown words without a digit instead of copying them.
     """
 
     search_algorithm: int = STACK_SEARCH

@@ -34,7 +34,7 @@ class _Form:
 
 
 def compact_scores(path: Path) -> int:
-    """Read the number of scores of a compact table (.minphr), which stands behind its index.
+    """Read the number of scores of a compact table (.minphr), which follows its index.
 
     Raises:
         PhraseTableError: The file ends before that.
@@ -69,7 +69,7 @@ def _long(stream: BinaryIO) -> int:
 
 
 def _skip(stream: BinaryIO, size: int) -> None:
-    # what is no table could name any size
+    # a file that is not a table could name any size
     stream.seek(min(size, _LARGEST), 1)
 
 
@@ -136,5 +136,5 @@ def _table_findings(ini: MosesIni, line: FeatureLine, form: _Form) -> Iterator[F
         )
     else:
         yield Finding(
-            "note", f"a binary table with {scores} scores, whose lines are not looked into", place
+            "note", f"a binary table with {scores} scores, whose lines are not checked", place
         )

@@ -1,4 +1,4 @@
-"""The whole examination of a system: everything is looked at once, nothing stops at a fault."""
+"""The whole examination of a system: everything is examined once, and no fault stops it."""
 
 from __future__ import annotations
 

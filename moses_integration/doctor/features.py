@@ -29,7 +29,7 @@ _BACK_OFF_KINDS = frozenset(["LexicalReordering"])
 
 
 def ini_findings(ini: MosesIni) -> Iterator[Finding]:
-    """Judge everything in the file but what lies in the files it names."""
+    """Judge everything in the file, but not the files it names."""
     yield from _section_findings(ini)
     try:
         layout = FeatureLayout.of(ini)
@@ -48,7 +48,7 @@ def _section_findings(ini: MosesIni) -> Iterator[Finding]:
         if name in SHORT_NAMES:
             yield Finding(
                 "warning",
-                f"Moses passes over [{name}], which is the short name of a switch",
+                f"Moses ignores [{name}], which is the short name of a switch",
                 at(ini.path, number),
                 f"write [{SHORT_NAMES[name]}]",
             )

@@ -20,7 +20,7 @@ class Finding:
     """One thing to know about a system.
 
     Args:
-        severity: ``error``: it will fail, or give worse translations without a word; ``warning``:
+        severity: ``error``: it will fail, or silently give worse translations; ``warning``:
             it may; ``note``: nothing is wrong.
         what: What is the case, one sentence without a final full stop.
         where: The file, perhaps with a line, or the part of the system.
@@ -57,7 +57,7 @@ class Diagnosis:
 
     @classmethod
     def of(cls, findings: Iterable[Finding]) -> Diagnosis:
-        """Sort findings by severity; the same finding stands there once."""
+        """Sort findings by severity; the same finding appears once."""
         distinct = list(dict.fromkeys(findings))
         return cls(tuple(sorted(distinct, key=lambda each: SEVERITIES.index(each.severity))))
 

@@ -1,7 +1,7 @@
 """Compiled loops over a block of table lines: order, markup, alignment, constant scores, digests.
 
 They work on the positions that ``phrasescore.table.scanning.find_columns`` found, of lines that
-were checked. A line that was not has all its positions at 0 and is passed over.
+were checked. A line that was not has all its positions at 0 and is skipped.
 """
 
 from __future__ import annotations

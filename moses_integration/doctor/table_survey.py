@@ -61,7 +61,7 @@ class TableSurvey:
 
     Attributes:
         path: Its file.
-        format: What its first line says; ``None`` if it is no table.
+        format: What its first line says; ``None`` if it is not a table.
         lines: How many lines it has.
         faults: Bad lines by kind.
         odd: By flag of ``table_scanning``: how many lines have it, and the first of them.
@@ -92,7 +92,7 @@ class TableSurvey:
 def survey_table(
     path: str | Path, words: TableWords | None = None, scores: int | None = None
 ) -> TableSurvey:
-    """Read a whole table, and go on after bad lines.
+    """Read a whole table, and continue after bad lines.
 
     Args:
         path: Plain or gzip.

@@ -17,12 +17,12 @@ _ESCAPE = "make the table again from escaped text (phrasescore preprocess, or Mo
 _ODD: dict[int, tuple[Severity, str, str]] = {
     flags.SOURCE_BAR: (
         "error",
-        "a '|' in the source phrase, of whose word Moses keeps only what stands before it",
+        "a '|' in the source phrase, where Moses keeps only the word's part before it",
         _ESCAPE,
     ),
     flags.TARGET_BAR: (
         "error",
-        "a '|' in the target phrase, of whose word Moses keeps only what stands before it",
+        "a '|' in the target phrase, where Moses keeps only the word's part before it",
         _ESCAPE,
     ),
     flags.SOURCE_LABEL: (
@@ -84,7 +84,7 @@ def file_findings(path: str | Path) -> Iterator[Finding]:
 
 
 def line_findings(survey: TableSurvey, ignored: int = 0) -> Iterator[Finding]:
-    """Judge the lines of a table of either kind, but for some flags."""
+    """Judge the lines of a table of either kind, except for some flags."""
     if survey.broken is not None:
         yield Finding.of(survey.broken, survey.path)
     for fault in survey.faults.values():
@@ -180,7 +180,7 @@ def phrase_table_findings(survey: TableSurvey, declared: int | None) -> Iterator
     if scores != _DEFAULT_SCORES:
         yield Finding(
             "note",
-            f"{scores} scores: what makes the table binary must be told so",
+            f"{scores} scores: tell this to what makes the table binary",
             survey.path,
             f"processPhraseTableMin -nscores {scores}; CreateOnDiskPt 1 1 {scores} 20 2; "
             f"CreateProbingPT --num-scores {scores}; the latter two also in the -Binarizer of "
@@ -201,7 +201,7 @@ def reordering_findings(
     if survey.lines and not survey.ends_in_line_feed:
         yield Finding(
             "error",
-            "the last line has no line feed, and Moses passes over it",
+            "the last line has no line feed, and Moses ignores it",
             at(survey.path, survey.lines),
             "end it with a line feed; see whether the table was cut off",
         )

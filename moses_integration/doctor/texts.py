@@ -132,7 +132,7 @@ def source_findings(text: Text, *, factored: bool = False) -> Iterator[Finding]:
     """Judge the text to translate."""
     empty: tuple[Severity, str, str] = (
         "error",
-        "an empty line, over which tuning scripts stumble",
+        "an empty line, which tuning scripts cannot handle",
         "delete it here and in the references",
     )
     yield from _common_findings(text, empty)

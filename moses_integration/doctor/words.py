@@ -1,7 +1,7 @@
 """Which words of a text something knows, and whether another spelling of the others is known.
 
 A text in another case, not tokenised or escaped otherwise than the system it is for gives no error
-anywhere: its words are unknown, that is all. So every word is looked up as it stands and as it
+anywhere: its words are only unknown. So every word is looked up as it is and as it
 would be in lower case, with a capital, escaped, unescaped, and without punctuation at its end.
 """
 
@@ -25,7 +25,7 @@ _EXAMPLES = 5
 # shares of all tokens
 _MANY_UNKNOWN, _MOST_UNKNOWN = 0.2, 0.6
 _FEW_MISSPELT, _MANY_MISSPELT = 0.005, 0.05
-# of the unknown tokens, so many must be known in another spelling to make that the reason
+# this share of the unknown tokens must be known in another spelling to make that the reason
 _REASON = 0.25
 
 

@@ -1,7 +1,7 @@
 """The step that EMS runs between scoring the phrase table and writing the moses.ini.
 
 EMS calls the command that the setting ``custom-phrase-table-pruning`` of ``[TRAINING]`` names with
-two stems behind it: the table is ``IN.gz``, and ``OUT.gz`` is what all later steps use. EMS writes
+two stems after it: the table is ``IN.gz``, and ``OUT.gz`` is what all later steps use. EMS writes
 the number of scores into every moses.ini from its settings, not from the table. So one more score
 is ordered there, ``score-settings = "--PhraseCount"``, which is 2.718 in every line, and the step
 writes the model's score in its place.
@@ -67,7 +67,7 @@ class RescoringStep:
         """Train the model if need be, and write the table with its scores.
 
         Raises:
-            PhraseTableError: There is no constant score to write over.
+            PhraseTableError: There is no constant score to replace.
             SettingsError: ``phrasescore`` failed, and said why.
         """
         column = place_holder(self.table)
@@ -113,7 +113,7 @@ def _run(*arguments: str) -> None:
     if status := subprocess.run(command, check=False).returncode:
         raise SettingsError(
             f"phrasescore {arguments[0]} ended with status {status}",
-            remedy="what it said stands above; EMS keeps it in steps/*/…STDERR",
+            remedy="its messages are above; EMS keeps them in steps/*/…STDERR",
         )
 
 

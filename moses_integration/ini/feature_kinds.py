@@ -123,7 +123,7 @@ def component_count(kind: str, options: Mapping[str, str]) -> int:
         options: The options on its line.
 
     Raises:
-        IniError: ``num-features`` is no count, or a lexical reordering model has no type.
+        IniError: ``num-features`` is not a count, or a lexical reordering model has no type.
 
     >>> component_count("LexicalReordering", {"type": "wbe-msd-bidirectional-fe-allff"})
     6

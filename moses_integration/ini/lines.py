@@ -26,7 +26,7 @@ def section_of(code: str) -> str | None:
     """Return the section that a line opens, or ``None`` for a value.
 
     Raises:
-        IniError: The bracket is not closed; Moses would go on in the section before.
+        IniError: The bracket is not closed; Moses would continue the section before.
     """
     if not code.startswith("["):
         return None
@@ -81,7 +81,7 @@ def parse_weights(code: str) -> tuple[str, tuple[float, ...]]:
     if not label.endswith("=") or not name or "=" in name:
         raise IniError(
             f"the weight line {code!r} is not of the form 'Name= 0.3'",
-            remedy="glue the '=' to the name and put a blank behind it",
+            remedy="glue the '=' to the name and put a blank after it",
         )
     if not tokens:
         raise IniError(
@@ -112,7 +112,7 @@ def format_weight(weight: float) -> str:
 
 
 def with_option(line: str, key: str, value: str) -> str:
-    """Return a feature line with one option set, at its place or behind the last one.
+    """Return a feature line with one option set, at its place or after the last one.
 
     Raises:
         IniError: Moses could not read the value back.

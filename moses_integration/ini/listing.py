@@ -159,7 +159,7 @@ def _files(ini: MosesIni) -> Iterator[tuple[str, str, str]]:
 
 
 def problems(ini: MosesIni) -> Iterator[str]:
-    """Yield a sentence for everything that Moses would stumble over, or pass over in silence."""
+    """Yield a sentence for everything that Moses would refuse or silently ignore."""
     for section, number in ini.unknown_sections:
         yield _unknown_section(ini, section, number)
     try:
@@ -191,7 +191,7 @@ def _file_problems(ini: MosesIni, line: FeatureLine, path: str) -> Iterator[str]
 def _unknown_section(ini: MosesIni, section: str, number: int) -> str:
     if section in SHORT_NAMES:
         return (
-            f"{ini.path}:{number}: Moses passes over [{section}], which is the short name of a "
+            f"{ini.path}:{number}: Moses ignores [{section}], which is the short name of a "
             f"switch: write [{SHORT_NAMES[section]}]."
         )
     guess = did_you_mean(section, SECTIONS | OLD_STYLE_SECTIONS)

@@ -1,7 +1,7 @@
 """Where the files are that a moses.ini names.
 
 Relative paths resolve against the current directory, not against the ini: that is Moses's rule. A
-file that is not there is looked for with ``.gz`` behind its name, with a note. (Moses itself does
+file that is missing is looked for with ``.gz`` added to its name, with a note. (Moses itself does
 that for reordering tables only; here it holds for all.)
 """
 
@@ -27,7 +27,7 @@ class ModelFile:
     note: str = ""
 
 
-# what stands behind the name in an ini where a binary form is read, by class
+# what follows the name in an ini where a binary form is read, by class
 _BINARY_ENDINGS = {
     "PhraseDictionaryCompact": (".minphr",),
     "PhraseDictionaryBinary": (".binphr.idx",),
@@ -47,8 +47,8 @@ def find_model_file(named: str, *, ini: str | Path | None = None) -> ModelFile:
     """Find the file that an ini names.
 
     Args:
-        named: The path as it stands in the ini.
-        ini: The ini itself, for a better error where the file lies relative to it.
+        named: The path as the ini has it.
+        ini: The ini itself, for a better error where the file is relative to it.
 
     Raises:
         InputError: There is no such file, with or without ``.gz``.

@@ -1,7 +1,7 @@
 r"""A moses.ini: read by Moses's rules, edited without touching what is not meant.
 
 ``#`` starts a comment anywhere on a line. ``[name]`` opens a section, every other line that is not
-blank is a value of the section above it; a section that is opened twice goes on. ``[feature]``
+blank is a value of the section above it; a section that is opened twice continues. ``[feature]``
 lines are ``Class key=value ...``; a feature is called by its ``name=``, or else by its class and a
 running index. ``[weight]`` lines are ``Name= number ...``; the last line of a name wins.
 
@@ -241,7 +241,7 @@ class MosesIni:
     def with_weights(self, weights: Mapping[str, Sequence[float]]) -> MosesIni:
         """Return the file with other weights for the features named, every other byte as it was.
 
-        The line that decides now is changed; a name without one gets a line behind the last.
+        The line that decides now is changed; a name without one gets a line after the last.
         """
         ini = self
         for name, values in weights.items():

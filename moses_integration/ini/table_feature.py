@@ -102,7 +102,7 @@ def find_table_feature(ini: MosesIni, name: str | None = None) -> TableFeature:
 def with_table(
     ini: MosesIni, feature: TableFeature, table: str, scores: int, start_weight: float
 ) -> TableChange:
-    """Point a phrase table to another file, with one weight for each score more.
+    """Point a phrase table to another file, with a weight for each new score.
 
     Only the path changes if the number of scores stays. ``tuneable-components``, where present,
     goes on with 1.
@@ -110,7 +110,7 @@ def with_table(
     Args:
         ini: What to edit.
         feature: What was found in it.
-        table: The path of the text table, as it shall stand in the ini.
+        table: The path of the text table, as the ini will name it.
         scores: How many scores each of its lines has.
         start_weight: The weight of each new score.
 
@@ -123,7 +123,7 @@ def with_table(
             f"{line.name} has {counted(feature.scores, 'score')}, but {table} has only {scores}",
             path=ini.path,
             line=line.line,
-            remedy="name the table that has all columns of the old one and the new ones behind",
+            remedy="name the table that has all columns of the old one, then the new ones",
         )
     ini = ini.with_feature_option(line.name, "path", table)
     if not added:

@@ -2,7 +2,7 @@ r"""ARPA back-off models, read into arrays block by block, with a diagnosis of w
 
 The format: ``\data\``, lines ``ngram N=count``, then per order a section ``\N-grams:`` of lines
 ``log10-probability TAB words [TAB log10-backoff]``, then ``\end\``. As with KenLM, only empty
-lines and lines beginning with ``#`` may stand before ``\data\``, and what does not add up is an
+lines and lines beginning with ``#`` may come before ``\data\``, and what does not add up is an
 error. Beyond KenLM, blanks may stand for tabs, and lines may end in CR LF.
 """
 
@@ -234,7 +234,7 @@ class _Lines:
         self._buffer, self._at = np.frombuffer(data, np.uint8), 0
 
     def skip(self, size: int, lines: int) -> None:
-        """Step over so many bytes that hold so many lines."""
+        """Skip this many bytes, which hold this many lines."""
         self._at += size
         self.number += lines
 

@@ -18,7 +18,7 @@ from phrasescore.compiled import Records, leaf
 
 EMPTY_STATE = 0  # no history
 UNKNOWN_WORD = 0  # the id of <unk>
-_FREE = np.uint64(0)  # (EMPTY_STATE, <unk>), which never stands in the table
+_FREE = np.uint64(0)  # (EMPTY_STATE, <unk>), which is never in the table
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(32)
 # slots per entry; KenLM's probing tables have the same
@@ -48,7 +48,7 @@ class AutomatonTables(NamedTuple):
 
 @leaf
 def find_entry(slots: Records, key: np.uint64) -> int:
-    """Return the slot where ``key`` stands, or the free one where it would go."""
+    """Return the slot of ``key``, or the free one where it would go."""
     digest = key * _MIX
     digest = (digest ^ (digest >> _SHIFT)) * _MIX
     # the upper half of the digest, scaled to the number of slots

@@ -1,7 +1,7 @@
 """From the n-grams of a model, lowest order first, to the tables of its automaton.
 
 Models that were pruned without care may lack ``b c`` though they hold ``a b c``. The lookup needs
-every suffix, so a missing one is put in with the probability that backing off gives, as KenLM
+every suffix, so a missing one is added with the probability that backing off gives, as KenLM
 does; that changes no score.
 """
 
@@ -95,7 +95,7 @@ class AutomatonBuilder:
             words: Word ids, shape (rows, order).
             log10: log10 probabilities, shape (rows,).
             backoff: log10 back-off weights, shape (rows,); 0 for none.
-            longest: Whether this is the highest order, whose n-grams are no nodes.
+            longest: Whether this is the highest order, whose n-grams are not nodes.
 
         Raises:
             NGramProblem: An n-gram stands twice, or its context is not in the model.
@@ -116,7 +116,7 @@ class AutomatonBuilder:
             self._reserve(rows=self._slots.size // 2, nodes=self._nodes.backoff.size // 2)
 
     def _reserve(self, *, rows: int, nodes: int) -> None:
-        """Make room for so many more entries and nodes, and a few suffixes put in."""
+        """Make room for this many more entries and nodes, and a few added suffixes."""
         used_nodes, used_slots = (int(number) for number in self._nodes.size)
         capacity = used_nodes + nodes + 64
         if capacity > self._nodes.backoff.size:
@@ -236,7 +236,7 @@ def _set_entry(
 def _suffix_node(slots: NDArray[np.void], nodes: _Nodes, context: int, word: int) -> int:
     """Return the node of (context, word) without its first word; put missing ones in.
 
-    The probability of one put in is that of its own suffix times the back-off of its context.
+    The probability of an added one is that of its own suffix times the back-off of its context.
     """
     shorter = np.int64(nodes.suffix[context])
     missing = 0

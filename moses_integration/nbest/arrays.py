@@ -2,7 +2,7 @@
 
 The rules are those of ``moses_integration.nbest.format``, which also reads the lines that the
 compiled loop is not sure of. All lines of a list must have the dense features of its first one.
-Sparse features (``TranslationModel0_name=`` behind ``TranslationModel0=``) are not tuned: they
+Sparse features (``TranslationModel0_name=`` after ``TranslationModel0=``) are not tuned: they
 enter as one sum.
 """
 

@@ -3,7 +3,7 @@ r"""Moses n-best lists: one candidate translation a line, read and written byte 
 A line is ``ID ||| words  ||| Name= v v Name= v ||| total``, and on request `` ||| segmentation``
 and `` ||| word alignment`` after it. Every word is followed by a space, so that two spaces stand
 before the second ``|||``. Numbers have six significant digits. Feature functions that are not
-tuneable, and components that are not, are missing; sparse features stand after the dense values
+tuneable, and components that are not, are missing; sparse features follow the dense values
 of their function as ``Name_sparse= v``.
 
 Lines end at ``\n``, words at a space, nothing else separates. ``moses_integration.nbest.arrays``

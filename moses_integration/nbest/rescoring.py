@@ -2,7 +2,7 @@
 
 The value of a candidate is the sum of ln p of its phrase pairs, each floored at -100, as the
 decoder itself would have computed it from a column of the phrase table. Every pair is scored once,
-however many candidates and sentences have it. Memory does not depend on the list's length.
+in however many candidates and sentences it occurs. Memory does not depend on the list's length.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class NBestModel:
         Raises:
             ModelError: A score is not a number.
         """
-        # pairs with the same source stand together, so that it is encoded once
+        # pairs with the same source are neighbours, so that it is encoded once
         order = sorted(range(len(pairs)), key=pairs.__getitem__)
         sides = {
             "source": [self._tokens(pairs[row][0], "source") for row in order],
@@ -93,7 +93,7 @@ class NBestReport:
 
     Args:
         candidates: How many lines the list has.
-        pairs: How many phrase pairs they are made of, every time one is used counted.
+        pairs: How many phrase pairs they are made of, each use counted.
         scored: How many of those were scored, because they had not been before.
         copied: How many are unknown words that Moses copied or dropped, and that get 0.
     """

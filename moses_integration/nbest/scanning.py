@@ -68,7 +68,7 @@ def _features(data: Any, begin: int, end: int, labels: Any, sizes: Any, values: 
         begin: Where the column begins.
         end: The byte after it.
         labels: The labels of the first line with their ``=``, each followed by a space.
-        sizes: How many values stand behind each label.
+        sizes: How many values follow each label.
         values: (F,) filled.
     """
     i = token_begin(data, begin, end, SPACE_ONLY)

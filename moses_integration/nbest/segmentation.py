@@ -127,9 +127,9 @@ class PhraseSpan:
 
     Args:
         first: Its first source word.
-        end: The source word behind its last.
+        end: The source word after its last.
         begin: Its first target word.
-        stop: The target word behind its last.
+        stop: The target word after its last.
     """
 
     first: int

@@ -58,7 +58,7 @@ _LINES_AT_ONCE = 10_000
 def build_system(
     inputs: BuildInputs, folder: SystemFolder, settings: BuildSettings, *, update: bool = False
 ) -> Iterator[Outcome]:
-    """Build a system, or go on building it; yield how each step went.
+    """Build a system, or continue building it; yield how each step went.
 
     Args:
         inputs: The text, and an alignment if there is one.
@@ -93,7 +93,7 @@ class _Builder:
         self._inputs, self._folder, self._settings = inputs, folder, settings
 
     def steps(self) -> list[FunctionStep]:
-        """Return all steps, each behind those it reads from."""
+        """Return all steps, each after those it reads from."""
         settings, folder = self._settings, self._folder
         given = self._inputs.alignment is not None
         texts, alignment = folder.texts, (folder.alignment,)

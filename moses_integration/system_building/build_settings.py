@@ -70,7 +70,7 @@ class BuildSettings:
         distortion_limit: For the moses.ini; -1 is without limit.
         max_sentence_length: The most words of a sentence; longer pairs are left out.
         cleaning: Whether to leave out long, uneven and empty pairs.
-        absolute_paths: Whether the moses.ini shall name its files from the root.
+        absolute_paths: Whether the moses.ini names its files by absolute paths.
         threads: How many work at the same time.
         memory: Bytes for sorting.
     """

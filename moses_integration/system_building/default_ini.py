@@ -36,7 +36,7 @@ LexicalReordering0= 0.3 0.3 0.3 0.3 0.3 0.3
 Distortion0= 0.3
 LM0= 0.5
 """
-# a blank ends a path and # begins a comment, wherever it stands
+# a blank ends a path, and # begins a comment anywhere
 _FORBIDDEN = " \t#"
 
 

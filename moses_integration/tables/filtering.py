@@ -48,7 +48,7 @@ class PhraseFilter:
         self._last: tuple[bytes, bool] = (b"", False)
 
     def occurs(self, phrase: bytes) -> bool:
-        """Tell whether a phrase, in whatever blanks, occurs in a line of the text."""
+        """Tell whether a phrase, with any blanks, occurs in a line of the text."""
         if phrase != self._last[0]:
             self._last = (phrase, self._looked_up(_words(phrase)))
         return self._last[1]

@@ -28,7 +28,7 @@ class Duration(click.ParamType):  # type: ignore[type-arg]  # generic in new ver
         if re.fullmatch(r"\d+(\.\d+)?", text):
             return float(text)
         if not re.fullmatch(r"(\d+(\.\d+)?[smhd])+", text):
-            self.fail(f"{value!r} is no time; write 90s, 45m, 2h or 1h30m", param, ctx)
+            self.fail(f"{value!r} is not a time; write 90s, 45m, 2h or 1h30m", param, ctx)
         return sum(float(n) * _UNITS[u] for n, u in re.findall(r"(\d+(?:\.\d+)?)([smhd])", text))
 
 

@@ -46,7 +46,7 @@ Precision = Literal["auto", "fp32", "bf16"]
 @click.option(
     "--unknown-column",
     is_flag=True,
-    help="Append exp(number of words outside the first model's shortlists) after all else.",
+    help="Append exp(number of words outside the first model's shortlists) as the last score.",
 )
 @click.option(
     "--replace-column",
@@ -64,7 +64,7 @@ Precision = Literal["auto", "fp32", "bf16"]
     "--precision",
     type=click.Choice(["auto", "fp32", "bf16"]),
     default="auto",
-    help="Of the large matrix products; sums are in fp32 or better. auto: bf16 where it is faster "
+    help="Of the large products; sums are in fp32 or better. auto: bf16 where it is faster "
     "and, on a sample of the table, within 0.01 per word of fp32 on average and 0.05 at worst.",
 )
 @click.option(
@@ -73,7 +73,7 @@ Precision = Literal["auto", "fp32", "bf16"]
 @click.option(
     "--no-sharing",
     is_flag=True,
-    help="Compute each pair on its own, in fp32: slow, for comparison.",
+    help="Compute each pair separately, in fp32: slow, for comparison.",
 )
 @click.option("--threads", type=click.IntRange(min=1), metavar="N", help="CPU threads.")
 @partial(json_options, old_names=("--report",))
@@ -96,7 +96,7 @@ def score(
     """Append the models' probabilities to TABLE (plain, .gz, or - for standard input).
 
     Every other byte and the order of the lines stay as they are. If it is interrupted, even by
-    kill -9, the same command goes on where it stopped.
+    kill -9, the same command continues where it stopped.
     """
     from phrasescore.scoring.block_scoring import ScoringSettings
     from phrasescore.scoring.model_loading import ComputeSettings
@@ -119,7 +119,7 @@ def score(
         )
     except KeyboardInterrupt:
         if "-" not in (table, output):
-            click.echo("stopped; the same command goes on from here", err=True)
+            click.echo("stopped; the same command continues from here", err=True)
         raise
     click.echo(str(report), err=True)
     checks = [vars(check) for check in ready.checks]

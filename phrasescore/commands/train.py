@@ -72,12 +72,12 @@ def _model_options(command: Callable[..., None]) -> Callable[..., None]:
     "[default: 10 unless --max-time is given]",
 )
 @click.option(
-    "--max-time", type=Duration(), help="Stop, with the learning rate down, after so long: 45m, 2h."
+    "--max-time", type=Duration(), help="End after this time, the learning rate decayed: 45m, 2h."
 )
 @click.option(
     "--patience",
     type=click.IntRange(min=0),
-    help="Evaluations without a better figure on unseen sources before the end; 0: none.  "
+    help="End after this many evaluations without a better figure on unseen sources; 0: never.  "
     f"[default: {PATIENCE['fast']}; paper: {PATIENCE['paper']}]",
 )
 @click.option(
@@ -100,12 +100,12 @@ def _model_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option(
     "--batch-size",
     type=click.IntRange(min=1),
-    help="Phrase pairs an update.  [default: by the size of the table; paper: 64]",
+    help="Phrase pairs in an update.  [default: by the size of the table; paper: 64]",
 )
 @click.option(
     "--learning-rate",
     type=click.FloatRange(min=0, min_open=True),
-    help="At its highest.  [default: the recipe's]",
+    help="The highest learning rate.  [default: the recipe's]",
 )
 @click.option(
     "--held-out-sources",
@@ -120,13 +120,13 @@ def _model_options(command: Callable[..., None]) -> Callable[..., None]:
     f"[default: {HELD_OUT['fast']}; paper: {HELD_OUT['paper']}]",
 )
 @click.option(
-    "--seed", type=int, default=1, help="Of the weights, the order and the held-out pairs."
+    "--seed", type=int, default=1, help="For the weights, the order and the held-out pairs."
 )
 @click.option(
     "--precision",
     type=click.Choice(["auto", "bf16", "fp32"]),
     default="auto",
-    help="Of the matrix products; auto: bf16 with recipe fast where the hardware has it.",
+    help="Of matrix products; auto: bf16 with recipe fast where the hardware has it.",
 )
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto")
 @click.option("--threads", type=click.IntRange(min=1), help="Cores to use.  [default: all]")
@@ -134,25 +134,25 @@ def _model_options(command: Callable[..., None]) -> Callable[..., None]:
     "--checkpoint-every",
     type=Duration(),
     default="5m",
-    help="How often to save the state from which the same command goes on.",
+    help="How often to save the state from which the same command continues.",
 )
 @click.option(
     "--tensorboard",
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help="Write curves for TensorBoard too (extra: tensorboard).",
+    help="Also write curves for TensorBoard (extra: tensorboard).",
 )
 @click.option(
     "--resume",
     is_flag=True,
-    help="Refuse to begin anew: go on with an interrupted run, as the same command does anyway.",
+    help="Only continue an interrupted run, as the same command does anyway; else refuse.",
 )
-@click.option("--overwrite", is_flag=True, help="Begin anew, whatever is there; replaces a model.")
+@click.option("--overwrite", is_flag=True, help="Start again, whatever is there; replaces a model.")
 def train(paths: tuple[Path, ...], max_time: float | None, **options: Any) -> None:
     """Learn p(target | source) from PHRASE-TABLE and write the model to the folder MODEL/.
 
-    Each distinct pair counts once, whatever its frequency. While it runs, its state is in
-    MODEL.training/; after Ctrl-C or a crash, the same command goes on. Under torchrun, several
+    Each distinct pair counts once; frequencies are ignored. While it runs, its state is in
+    MODEL.training/; after Ctrl-C or a crash, the same command continues. Under torchrun, several
     processes share the work.
     """
     from phrasescore.training.request import TrainingRequest

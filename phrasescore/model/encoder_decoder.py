@@ -64,7 +64,7 @@ class EncoderDecoder(SequenceModel):
         (Saxe et al., 2014). The others are normal with deviation 0.01 in the ``paper`` way (section
         4.1.1). In the ``scaled`` way it is 1 for word vectors and 1 / sqrt(inputs) for the rest,
         which passes a signal on at its strength: the decoder begins to listen to the encoder after
-        a few hundred updates instead of some thousand.
+        a few hundred updates instead of a few thousand.
         """
         with torch.no_grad():
             for name, parameter in self.named_parameters():
@@ -88,7 +88,7 @@ class EncoderDecoder(SequenceModel):
         """Encode source phrases into their summaries c, ``(B, H)``.
 
         Args:
-            source: ``(B, S)`` word ids without </s>, which is read last all the same.
+            source: ``(B, S)`` word ids without </s>; the encoder reads it last itself.
             lengths: ``(B,)`` number of words of each; ``None`` where all have S. Padding is </s>.
             dtype: What the matrix products run in; ``None`` for the parameters' own.
         """

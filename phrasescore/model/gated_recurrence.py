@@ -1,6 +1,6 @@
 """The gated hidden unit run over a sequence, with its gradient written by hand.
 
-Autograd would record some fifteen operations a step and form the weight gradients step by step.
+Autograd would record about fifteen operations a step and form the weight gradients step by step.
 Here a step is two matrix products and a few passes over its gates, and each weight gradient is one
 large product at the end. The formulas are those of section 2.3 of the paper in the form the authors
 ran (reset before the product); ``tests/unit/phrasescore/model`` holds them to numerical gradients.
@@ -32,7 +32,7 @@ class _Recurrence(torch.autograd.Function):
         gates = inputs.new_empty(L, B, 2 * H)  # update z | reset r
         candidates = inputs.new_empty(L, B, H)
         resets = inputs.new_empty(L, B, H)  # r * h, what the candidate sees of the state
-        # the state itself is carried in at least float32, whatever the products run in
+        # the state itself is carried in at least float32, in whatever type the products run
         carried = start.to(torch.promote_types(start.dtype, torch.float32), copy=True)
         states[0] = start
         finish_gates, finish_state = _passes_forward(inputs)

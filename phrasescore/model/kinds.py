@@ -28,7 +28,7 @@ class Kind:
         inputs: What ``train`` reads, in the words of its help; MODEL/ follows.
         settings: Its closed settings.
         network: ``module:class`` of the :class:`SequenceModel`, made from the settings.
-        reads_source: Whether it has a source and so two vocabularies; a language model has not.
+        reads_source: Whether it has a source and so two vocabularies; a language model has none.
     """
 
     option: str
@@ -61,7 +61,7 @@ def kind_named(name: str) -> Kind:
             return kind
     known = [kind.name for kind in KINDS]
     raise SettingsError(
-        f"{name!r} is no kind of model that this version knows{did_you_mean(name, known)}",
+        f"{name!r} is not a kind of model that this version knows{did_you_mean(name, known)}",
         remedy=f"the kinds are: {', '.join(known)}",
     )
 

@@ -1,6 +1,6 @@
 """The factored output layer and its softmax, in chunks that stay in the cache.
 
-A batch of training has some 3,000 positions over 10,000 words or more: 120 MB of logits, which
+A batch of training has about 3,000 positions over 10,000 words or more: 120 MB of logits, which
 would go through memory five times. A chunk of rows small enough for the cache is made, reduced to
 what is wanted, and overwritten by the next.
 """

@@ -64,7 +64,7 @@ class RecurrentUnit(nn.Module, ABC):
 
 
 class GatedUnit(RecurrentUnit):
-    """The hidden unit with reset and update gates, section 2.3 (equations 5 to 8).
+    """The hidden unit with reset and update gates, section 2.3, equations (5) to (8).
 
     Differs from ``torch.nn.GRU``, which resets after the product and so cannot express it. The
     columns of a projection hold candidate, update and reset.
@@ -107,7 +107,7 @@ class GatedUnit(RecurrentUnit):
 
 
 class TanhUnit(RecurrentUnit):
-    """The plain unit, h' = tanh(x W + b + h U): equation 1 with tanh, ``torch.nn.RNN``.
+    """The plain unit, h' = tanh(x W + b + h U): equation (1) with tanh, ``torch.nn.RNN``.
 
     Arguments as for :class:`GatedUnit`.
     """

@@ -50,7 +50,7 @@ def encode_table(path: str | Path, folder: str | Path, settings: PairSettings) -
     """Read a table into a work folder, or find it there from an earlier run.
 
     Args:
-        path: A plain or gzip phrase table; ``-`` or another pipe is always encoded anew.
+        path: A plain or gzip phrase table; ``-`` or another pipe is always encoded again.
         folder: Where the arrays go; made if need be.
         settings: Sizes of the shortlists, and the factor.
 

@@ -91,8 +91,8 @@ def split(pairs: TrainingPairs, held_out_sources: int, held_out_pairs: int, seed
 
     Args:
         pairs: All pairs.
-        held_out_sources: Draw whole sources until there are at least so many pairs.
-        held_out_pairs: Then draw so many single pairs from the rest.
+        held_out_sources: Draw whole sources until there are at least this many pairs.
+        held_out_pairs: Then draw this many single pairs from the rest.
         seed: For the draws.
 
     Raises:

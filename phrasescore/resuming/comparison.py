@@ -40,7 +40,7 @@ def _text(values: Mapping[str, Any], name: str) -> str:
 def refuse_differences(
     before: Mapping[str, Any], now: Mapping[str, Any], path: str | Path, remedy: str
 ) -> None:
-    """Check that what lies at ``path`` was begun with the settings that are asked for now.
+    """Check that the work at ``path`` was begun with the settings asked for now.
 
     Raises:
         ResumeError: It was not; the error names each difference.

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP: work ends in order, and a sentence says how to go on."""
+"""Ctrl-C, SIGTERM and SIGHUP: work ends in order, and a sentence says how to continue."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def interruptible(path: str | Path | None = None, *, without: str = "") -> Itera
 
     Args:
         path: Where the work is kept, for the error.
-        without: An option that would begin anew, to be left out when the command is typed again.
+        without: An option that would start again, to be left out when the command is repeated.
 
     Raises:
         InterruptedWorkError: For a ``KeyboardInterrupt`` in the block, with the command to type.
@@ -52,7 +52,7 @@ def interruptible(path: str | Path | None = None, *, without: str = "") -> Itera
             raise InterruptedWorkError(
                 "stopped; what is done is kept",
                 path=path,
-                remedy=f"to go on, type: {shlex.join(['phrasescore', *words])}",
+                remedy=f"to continue, type: {shlex.join(['phrasescore', *words])}",
             ) from None
 
 

@@ -1,6 +1,6 @@
-"""An output file written block by block that survives kill -9 and can be gone on with.
+"""An output file written block by block that survives kill -9 and can be continued.
 
-Beside ``OUT`` lie ``.OUT.part``, the blocks so far, and ``.OUT.journal``: one line of JSON saying
+Beside ``OUT`` are ``.OUT.part``, the blocks so far, and ``.OUT.journal``: one line of JSON saying
 what is being written, then one for each whole block with the size of the part after it. The part
 gets its final name when it is whole and on the disk.
 """
@@ -31,8 +31,8 @@ class JournaledOutput:
     Args:
         path: The final name.
         signature: Everything that decides the output's bytes, as JSON values. Only a journal with
-            the same signature is gone on with. ``None`` if the work cannot be gone on with at all,
-            because the input is a pipe: then nothing stays behind.
+            the same signature is continued. ``None`` if the work cannot be continued at all,
+            because the input is a pipe: then nothing is left over.
 
     Raises:
         SettingsError: The folder cannot be written.
@@ -88,7 +88,7 @@ class JournaledOutput:
 
         Args:
             data: Its bytes, before compression.
-            state: JSON values for the one who goes on after it.
+            state: JSON values for a run that continues after it.
         """
         data = compress_member(data) if is_gzip_name(self._path) else data
         _write_all(self._part, data)
@@ -118,7 +118,7 @@ class JournaledOutput:
         with self._opened:
             to_be_mended = isinstance(error, InputError)
             if error is not None and (to_be_mended or not (self._signature and self.blocks)):
-                # nothing to go on with: a table that has to be mended will be another one
+                # nothing to continue: a table that must be repaired will be another one
                 for path in (self._part_path, self._journal_path):
                     with contextlib.suppress(OSError):
                         path.unlink()
@@ -149,10 +149,10 @@ def _write_all(stream: BinaryIO, data: bytes) -> None:
 
 
 class StreamOutput:
-    """Standard output, a named pipe or a device in the place of a file: nothing to go on with.
+    """Standard output, a named pipe or a device instead of a file: nothing can be continued.
 
     Args:
-        path: ``-``, or what is written to as it stands (a rename would destroy ``/dev/null``).
+        path: ``-``, or what is written to directly (a rename would destroy ``/dev/null``).
     """
 
     blocks = 0

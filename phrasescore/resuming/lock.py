@@ -1,7 +1,7 @@
 """One process at a time: a lock is a file that says which process holds it.
 
 Locks of the operating system are weak on network file systems, so creating the file is the lock,
-and removing it is the release. A holder that was killed leaves the file behind. Whoever comes next
+and removing it is the release. A holder that was killed leaves the file. The next process
 takes over: at once if the holder ran on this machine and is gone, or after ten minutes without a
 sign of life from another machine. A holder gives one every minute, a new time of change.
 """

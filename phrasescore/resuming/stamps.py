@@ -31,12 +31,12 @@ class Step(Generic[Work]):
     """One step.
 
     Args:
-        name: Unlike all others; its stamp is called so.
+        name: Unlike all others; its stamp has it, too.
         work: What does it: a function, or a command.
-        settings: All that its outputs depend on, beside its inputs, as JSON values.
+        settings: All that its outputs depend on, besides its inputs, as JSON values.
         inputs: The files and folders it reads.
         outputs: The files and folders it makes.
-        intermediate: Whether its outputs may be gone once the steps that read them are done.
+        intermediate: Whether its outputs may be deleted once the steps that read them are done.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Stamp:
         counts: What it counted, for reports.
         seconds: By the clock, the last time it ran.
         cpu_seconds: Of it and all it started, where that is known.
-        attempts: How often it was begun.
+        attempts: How often it was started.
     """
 
     settings: dict[str, Any]
@@ -77,7 +77,7 @@ class Stamps:
 
     Args:
         folder: Made if need be.
-        steps: Those whose intermediate outputs may be gone.
+        steps: Those whose intermediate outputs may be missing.
     """
 
     def __init__(self, folder: Path, steps: Sequence[Step[Any]] = ()) -> None:

@@ -37,8 +37,8 @@ def run_steps(
     """Do what is not done yet, in order; yield how each step went.
 
     Args:
-        steps: All steps, each behind those it reads from.
-        folder: Where the stamps lie; it is made.
+        steps: All steps, each after those it reads from.
+        folder: The folder of the stamps; it is made.
         update: Whether to do steps again whose settings differ from those of an earlier run.
 
     Raises:

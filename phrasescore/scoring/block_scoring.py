@@ -162,7 +162,7 @@ class BlockScorer:
         Raises:
             PhraseTableError: A token lacks the factor wanted.
             SettingsError: The column to replace is not there.
-            ModelError: A model gives something that is no log-probability.
+            ModelError: A model gives something that is not a log-probability.
         """
         ids = _BlockIds(block, self._settings.factor)
         done = self._work()

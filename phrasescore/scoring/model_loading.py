@@ -51,7 +51,7 @@ class ComputeSettings:
 
 @dataclass(frozen=True)
 class ReadyModels:
-    """Models and what is worth knowing about them.
+    """Models, and what the report says about them.
 
     Args:
         models: In the order of their folders.
@@ -124,7 +124,7 @@ def _verdict(check: PrecisionCheck, used: str) -> str:
         return f"{used} is used"
     if used == "fp32":
         return "above the bound, so fp32 is used"
-    return "above the bound, and used all the same, because it was asked for"
+    return "above the bound, but used because it was asked for"
 
 
 def _scorer(

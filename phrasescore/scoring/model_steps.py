@@ -64,7 +64,7 @@ class ModelSteps:
                 b = min(a + self._chunk, end)
                 state, ln_p = self._advance(trie, level, a, b, before)
                 self._pick(trie, a, b, ln_p, edges, at_ends)
-                # of a root every state is kept, of a prefix only one that goes on
+                # of a root every state is kept, of a prefix only one that has children
                 goes_on = np.flatnonzero(trie.ranks[a:b] >= 0)
                 kept.append(gathered(state, self._index(goes_on)))
             before = tuple(torch.cat(parts) for parts in zip(*kept, strict=True))

@@ -1,4 +1,4 @@
-"""Pairs in the order of their ids, so that what begins alike stands together."""
+"""Pairs in the order of their ids, so that equal beginnings are neighbours."""
 
 from __future__ import annotations
 

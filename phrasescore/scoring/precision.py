@@ -41,7 +41,7 @@ class PrecisionCheck:
 
     @property
     def is_within_bounds(self) -> bool:
-        """Whether bfloat16 may stand in for float32; differences that are no numbers may not."""
+        """Whether bfloat16 may stand in for float32; differences that are not numbers may not."""
         return self.mean_per_word <= LARGEST_MEAN and self.largest_per_word <= LARGEST
 
     def __str__(self) -> str:

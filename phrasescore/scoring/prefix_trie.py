@@ -113,7 +113,7 @@ def _build(tokens: Any, offsets: Any, roots: Any, ending: int) -> Any:
         equal = known == length and i and known == offsets[i] - offsets[i - 1]
         for depth in range(known + 1, length + extra + 1):
             if extra and depth == length + 1 and equal and roots[i] == roots[i - 1]:
-                continue  # the phrase before again: its node of the ending stands in the path
+                continue  # the same phrase again: the path already has the node of its ending
             parents[count] = path[depth - 1]
             words[count] = ending if depth == length + 1 else tokens[begin + depth - 1]
             level_of[count], root_of[count] = depth, roots[i]

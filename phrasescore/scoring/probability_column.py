@@ -1,4 +1,4 @@
-"""What stands in the table for a log-probability: a number whose logarithm Moses takes.
+"""How a log-probability is written in the table: a number whose logarithm Moses takes.
 
 Moses reads a score as float32, takes the natural logarithm and floors it at -100.
 """
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 FLOOR_LN = -100.0
-# exp(-100) = 3.72007598e-44 lies among float32's denormals and would be read as -99.98. This text
+# exp(-100) = 3.72007598e-44 is one of float32's denormals and would be read as -99.98. This text
 # has the logarithm -100.003; float32 rounds it to 26 * 2^-149, whose logarithm -100.02 is floored.
 FLOOR_TEXT = b"3.71e-44"
 # exp of more would be infinite as float32

@@ -1,6 +1,6 @@
 """Exact ln p of many phrase pairs, at the cost of their distinct prefixes.
 
-Pairs are sorted, so that what begins alike stands together, and cut into groups. In a group each
+Pairs are sorted, so that equal beginnings are neighbours, and cut into groups. In a group each
 source prefix is encoded once, each source projected once, and each distinct (source, target prefix)
 is one decoder step and one normaliser; a pair's ln p is the sum along its path. Cores work on
 groups of their own; a group's results depend on the group alone.

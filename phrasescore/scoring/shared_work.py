@@ -30,7 +30,7 @@ class SharedWork:
         return cls(source, source, target, target)
 
     def done(self, source: int, target: int) -> SharedWork:
-        """Return the same request, met with so many steps."""
+        """Return the same request, met with this many steps."""
         return SharedWork(self.source_asked, source, self.target_asked, target)
 
     @property

@@ -1,6 +1,6 @@
 """Stream a phrase table past the models: read a block, score it, write it, record it.
 
-The same command goes on after the last whole block if it was killed; the output's bytes are the
+The same command continues after the last whole block if it was killed; the output's bytes are the
 same whether it was or not. Memory does not depend on the table's length.
 """
 
@@ -95,9 +95,9 @@ class RescoringReport:
         lines.insert(
             1,
             f"shared work: {counts.work.source_done:,} source steps for "
-            f"{counts.work.source_asked:,} asked ({source:.2f} times less), "
+            f"{counts.work.source_asked:,} asked ({source:.2f} times fewer), "
             f"{counts.work.target_done:,} target steps for {counts.work.target_asked:,} "
-            f"({target:.2f} times less)",
+            f"({target:.2f} times fewer)",
         )
         for name, total in zip(self.models, counts.ln_p_sums, strict=True):
             lines.append(f"{name}: mean ln p {total / counts.lines:.4f}")
@@ -128,7 +128,7 @@ def rescore_table(
         models: At least one.
         settings: What goes into the table.
         numerics: What else decides the digits (device, precision, batch size), as JSON values: an
-            interrupted run is only gone on with under the same ones.
+            interrupted run only continues under the same ones.
         lines_per_block: How many lines to hold at a time; the first blocks are shorter.
         blocks: The blocks of a table that cannot be read twice, if reading has begun; their sizes
             must be those of ``read_table``.
@@ -136,7 +136,7 @@ def rescore_table(
     Raises:
         InputError: The table cannot be read or breaks its format.
         SettingsError: The options do not fit together or to the table.
-        ModelError: A model gives something that is no log-probability.
+        ModelError: A model gives something that is not a log-probability.
     """
     if not models:
         raise SettingsError("there is no model to score with", remedy="name one with --model")

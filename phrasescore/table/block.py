@@ -41,7 +41,7 @@ class TokenSpans:
     """Where the tokens of the phrases of one side are, after factors and gaps have been resolved.
 
     Args:
-        data: uint8, the bytes of the block and, behind them, those of the gap token.
+        data: uint8, the bytes of the block and then those of the gap token.
         begins: (tokens,) int64, the first byte of each token.
         ends: (tokens,) int64, the byte after its last.
         offsets: (lines + 1,) int64; the phrase of line i has tokens offsets[i] to offsets[i + 1].
@@ -83,7 +83,7 @@ class TableBlock:
 
     @cached_property
     def data(self) -> NDArray[np.uint8]:
-        """The text and, behind it, the gap token, as uint8."""
+        """The text and then the gap token, as uint8."""
         return np.frombuffer(self.text + GAP, np.uint8)
 
     def token_spans(self, side: Side, factor: int = 0) -> TokenSpans:

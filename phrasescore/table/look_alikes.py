@@ -1,4 +1,4 @@
-"""Files that get handed over in place of a phrase table, told by their first lines."""
+"""Files that are named by mistake instead of a phrase table, recognised by their first lines."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ PIPES = b"|||"
 COLUMNS = ("source", "target", "scores", "alignment", "counts", "sparse features", "properties")
 # what a gap of a hierarchical rule becomes: one token, whatever its label on either side
 GAP = b"[X]"
-# so many lines decide what kind of table it is; also for a table that comes through a pipe
+# this many lines decide what kind of table it is; also for a table that comes through a pipe
 INSPECTED_LINES = 1000
 
 Side = Literal["source", "target"]
@@ -92,7 +92,7 @@ class TableFormat:
 
 
 def parse_entry(line: bytes) -> Entry:
-    """Parse one line (without its line feed); the scores are not looked into.
+    """Parse one line (without its line feed); the scores are not parsed.
 
     Raises:
         PhraseTableError: The line is blank, has fewer than three columns or no source phrase.
@@ -152,8 +152,8 @@ def _bad_score(number: int, token: bytes) -> PhraseTableError:
     if _SCORE.fullmatch(token) and token.startswith(b"-"):
         return PhraseTableError(
             f"score {number} is negative ({text}), and Moses, which takes its logarithm, "
-            "would drop the phrase pair without a word",
-            remedy="write probabilities into the table, exp(x) in place of a log-probability x",
+            "would silently drop the phrase pair",
+            remedy="write probabilities into the table, exp(x) instead of a log-probability x",
         )
     if _SCORE.fullmatch(token) or token.lower() in (b"inf", b"+inf", b"infinity"):
         return PhraseTableError(

@@ -131,7 +131,7 @@ def find_tokens(
     """Find the tokens of one side and return how many there are.
 
     Args:
-        data: uint8, whole lines and behind them the gap token.
+        data: uint8, whole lines and then the gap token.
         begins: (lines,) int64, where each phrase begins.
         ends: (lines,) int64, where it ends.
         factor: Which factor of a token counts, from 0.

@@ -1,4 +1,4 @@
-"""The work folder of a training run: what a killed run needs to go on as if nothing had happened.
+"""The work folder of a training run: what a killed run needs to continue unchanged.
 
 ``MODEL.training/`` beside the model to come holds the encoded pairs, ``settings.json``, the curve
 and two checkpoints: the latest state and the best model so far. Each is replaced in one step.
@@ -26,7 +26,7 @@ BEST = "best.pt"
 
 @dataclass
 class TrainingState:
-    """Where a run stands.
+    """How far a run has come.
 
     Attributes:
         epoch: The pass over the data under way, from 0.
@@ -62,7 +62,7 @@ def save_checkpoint(
 
     Args:
         path: Its file.
-        state: Where the run stands.
+        state: How far the run has come.
         weights: The model's ``state_dict``.
         optimizer: The optimiser's ``state_dict``; left out for a model that only is kept.
     """
@@ -95,5 +95,5 @@ def load_checkpoint(path: Path) -> tuple[TrainingState, dict[str, torch.Tensor],
     ) as error:
         reason = str(error).partition("\n")[0]
         raise ResumeError(
-            f"not a usable checkpoint ({reason})", path=path, remedy="train anew with --overwrite"
+            f"not a usable checkpoint ({reason})", path=path, remedy="train again with --overwrite"
         ) from None

@@ -1,4 +1,4 @@
-"""What an earlier call of ``train`` has left: a model, or a work folder to go on in."""
+"""What an earlier call of ``train`` has left: a model, or a work folder to continue in."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def go_on_or_begin(work: Path, asked: Mapping[str, Any]) -> None:
             before = dict(json.loads(path.read_bytes()))
         except (ValueError, TypeError):
             raise ResumeError("not the work folder of a training run", path=work) from None
-        remedy = "give the options and the input of before, or begin anew with --overwrite"
+        remedy = "give the same options and input as before, or start again with --overwrite"
         refuse_differences(before, asked, work, remedy)
     else:
         (work / LATEST).unlink(missing_ok=True)

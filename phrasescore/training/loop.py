@@ -167,7 +167,7 @@ class Trainer:
         return self._resumed_seconds + time.monotonic() - self._start
 
     def _fraction(self) -> float:
-        """How much of the run is behind us, 0 to 1: by epochs or by time, whichever is more."""
+        """The part of the run that is done, 0 to 1: by epochs or by time, whichever is more."""
         by_epochs = by_time = 0.0
         if self._settings.max_epochs:
             per_epoch = max(1, len(self._lengths[0]))

@@ -77,7 +77,7 @@ class TrainingRequest:
         for name in sorted(asked - _options_of(kind)):
             others = [f"--kind {other.option}" for other in KINDS if name in _options_of(other)]
             raise SettingsError(
-                f"--{name.replace('_', '-')} is no option of --kind {kind.option}",
+                f"--{name.replace('_', '-')} is not an option of --kind {kind.option}",
                 remedy=f"it belongs to {' and '.join(others)}" if others else "leave it out",
             )
 

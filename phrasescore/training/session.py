@@ -31,11 +31,11 @@ from phrasescore.training.recipes import RECIPES
 from phrasescore.training.request import TrainingRequest
 from phrasescore.training.training_settings import TrainingSettings
 
-_LARGEST_HELD_OUT_SHARE = 20  # of a small table, one in so many pairs at most is held out
+_LARGEST_HELD_OUT_SHARE = 20  # of a small table, at most one pair in this many is held out
 
 
 def train_model(request: TrainingRequest) -> None:
-    """Train a model and write its folder, or go on where the same call was stopped.
+    """Train a model and write its folder, or continue where the same call was stopped.
 
     Raises:
         SettingsError: The request cannot be meant, or would overwrite something unasked.

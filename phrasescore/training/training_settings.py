@@ -1,4 +1,4 @@
-"""How a model is trained: everything besides its shape that its weights depend on."""
+"""How a model is trained: everything that its weights depend on, besides its shape."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ class WordTable:
         return int(self.arrays.size[0])
 
     def reserve(self, words: int, text: int) -> None:
-        """Make room for so many more words with so many bytes of text in all."""
+        """Make room for this many more words with this many bytes of text in all."""
         arrays, size = self.arrays, len(self)
         used = int(arrays.ends[size])
         if used + text > arrays.text.size:

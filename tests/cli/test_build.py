@@ -148,7 +148,7 @@ def test_interrupted(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         said = process.communicate()[1]
     assert process.returncode == 130, said
-    assert b"stopped; what is done is kept. To go on, type: phrasescore build" in said
+    assert b"stopped; what is done is kept. To continue, type: phrasescore build" in said
     again = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=True)
     lines = again.stderr.split(b"\n")
     assert lines[0].startswith(b"corpus ")

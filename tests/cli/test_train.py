@@ -149,7 +149,9 @@ def test_a_stopped_run_resumes_to_the_same_bits(
     assert run.returncode == (-signal.SIGKILL if number == signal.SIGKILL else 130)
     assert not (stopped / "model").exists()
     if number != signal.SIGKILL:
-        assert f"stopped; what is done is kept. To go on, type: phrasescore train {table}" in said
+        assert (
+            f"stopped; what is done is kept. To continue, type: phrasescore train {table}" in said
+        )
     _finish(_start(table, stopped, *resume))
     for name in ("model.safetensors", "source.vocabulary.txt", "config.json"):
         assert sha256_of(stopped / "model" / name) == sha256_of(straight / "model" / name), name

@@ -145,7 +145,7 @@ def test_stopped_by_hand(faulty: Faulty, number: signal.Signals) -> None:
     process.send_signal(number)
     said = process.communicate(timeout=60)[1].decode()
     assert process.returncode == 130
-    assert "what is done is kept. To go on, type: phrasescore tune" in said
+    assert "what is done is kept. To continue, type: phrasescore tune" in said
     assert "Traceback" not in said
     (faulty.bin / "hanging").unlink()
     time.sleep(0.3)

@@ -19,7 +19,7 @@ def evaluate(
     json_file: str | None,
     **options: object,
 ) -> None:
-    """Score translations: BLEU, chrF, TER and how long they are.
+    """Score translations: BLEU, chrF, TER and length.
 
     Words are what stands between spaces, because the text of Moses is tokenised; --tokenize 13a is
     for plain text. Scores are printed times 100, with the signatures of sacrebleu; in JSON they

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     "--output",
     required=True,
     metavar="FOLDER",
-    help="Where everything goes that is made; the same folder goes on where it stopped.",
+    help="The folder for all results; a stopped run continues in the same one.",
 )
 @click.option(
     "--data", metavar="FOLDER", help="The data's folder, in place of the one that the file names."
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 @click.option(
     "--decoder",
     type=click.Choice(["embedded", "moses"]),
-    help="What translates, in place of what the file says.",
+    help="The decoder, instead of the one that the file names.",
 )
 @click.option(
     "--only",
     multiple=True,
     metavar="SYSTEM",
-    help="Run this system, as the file calls it, and the first one; may be repeated.",
+    help="Run this system, by its name in the file, and the first one; may be repeated.",
 )
 @click.option("--jobs", type=click.IntRange(min=1), default=1, help="Steps at a time.")
 @click.option("--dry-run", is_flag=True, help="Print the commands, and run none.")

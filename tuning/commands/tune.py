@@ -80,7 +80,7 @@ def tune(output: str, as_json: bool, json_file: str | None, **options: Any) -> N
     Each round decodes with the weights in force, adds the candidates to those of all rounds
     before, and optimises over all of them. FOLDER gets moses.ini, which is MOSES_INI with the
     best weights, weights.json, a picture of the scores (curve.svg), and a folder for each round.
-    The same command goes on where an earlier one was stopped.
+    The same command continues a run that was stopped.
     """
     from tuning.loop.runs import tune as run
     from tuning.loop.work_folder import read_json

@@ -13,7 +13,7 @@ PROGRAM = "phrasescore"
 
 @dataclass(frozen=True)
 class Command:
-    """A command line, all paths absolute; the same line again goes on where it was stopped.
+    """A command line, all paths absolute; the same line again continues where it was stopped.
 
     Args:
         words: The first is ``phrasescore`` or the path of another program.

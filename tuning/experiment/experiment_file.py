@@ -70,7 +70,7 @@ class ExperimentTuning:
 
     Args:
         optimizer: As in ``phrasescore tune``.
-        rounds: At most so many.
+        rounds: Most rounds of tuning.
         nbest_size: Candidates of each sentence and round.
         options: More options of ``phrasescore tune``.
     """

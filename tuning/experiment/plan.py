@@ -1,6 +1,6 @@
 """From what is compared to command lines: which steps, on which files, in which order.
 
-Everything lies in the folder of results:
+Everything is in the folder of results:
 
 * ``system/``: the untuned system, its tables filtered to dev and test;
 * ``models/NAME/``: what was trained;
@@ -108,7 +108,7 @@ class Plan:
 
     @cached_property
     def _model_files(self) -> tuple[Path, ...]:
-        """The files that the system names, as they lie with its folder as current directory."""
+        """The files that the system names, with its folder as current directory."""
         found = []
         for feature in MosesIni.read(self._data("system")).features:
             for key in path_keys(feature):
@@ -139,7 +139,7 @@ class Plan:
         return command.step(f"train.{model.name}", (table,), (folder,))
 
     def model_folder(self, name: str) -> Path:
-        """Where a model lies, whether it is made here or was there."""
+        """The folder of a model, made here or given."""
         model = self.settings.model(name)
         if model.folder:
             return self.settings.resolve(model.folder)

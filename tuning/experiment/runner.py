@@ -31,7 +31,7 @@ class Runner:
     """Runs steps in a folder.
 
     Args:
-        results: Where all outputs lie; nothing outside is ever deleted.
+        results: The folder of all outputs; nothing outside is ever deleted.
         folder: Where commands run.
         jobs: CommandSteps at a time.
         say: Gets a line for each step.
@@ -85,7 +85,7 @@ class Runner:
         stamp = self.stamps.read(step.name)
         changes = self.stamps.changes(step, stamp) if stamp is not None else []
         if changes:
-            self._say(f"{step.name}: {'; '.join(changes)}; so it is done anew")
+            self._say(f"{step.name}: {'; '.join(changes)}; so it runs again")
             self._delete(step)
             (self.stamps.folder / f"{step.name}.json").unlink()
         elif stamp is not None and self.stamps.is_whole(step, stamp):
@@ -133,7 +133,7 @@ class Runner:
         self, step: CommandStep, printed: IO[bytes], said: IO[bytes]
     ) -> tuple[int, float]:
         """Run a program; return its exit status and the processor's seconds."""
-        # whoever stops everything must not miss a process between its birth and its entry
+        # stopping everything must not miss a process between its start and its entry
         with self._starting:
             if self._stopped:
                 raise InterruptedWorkError("interrupted")
@@ -174,7 +174,7 @@ class Runner:
             + "\n  ".join(lines[-_LAST_WORDS:])
             + "\n",
             path=log,
-            remedy="mend that and run the same command again: what is done stays done",
+            remedy="repair that and run the same command again: finished steps stay",
         )
 
     @contextlib.contextmanager

@@ -53,7 +53,7 @@ class ScoredList:
         return float(self.decoded[1] / max(self.decoded[COLUMNS - 1], 1))
 
     def fixed_part(self, weights: Weights) -> NDArray[np.float64]:
-        """Return (N,) what the list does not show of model scores: totals less what it shows.
+        """Return (N,) what the list does not show of model scores: totals minus what it shows.
 
         Args:
             weights: Of the dense features, with which it was decoded.
@@ -114,7 +114,7 @@ def read_scored(
 
 
 def check_features(found: Mapping[str, int], expected: Mapping[str, int], path: str | Path) -> None:
-    """Compare the features of a list with those that are to be tuned.
+    """Compare the features of a list with those to be tuned.
 
     Raises:
         NBestError: One is missing, unexpected, of another size, or in another place.

@@ -130,7 +130,7 @@ class Tuning:
 
         Raises:
             PhrasescoreError: The decoder failed, or a list is damaged; what is done stays, and
-                the same call goes on from there.
+                the same call continues from there.
         """
         weights = self._start()
         rounds: list[DecodedRound] = []

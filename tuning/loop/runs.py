@@ -47,7 +47,7 @@ class TuningReport:
 
 
 def tune(settings: TuningSettings, output: str | Path, say: Say) -> TuningReport:
-    """Tune a system; the same call goes on where an earlier one was stopped.
+    """Tune a system; the same call continues a run that was stopped.
 
     Args:
         settings: What and how.

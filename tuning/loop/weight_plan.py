@@ -155,7 +155,7 @@ class WeightPlan:
         Args:
             pool: Its features are those of n-best lists, and possibly what they do not show.
             objective: What is maximised.
-            weights: (T,) where to begin, in place of the plan's start.
+            weights: (T,) where to begin, instead of the plan's start.
         """
         start = self.tuned(self.start) if weights is None else weights
         extra = len(pool.features) - len(start)

@@ -1,7 +1,7 @@
 """The folder of a tuning run: readable by people, whole after any kill, refused to another run.
 
 Every file gets its name only when it is whole, and every step of a round leaves one file, so that
-a run that was stopped goes on behind the last file it finished:
+a run that was stopped continues after the last file it finished:
 
 * ``run.json``: what the run is; the folder belongs to it alone;
 * ``round01/weights.json``, ``moses.ini``: the weights of the round, alone and in the system;
@@ -103,7 +103,7 @@ class WorkFolder:
                 )
             write_json(path, dict(identity))
             return
-        remedy = "name a new folder, or go on with what the run began with"
+        remedy = "name a new folder, or give what the run began with"
         refuse_differences(read_json(path), identity, self.path, remedy)
 
     def _sweep(self) -> None:

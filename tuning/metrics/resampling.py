@@ -6,7 +6,7 @@ sides or do not; p is the share of such shuffles whose difference is at least th
 tuning runs of a system stay together, for they are translations by the same system.
 
 *Randomisation of replicas* (Clark et al. 2011): the translations of a sentence by all runs of both
-systems are dealt out anew, as many to each system as it had. That is right where the runs of one
+systems are dealt out again, as many to each system as it had. That is right where the runs of one
 system are no more alike than those of different ones. Mostly they are, and then it finds
 differences too easily: a test says how often.
 
@@ -156,7 +156,7 @@ def replica_p_value(
 
 
 def pooled_difference(first: Statistics, second: Statistics, score: Score) -> float:
-    """Return the score of all runs of the second together less that of the first."""
+    """Return the score of all runs of the second together minus that of the first."""
     sums = [runs.mean(0).sum(0)[None] for runs in (first, second)]
     return float(score(sums[1])[0] - score(sums[0])[0])
 
@@ -179,7 +179,7 @@ def resampled_scores(runs: Statistics, draws: NDArray[np.int64], score: Score) -
 def bootstrap(
     first: Statistics, second: Statistics, score: Score, trials: int, seed: int
 ) -> Bootstrap:
-    """Resample the difference of the means over runs, second less first.
+    """Resample the difference of the means over runs, second minus first.
 
     Args:
         first: (A, S, K).

@@ -32,7 +32,7 @@ class SystemDifference:
     """How a system differs from the first one in one metric; fractions.
 
     Args:
-        gain: The mean over runs less that of the first system.
+        gain: The mean over runs minus that of the first system.
         low: Of the 95 % bootstrap interval of the gain.
         high: The same.
         p_randomization: Of approximate randomisation, a sentence's runs together, two-sided.
@@ -203,7 +203,7 @@ def compare_systems(
 
     Raises:
         CorpusError: A file is not UTF-8, or files have different numbers of lines.
-        SettingsError: There are less than two systems, or one without a translation.
+        SettingsError: There are fewer than two systems, or one without a translation.
     """
     if len(systems) < 2:
         raise SettingsError("nothing to compare with", remedy="give two systems or more")

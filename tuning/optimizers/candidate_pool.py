@@ -28,7 +28,7 @@ class PoolArrays(NamedTuple):
     """What compiled functions see of a pool.
 
     Attributes:
-        features: (F, C) unweighted feature values; candidates of a sentence stand together, in
+        features: (F, C) unweighted feature values; candidates of a sentence are neighbours, in
             the order in which they were found.
         statistics: (C, K) what the objective is computed from.
         starts: (S + 1,) where each sentence's candidates begin.

@@ -6,7 +6,7 @@ highest somewhere form the envelope, from the smallest slope at x = -infinity to
 
 Rules, each with a test:
 
-* *equal lines*: the candidate that comes first in the pool stands for all of them;
+* *equal lines*: the first candidate in the pool represents all of them;
 * *parallel lines*: of equal slopes only the largest intercept can win;
 * *concurrent lines*: a line that only touches the envelope in a point wins nowhere;
 * *rounding*: a line that rises above its neighbours by less than double precision can tell

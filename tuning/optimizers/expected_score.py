@@ -96,7 +96,7 @@ def _slopes(sums: Any, shares: Any) -> Any:
 def _gradient(
     pool: PoolArrays, likely: _Likely, slopes: Any, sharpness: float, gradient: Any
 ) -> None:
-    """Fill (F,) with sharpness times the covariance of a candidate's worth and its features."""
+    """Fill (F,) with sharpness times the covariance of a candidate's value and its features."""
     gradient[:] = 0.0
     worth = np.empty(len(likely.rows))
     for sentence in range(len(likely.begins) - 1):
@@ -153,7 +153,7 @@ class _Ascent:
         score = expected_score(self._pool, weights, self._sharpness, self._shares, gradient)
         gradient = np.where(self._free, gradient * self._region.spread, 0.0)
         if self._scalable:
-            # what would only stretch the weights is no direction
+            # a change that only scales the weights is not a direction
             scaled = weights / self._region.spread
             gradient -= (gradient @ scaled) / (scaled @ scaled) * scaled
         return score, gradient

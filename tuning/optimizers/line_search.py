@@ -8,12 +8,12 @@ Rules, each with a test:
 * *nearest*: of intervals with the same best score the one nearest to step 0 wins, so that a
   search that gains nothing does not move;
 * *middle*: the step goes to the middle of the interval, but stays at 0 if 0 lies within it; at a
-  breakpoint two candidates tie, so that one at 0 is no part of the intervals beside it;
+  breakpoint two candidates tie, so that one at 0 belongs to neither interval beside it;
 * *open ends*: beyond the first or last breakpoint the step goes on by a tenth of the distance
   from 0 of the farther of the two;
 * *no breakpoint*: the step is 0;
 * *narrow*: an interval narrower than a millionth of the distance between the quartiles of all
-  breakpoints is passed over, because rounded weights could not hit it;
+  breakpoints is ignored, because rounded weights could not hit it;
 * *bounds*: only the part of the line within [low, high] counts; its ends are not open.
 """
 

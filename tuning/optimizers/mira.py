@@ -86,7 +86,7 @@ def _worth(statistics: Any, background: Any, shares: Any, sums: Any) -> float:
 def _hope_and_fear(
     pool: PoolArrays, sentence: int, weights: Any, background: Any, shares: Any
 ) -> tuple[int, int, float]:
-    """Return hope, fear (the first of equals each) and how much more the hope is worth."""
+    """Return hope, fear (each the first of equals) and how much better the hope is."""
     begin, end = pool.starts[sentence], pool.starts[sentence + 1]
     scores = np.empty(end - begin)
     combine(pool.features, begin, end, weights, scores)
@@ -107,7 +107,7 @@ def _hope_and_fear(
 def _update(
     pool: PoolArrays, pair: tuple[int, int, float], free: Any, slack: float, weights: Any
 ) -> bool:
-    """Let the hope beat the fear by what it is worth more, if it does not; tell if that moved."""
+    """Move the weights until hope beats fear by its margin; tell whether they moved."""
     hope, fear, gap = pair
     difference = np.empty(len(weights))
     margin = norm = 0.0

@@ -1,4 +1,4 @@
-"""Pairwise ranking optimisation (Hopkins and May 2011) with a logistic regression of its own.
+"""Pairwise ranking optimisation (Hopkins and May 2011) with its own logistic regression.
 
 From every sentence pairs of candidates are drawn; those that differ enough in sentence BLEU say
 which of two feature vectors is better, and a logistic regression without bias finds weights that
@@ -38,7 +38,7 @@ class Pro:
         least_difference: The least difference in sentence score.
         precision: Of the Gaussian on weights, each measured by the spread of its feature.
         interpolate: Whether to go to the best point between the start weights and those learnt,
-            in place of all the way.
+            instead of all the way.
     """
 
     samples: int = 5000

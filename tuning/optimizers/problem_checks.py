@@ -1,4 +1,4 @@
-"""What goes wrong in tuning, found before and after: explained, and survived where possible.
+"""What goes wrong in tuning, found before and after: explained, and handled where possible.
 
 Moses's optimiser returns all-zero weights where BLEU is 0 everywhere, and one weight of 1 with all
 others near 1e-38 where a feature is constant. Here neither can happen: constant features are left

@@ -1,4 +1,4 @@
-"""Nothing in a moses.ini is passed over: what the decoder does not do is an error with its line."""
+"""Nothing in a moses.ini is ignored: what the decoder does not do is an error with its line."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Language models in the search: several at once, and phrases instead of words.
 
-The models of a system lie one behind the other in shared arrays. A state of all of them is one
+The models of a system follow one another in shared arrays. A state of all of them is one
 integer in mixed radix. Most of a phrase is scored once and for all; only its first words depend on
-what stands before it, and of these often only one. Recent answers are kept where they are near.
+the words before it, and of these often only one. Recent answers are kept where they are near.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class LanguageModels(NamedTuple):
 
 
 def join_models(models: Sequence[ArrayLanguageModel]) -> LanguageModels:
-    """Put models behind one another; a single one is not copied.
+    """Join models into shared arrays; a single one is not copied.
 
     Raises:
         SettingsError: Their states do not fit into one 64-bit number.
@@ -167,7 +167,7 @@ def score_alone(
 def _score_word(
     tables: AutomatonTables, recent: Records, state: int, word: int
 ) -> tuple[float, int]:
-    """Score a word after a state, as `score` does, but look first where recent answers stand."""
+    """Score a word after a state, as `score` does, but look among recent answers first."""
     if state == EMPTY_STATE:
         return np.float64(tables.unigram_log10[word]), np.int64(tables.unigram_next[word])
     key = entry_key(state, word)
@@ -214,7 +214,7 @@ def score_after(
     state: int,
     last: bool,
 ) -> tuple[float, int]:
-    """Score the part of a phrase that depends on what stands before it.
+    """Score the part of a phrase that depends on the words before it.
 
     Args:
         models: The models.

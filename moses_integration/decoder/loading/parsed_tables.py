@@ -1,6 +1,6 @@
 """Parsed tables and models on disk, so that a second start need not parse them again.
 
-One ``.npz`` file for each, named by a digest of all that went into it: another table, other input
+One ``.npz`` file for each, named by a digest of all it depends on: another table, other input
 or another version of the format is another name, so nothing is ever out of date.
 """
 

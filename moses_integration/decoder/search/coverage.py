@@ -105,7 +105,7 @@ def close_over_splits(estimates: NDArray[np.float64]) -> None:
 
 
 def new_coverages(longest_sentence: int) -> Coverages:
-    """Make room for the coverages of sentences of up to so many words."""
+    """Make room for the coverages of sentences of up to this many words."""
     words = (longest_sentence + 63) // 64
     return Coverages(
         records=np.empty(_FIRST_COVERAGES, COVERAGE),

@@ -16,7 +16,7 @@ _FIRST_EDGES, _FIRST_RANKED, _FIRST_CELLS = 1 << 12, 1 << 15, 1 << 13
 EDGE = np.dtype(
     [
         ("step", np.int32),  # the span and where it leads
-        ("first", np.int32),  # its hypotheses in ``ranked``, from first on, so many
+        ("first", np.int32),  # its hypotheses in ``ranked``: where they begin, and how many
         ("hypotheses", np.int32),
         ("next", np.int32),  # the next edge to the same stack
     ]
@@ -63,7 +63,7 @@ class Cubes(NamedTuple):
 
 
 def new_cubes(longest_sentence: int) -> Cubes:
-    """Make room for the cubes of sentences of up to so many words."""
+    """Make room for the cubes of sentences of up to this many words."""
     return Cubes(
         edges=np.empty(_FIRST_EDGES, EDGE),
         heads=np.empty(longest_sentence + 1, np.int32),

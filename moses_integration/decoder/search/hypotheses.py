@@ -1,4 +1,4 @@
-"""Hypotheses and the stacks they stand in, as arrays.
+"""Hypotheses and their stacks, as arrays.
 
 A hypothesis is one record in a growing array; its number is its index. A stack is a hash table of
 chains through the records, so nothing is ever moved.
@@ -91,7 +91,7 @@ class Stacks(NamedTuple):
 
 
 def new_stacks(longest_sentence: int, stack_size: int) -> Stacks:
-    """Make room for the stacks of sentences of up to so many words.
+    """Make room for the stacks of sentences of up to this many words.
 
     Args:
         longest_sentence: In words.

@@ -20,7 +20,7 @@ from phrasescore.compiled import leaf
 
 
 class Options(NamedTuple):
-    """All options of all source phrases; those of one phrase stand together, the best first.
+    """All options of all source phrases; those of one phrase are neighbours, the best first.
 
     Attributes:
         first: First option of each source phrase, shape (phrases + 1,).
@@ -28,7 +28,7 @@ class Options(NamedTuple):
         future: Its future score, shape (options,).
         score: What it adds to the model score after each orientation, less language models over
             its boundary and distortion, shape (orientations, options).
-        forward: What it adds to the score of the phrase behind it, for the orientation of that,
+        forward: What it adds to the score of the phrase after it, for the orientation of that,
             shape (orientations, options).
         forward_class: Equal where the forward reordering scores are, shape (options,).
     """
@@ -123,7 +123,7 @@ def choose_entries(
         best of a phrase first.
     """
     chosen = np.empty(len(entries), np.int64)
-    # unknown words are behind the tables, and not limited
+    # unknown words come after the tables, and are not limited
     all_limits = np.array([*limits, 0], np.int64)
     chosen = chosen[: _select_all(entries.first, entries.table, all_limits, future, chosen)]
     phrases = entries.phrases[chosen]

@@ -46,7 +46,7 @@ def _recombines(
 
 @inlined
 def put(stacks: Stacks, stack: int, limits: Limits, forward_class: NDArray[np.int32]) -> bool:
-    """Put the record behind the last one in use into a stack, or recombine it.
+    """Put the record after the last one in use into a stack, or recombine it.
 
     There must be room for one more record. The caller has compared its total with
     ``stacks.worst``.

@@ -1,6 +1,6 @@
 """The memory of one searching thread, and the search of one sentence in it.
 
-Compiled code allocates nothing: where it runs out of room it returns, gets more, and goes on.
+Compiled code allocates nothing: where it runs out of room it returns, gets more, and continues.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class SearchWorkspace:
             model: What things score.
             sentence: The options of the sentence, at least one word.
             limits: The bounds of the search.
-            cube_pruning: Whether to search with cube pruning in place of stack decoding.
+            cube_pruning: Whether to search with cube pruning instead of stack decoding.
 
         Returns:
             The hypotheses that cover the sentence, the best first; their records are in

@@ -7,7 +7,7 @@ context c (all but its last word) and the suffix s (all but its first word) has
     p(a) = (count(a) - D_n(count(a))) / total(c) + gamma(c) p(s)
 
 where count is, in the highest order and after ``<s>``, how often a occurs, and otherwise how many
-different words stand before it (the adjusted count); total and gamma sum over the n-grams with
+different words precede it (the adjusted count); total and gamma sum over the n-grams with
 context c; and p of the empty suffix is uniform over the vocabulary with ``<unk>``, without
 ``<s>``. All arithmetic is in float32 and in lmplz's order, so that the digits agree.
 """
@@ -46,7 +46,7 @@ class Discounts:
 
     Attributes:
         amounts: The three discounts.
-        estimated: False where the fallback stands in, because no estimate was possible.
+        estimated: False where the fallback is used, because no estimate was possible.
     """
 
     amounts: tuple[float, float, float]

@@ -2,7 +2,7 @@
 
 The text is an array of word ids. Its positions are sorted by the words read backwards from there;
 then every n-gram, of whatever length, is a run of neighbours, and the runs come in the order in
-which KenLM's lmplz writes n-grams. Memory is some 20 bytes per running word, plus the n-grams.
+which KenLM's lmplz writes n-grams. Memory is about 20 bytes per running word, plus the n-grams.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Corpus:
 
     Attributes:
         words: The vocabulary in order of appearance, after the three special words.
-        ids: ``<unk>``, so that every word stands somewhere; then every sentence as order - 1 times
+        ids: ``<unk>``, so that every word occurs somewhere; then every sentence as order - 1 times
             ``<s>`` (at least once), its words, ``</s>``.
         sentences: How many.
         tokens: How many words, without the special ones.
@@ -190,7 +190,7 @@ class NGramCounts:
         order: How many words each has.
         last: The position of the last word of one occurrence of each, shape (n-grams,).
         occurrences: How often each occurs, shape (n-grams,).
-        extensions: How many different words stand before each, shape (n-grams,).
+        extensions: How many different words precede each, shape (n-grams,).
         number_at: The number of the n-gram that ends at each position of the text, -1 where there
             is none; the shape of the text.
     """
@@ -203,7 +203,7 @@ class NGramCounts:
 
 
 def count_ngrams(corpus: Corpus, by_words: SortedPositions, order: int, types: int) -> NGramCounts:
-    """Count the n-grams of ``order`` words; ``<s>`` stands in them at the beginning or not at all.
+    """Count the n-grams of ``order`` words; ``<s>`` is their first word or not in them.
 
     Args:
         corpus: The text.

@@ -1,6 +1,6 @@
 """KenLM binaries (build_binary's output), read into the n-grams that they were built from.
 
-The arrays lie in a mapped file and are looked at where they are; KenLM's library is not needed.
+The arrays stay in a mapped file and are read there; KenLM's library is not needed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MISSING_LOG10 = -100.0  # what build_binary gives <unk> where the ARPA file has
 
 
 class KenlmBinary:
-    """An open binary: its words and 1-grams at once, longer n-grams as they are asked for.
+    """An open binary: its words and 1-grams at once, longer n-grams on request.
 
     Args:
         data: The file, shape (bytes,).
@@ -60,7 +60,7 @@ class KenlmBinary:
     def blocks(self) -> Iterator[NGrams]:
         """Yield the n-grams, lowest order first, a block for each order.
 
-        n-grams that KenLM put in because longer ones end with them are among them.
+        n-grams that KenLM added because longer ones end with them are among them.
 
         Raises:
             LanguageModelError: The file is damaged, or it would take too long.

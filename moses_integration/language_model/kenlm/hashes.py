@@ -1,4 +1,4 @@
-"""Which n-grams have the keys that stand in a KenLM probing table.
+"""Which n-grams have the keys of a KenLM probing table.
 
 The key of an n-gram follows from the key of its suffix (all words but the first) and the first
 word; KenLM's lm/search_hashed.hh has the formula. Nothing leads back, so n-grams are tried. Half of
@@ -86,7 +86,7 @@ def set_bits(bitmap: NDArray[np.uint64], keys: NDArray[np.uint64], shift: np.uin
 
 @njit(cache=True, nogil=True)
 def find_key(index: KeyIndex, key: np.uint64) -> int:
-    """Return where a key stands, or -1."""
+    """Return the position of a key, or -1."""
     bucket = np.int64(key >> index.starts_shift)
     for at in range(index.starts[bucket], index.starts[bucket + 1]):
         if index.keys[at] == key:

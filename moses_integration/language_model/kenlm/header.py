@@ -53,7 +53,7 @@ class KenlmHeader:
 
 
 class Sections:
-    """Cuts a mapped file into the arrays that lie in it one after the other.
+    """Cuts a mapped file into the arrays that follow one another in it.
 
     Args:
         data: The file, shape (bytes,).

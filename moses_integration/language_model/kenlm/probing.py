@@ -60,7 +60,7 @@ class ProbingModel:
     """The arrays of a probing binary.
 
     Args:
-        sections: The file behind its header; is left behind the hash tables.
+        sections: The file after its header; is left after the hash tables.
         header: Its header.
 
     Attributes:
@@ -154,7 +154,7 @@ def _recover(
     total = int(pairs[-1])
     if total > MOST_PAIRS:
         raise LanguageModelError(
-            f"a KenLM probing binary holds hashes in the place of words, and its {order}-grams are "
+            f"a KenLM probing binary holds hashes instead of words, and its {order}-grams are "
             f"among {total:,} that would have to be tried",
             remedy="name the ARPA file, or a trie: build_binary trie MODEL.arpa MODEL.trie",
         )

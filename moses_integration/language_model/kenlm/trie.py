@@ -84,7 +84,7 @@ class TrieModel:
     """The arrays of a trie binary, of any of the four kinds.
 
     Args:
-        sections: The file behind its header; is left behind the trie.
+        sections: The file after its header; is left after the trie.
         header: Its header.
 
     Attributes:
@@ -100,7 +100,7 @@ class TrieModel:
         hashes = sections.take("<u8", types + 1, "its vocabulary")
         if int(hashes[0]) + 1 != types:
             raise damaged(f"its vocabulary has {int(hashes[0]):,} words, not {types - 1:,}")
-        # their number stands where the hash of <unk> would
+        # their number is where the hash of <unk> would be
         self.hashes = hashes[:types]
         self._quantisation = Quantisation()
         if header.kind in (QUANTISED_TRIE, QUANTISED_ARRAY_TRIE):
@@ -192,7 +192,7 @@ def _take_high_bits(
     width = children.bit_length()
 
     def cost(moved: int) -> int:
-        """Return the bits of the list, less those it saves."""
+        """Return the bits of the list, without those it saves."""
         return (children >> (width - moved)) * 64 - (size + 1) * moved
 
     moved = min(range(min(width, most) + 1), key=cost)

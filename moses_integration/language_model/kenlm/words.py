@@ -62,11 +62,11 @@ def read_words(text: NDArray[np.uint8], hashes: NDArray[np.uint64]) -> WordTable
     """Read the words at the end of a binary.
 
     Args:
-        text: Words by id, each with a zero byte behind it, ``<unk>`` first.
+        text: Words by id, each followed by a zero byte, ``<unk>`` first.
         hashes: The hash of each word by id, shape (words,); that of ``<unk>`` does not matter.
 
     Raises:
-        LanguageModelError: There are not so many words, or not those.
+        LanguageModelError: There are not this many words, or other ones.
     """
     # arrays that may be written, as others have: for the rest numba would compile it all again
     text, hashes = text.copy(), hashes.copy()

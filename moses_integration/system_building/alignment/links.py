@@ -21,7 +21,7 @@ from phrasescore.files import open_input
 
 _BLOCK_LINES = 20_000
 _NEWLINE, _SPACE, _TAB, _RETURN, _MINUS, _ZERO, _NINE = 10, 32, 9, 13, 45, 48, 57
-_LONGEST_NUMBER = 6  # digits; longer ones are no word position
+_LONGEST_NUMBER = 6  # digits; longer ones are not word positions
 _LINK = re.compile(rb"[0-9]{1,6}-[0-9]{1,6}")
 
 
@@ -105,7 +105,7 @@ def check_links(
 
     Args:
         links: The alignment.
-        lines: (sentences,) the 1-based line that each sentence pair stands in, for errors.
+        lines: (sentences,) the 1-based line of each sentence pair, for errors.
         lengths: (sentences,) words of each source sentence, and of each target sentence.
         path: The file that the links are from, for errors.
 
@@ -128,7 +128,7 @@ def check_links(
 
 
 def link_lines(links: Links, at_once: int) -> Iterator[bytes]:
-    """Yield the alignment as text, so many lines at once."""
+    """Yield the alignment as text, this many lines at once."""
     for begin in range(0, len(links), at_once):
         offsets = links.offsets[begin : begin + at_once + 1]
         chosen = slice(offsets[0], offsets[-1])

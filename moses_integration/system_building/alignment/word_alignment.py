@@ -43,7 +43,7 @@ def align_words(
         source: The source sentences.
         target: The target sentences.
         aligner: A model of sil-thot, or ``program:`` and a program on PATH.
-        folder: Where a program's files may lie meanwhile.
+        folder: A place for a program's temporary files.
 
     Raises:
         MissingDependencyError: The library or the program is not there.

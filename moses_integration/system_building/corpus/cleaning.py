@@ -48,7 +48,7 @@ class Cleaner:
     """Decides about pairs, and counts.
 
     Args:
-        settings: The limits; ``None`` leaves out nothing but empty pairs.
+        settings: The limits; ``None`` leaves out empty pairs only.
     """
 
     def __init__(self, settings: CleaningSettings | None) -> None:
@@ -63,7 +63,7 @@ class Cleaner:
         Args:
             source: The source words.
             target: The target words.
-            line: The line it stands in, for the report.
+            line: Its line, for the report.
         """
         self._read += 1
         reason = self._reason(source, target)

@@ -2,7 +2,7 @@
 
 A line of a phrase table is a sequence of words, each followed by a space, and ``|||`` is one of
 them. No word contains a space, so comparing two lines byte by byte (``LC_ALL=C sort``) is comparing
-their words one by one, each with the space behind it. Words are therefore numbered in the byte
+their words one by one, each with the space after it. Words are therefore numbered in the byte
 order of word-and-space, and one number tells which of them stand before ``||| ``.
 """
 
@@ -31,10 +31,10 @@ class NumberedText:
     """Sentences as word ids.
 
     Args:
-        words: The word of each id; id 0 stands for the end of a sentence and has an empty one.
+        words: The word of each id; id 0 is the end of a sentence and has an empty one.
         ids: (words and ends,) int32, each sentence followed by ``BOUNDARY``.
         starts: (sentences + 1,) int64; sentence i is ``ids[starts[i] : starts[i + 1] - 1]``.
-        separator: The first id whose word sorts behind the column separator ``|||``.
+        separator: The first id whose word sorts after the column separator ``|||``.
     """
 
     words: list[bytes]
@@ -101,7 +101,7 @@ def read_numbered_text(path: str | Path) -> NumberedText:
 
 @njit(cache=True, nogil=True)
 def _find_words(data: NDArray[np.uint8], spans: NDArray[np.int64], lines: NDArray[np.int64]) -> int:
-    """Note where words begin and end, and how many words stand before each line's end."""
+    """Note where words begin and end, and how many words come before each line's end."""
     count, line, begin = 0, 0, 0
     for at in range(len(data)):
         if data[at] in (_SPACE, _NEWLINE):

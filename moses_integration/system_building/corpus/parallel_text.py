@@ -58,7 +58,7 @@ class Notes:
     """What is suspicious in a text, each kind with a count and the first place.
 
     Args:
-        counts: Lines, by what is the matter with them.
+        counts: Lines, by what is wrong with them.
         first: ``file:line`` of the first, by the same.
     """
 

@@ -81,7 +81,7 @@ def _record(longest: int) -> np.dtype[Any]:
 
 
 def rows_within(memory: int, longest: int) -> int:
-    """Return how many records can be sorted at once in so many bytes."""
+    """Return how many records can be sorted at once in this many bytes."""
     return max(memory // (_COPIES * _record(longest).itemsize), 1)
 
 

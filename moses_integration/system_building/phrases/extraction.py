@@ -3,7 +3,7 @@
 A pair of spans is extracted where at least one link is inside, no link leaves it, and neither span
 is longer than the longest phrase; spans also extend over words without a link (Koehn, Och and
 Marcu 2003, as Moses does it). The orientation towards the neighbouring phrase is judged by words
-(wbe-msd): monotone where the word diagonally before (or behind) both spans is linked, swapped
+(wbe-msd): monotone where the word diagonally before (or after) both spans is linked, swapped
 where the one on the other diagonal is, other where neither or both are.
 """
 
@@ -27,7 +27,7 @@ from moses_integration.system_building.phrases.pair_counts import (
 from moses_integration.system_building.phrases.phrase_numbers import PhraseNumbers
 
 MONOTONE, SWAP, OTHER = 0, 1, 2
-# the columns of the counts: three towards the phrase before, then three towards the one behind
+# the columns of the counts: three towards the phrase before, then three towards the one after
 _BEHIND = 3
 
 
@@ -77,7 +77,7 @@ def extract_phrase_pairs(
     Yields:
         How many sentences are done, and one row for each place where a pair occurs, each counted
         once, in no particular order. The rows are views of one buffer, which is filled again for
-        the next: copy what shall last.
+        the next: copy what must last.
     """
     limits = SpanLimits(
         text.source_phrases.longest,

@@ -138,7 +138,7 @@ def _unlinked(
     """Return the ids of the words of some sentences that no link touches."""
     first = int(text.starts[begin])
     ids = text.ids[first : text.starts[end]]
-    lonely = ids != 0  # ends of sentences are no words
+    lonely = ids != 0  # ends of sentences are not words
     lonely[linked - first] = False
     return ids[lonely]
 

@@ -24,7 +24,7 @@ class PairCounts(NamedTuple):
         alignments: (rows, words) uint64, the links inside as bits: source position s and target
             position t, counted within the phrases, are bit ``t * longest + s``.
         orientations: (rows, 6) uint32, how often monotone, swapped and other, towards the phrase
-            before and then towards the phrase behind; each three add up to the occurrences.
+            before and then towards the phrase after; each three add up to the occurrences.
     """
 
     pairs: NDArray[np.uint64]

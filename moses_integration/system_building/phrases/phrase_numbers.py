@@ -2,7 +2,7 @@
 
 All positions of the text are sorted by the words that follow (a suffix array cut at the longest
 phrase). Neighbours that share their first words form a tree; walking it in order visits phrases in
-the byte order of ``phrase ||| ``: a phrase stands before its own longer phrases that continue with
+the byte order of ``phrase ||| ``: a phrase comes before its own longer phrases that continue with
 a word behind ``|||``, and after the others. A phrase pair is then two numbers, and a phrase table
 is sorted by sorting integers.
 """
@@ -28,7 +28,7 @@ class PhraseNumbers:
     Args:
         at: (positions, longest) uint32, the number of the phrase that begins at a position and
             has 1, 2, ... words; meaningless where the sentence is shorter.
-        position: (phrases,) int32, one place where each phrase stands.
+        position: (phrases,) int32, one place where each phrase occurs.
         length: (phrases,) uint8, its words.
     """
 
@@ -155,7 +155,7 @@ def _number_in_order(
 ) -> None:
     """Walk the tree of phrases in the order of table lines, and number them.
 
-    A phrase gets its number when the first longer phrase that sorts behind it is met, or when all
+    A phrase gets its number when the first longer phrase that sorts after it is met, or when all
     positions that begin with it have been seen.
     """
     longest = at.shape[1]

@@ -156,7 +156,7 @@ def write_tables(
 
 
 def _in_order(submitted: Iterator[Future[_ScoredSlice]], most: int) -> Iterator[_ScoredSlice]:
-    """Yield results in the order of submission, with at most so many under way."""
+    """Yield results in the order of submission, with at most this many under way."""
     waiting: deque[Future[_ScoredSlice]] = deque()
     for future in submitted:
         waiting.append(future)

@@ -21,7 +21,7 @@ from phrasescore.model.fast_math import FAST, exp, load, order, sigmoid, store, 
 Array = npt.NDArray[Any]
 _ONE = np.float32(1.0)
 _LEAST_KEY = np.int32(-0x80000000)
-# How far above the present shift a logit may lie before the sum is shifted anew: e^40 times the
+# How far above the present shift a logit may be before the sum is shifted again: e^40 times the
 # words of any vocabulary is still a float32.
 _HEADROOM = np.float32(40.0)
 
@@ -241,7 +241,7 @@ def refine(
     total: Array,
     picked: Array,
 ) -> None:
-    """Put exact logits in the place of rounded ones, in ``picked`` and in the rows' totals.
+    """Replace rounded logits by exact ones, in ``picked`` and in the rows' totals.
 
     Args:
         features: ``(B, R)`` float32.

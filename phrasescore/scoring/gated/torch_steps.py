@@ -109,7 +109,7 @@ def refine(
     total: Tensor,
     picked: Tensor,
 ) -> None:
-    """Put exact logits in the place of rounded ones, in ``picked`` and in the rows' totals."""
+    """Replace rounded logits by exact ones, in ``picked`` and in the rows' totals."""
     logits = (features[rows] * output_words[words]).sum(1) + bias[words]
     total.index_add_(0, rows, -torch.exp(picked - shift[rows]))
     total.clamp_(min=0).index_add_(0, rows, torch.exp(logits - shift[rows]))

@@ -206,7 +206,7 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
     "no final line feed (reordering)": (
         edit(REORDERING, lambda data: data[:-1]),
         "error",
-        "the last line has no line feed, and Moses passes over it",
+        "the last line has no line feed, and Moses ignores it",
         f"system/{REORDERING}:72310",
     ),
     "bar in a source": (
@@ -325,7 +325,7 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
     "short name": (
         replaced("moses.ini", b"[distortion-limit]", b"[dl]"),
         "warning",
-        "Moses passes over [dl]",
+        "Moses ignores [dl]",
         "system/moses.ini:6",
     ),
     "an ini that cannot be read": (

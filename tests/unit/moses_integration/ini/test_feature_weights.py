@@ -77,7 +77,7 @@ def test_frozen_components_are_not_tuned() -> None:
         ("PhraseDictionaryMemory", {"num-features": "5"}, 5),
         ("PhraseDictionaryMemory", {}, 1),
         ("KENLM", {}, 1),
-        ("KENLM", {"num-features": "3"}, 1),  # Moses passes over it
+        ("KENLM", {"num-features": "3"}, 1),  # Moses ignores it
         ("KENLM", {"oov-feature": "1"}, 2),
         ("LexicalReordering", {"type": "wbe-msd-bidirectional-fe-allff", "num-features": "4"}, 6),
         ("LexicalReordering", {"type": "wbe-mslr-bidirectional-fe-allff"}, 8),

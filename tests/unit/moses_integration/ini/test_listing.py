@@ -84,7 +84,7 @@ def test_a_sound_ini_has_no_problems() -> None:
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        (b"[dl]\n6\n", "x.ini:4: Moses passes over [dl], which is the short name of a switch: "
+        (b"[dl]\n6\n", "x.ini:4: Moses ignores [dl], which is the short name of a switch: "
          "write [distortion-limit]."),
         (b"[distortionlimit]\n6\n", "x.ini:4: Moses refuses the unknown section [distortionlimit] "
          "(did you mean distortion-limit?)."),

@@ -76,7 +76,7 @@ def test_samples_are_stretches_over_the_whole_block() -> None:
     ("precision", "loudness", "used", "verdict"),
     [
         ("bf16", 1.0, "bf16", "bf16 is used"),
-        ("bf16", 100.0, "bf16", "used all the same, because it was asked for"),
+        ("bf16", 100.0, "bf16", "but used because it was asked for"),
         ("fp32", 1.0, "fp32", ""),
     ],
 )

@@ -178,7 +178,7 @@ def test_it_is_said_what_has_changed(tmp_path: Path) -> None:
     runner.run([shell(tmp_path, "out", "cat source > out", tmp_path / "source")])
     (tmp_path / "source").write_text("2")
     runner.run([shell(tmp_path, "out", "cat source > out", tmp_path / "source")])
-    assert f"out: {tmp_path}/source is another; so it is done anew" in said
+    assert f"out: {tmp_path}/source is another; so it runs again" in said
 
 
 def test_times_of_a_step_include_what_it_started(tmp_path: Path) -> None:
@@ -206,7 +206,8 @@ def test_a_signal_ends_commands_too(tmp_path: Path, number: signal.Signals) -> N
     thread = threading.Thread(target=stop)
     thread.start()
     with pytest.raises(
-        InterruptedWorkError, match=r"stopped; what is done is kept\. To go on, type: phrasescore"
+        InterruptedWorkError,
+        match=r"what is done is kept\. To continue, type: phrasescore",
     ):
         run(tmp_path, step)
     thread.join()
