@@ -177,7 +177,7 @@ def _options_of(kind: Kind) -> set[str]:
 
 
 @dataclass(frozen=True)
-class _Reader:
+class _InputReader:
     """How the input of a kind becomes pairs: once, and from then on from a folder."""
 
     encode: Callable[[tuple[Path, ...], Path, PairSettings], object]
@@ -186,7 +186,7 @@ class _Reader:
 
 # Another kind of input is a line here.
 _READERS = {
-    "phrase": _Reader(
+    "phrase": _InputReader(
         lambda inputs, folder, settings: encode_table(inputs[0], folder, settings), load_pairs
     )
 }
