@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -95,6 +96,7 @@ def score(
     Every other byte and the order of the lines stay as they are. If it is interrupted, even by
     kill -9, the same command goes on where it stopped.
     """
+    from phrasescore.resuming.interruption import interruptible
     from phrasescore.scoring.block_scoring import ScoringSettings
     from phrasescore.scoring.model_loading import ComputeSettings
     from phrasescore.scoring.table_rescoring import rescore_table
@@ -105,14 +107,12 @@ def score(
     for note in ready.notes:
         click.echo(note, err=True)
     settings = ScoringSettings(average, unknown_column, replace_column, ready.factor)
-    try:
+    # what comes or goes through a pipe cannot be gone on with
+    keeps = "-" not in (table, output)
+    with interruptible(output) if keeps else contextlib.nullcontext():
         report = rescore_table(
             table, output, ready.models, settings, numerics=ready.numerics, blocks=blocks
         )
-    except KeyboardInterrupt:
-        if "-" not in (table, output):
-            click.echo("stopped; the same command goes on from here", err=True)
-        raise
     click.echo(str(report), err=True)
     if report_path is not None:
         checks = [vars(check) for check in ready.checks]
