@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Literal
+import contextlib
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -98,6 +98,7 @@ def score(
     Every other byte and the order of the lines stay as they are. If it is interrupted, even by
     kill -9, the same command continues where it stopped.
     """
+    from phrasescore.resuming.interruption import interruptible
     from phrasescore.scoring.block_scoring import ScoringSettings
     from phrasescore.scoring.model_loading import ComputeSettings
     from phrasescore.scoring.table_rescoring import rescore_table
@@ -113,14 +114,12 @@ def score(
     for note in ready.notes:
         click.echo(note, err=True)
     settings = ScoringSettings(average, unknown_column, replace_column, ready.factor)
-    try:
+    # what comes or goes through a pipe cannot be gone on with
+    keeps = "-" not in (table, output)
+    with interruptible(output) if keeps else contextlib.nullcontext():
         report = rescore_table(
             table, output, ready.models, settings, numerics=ready.numerics, blocks=blocks
         )
-    except KeyboardInterrupt:
-        if "-" not in (table, output):
-            click.echo("stopped; the same command continues from here", err=True)
-        raise
     click.echo(str(report), err=True)
     checks = [vars(check) for check in ready.checks]
     used = {"settings": vars(settings), "numerics": ready.numerics, "bf16_checks": checks}

@@ -189,8 +189,9 @@ def test_errors(arguments: list[str], code: int, message: str, data: Path) -> No
 
 
 @pytest.mark.slow
-def test_kill_9(data: Path, tmp_path: Path) -> None:
-    """Killed in the middle, the same command goes on and writes the bytes of a whole run."""
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_stopped_in_the_middle(data: Path, tmp_path: Path, number: signal.Signals) -> None:
+    """The same command goes on, even after kill -9, and writes the bytes of a whole run."""
     with gzip.open(tmp_path / "big.gz", "wb") as stream:
         stream.write(table_text(20_000))
     arguments = ["score", "--model", str(data / "source-target"), "big.gz", "-o"]
@@ -198,14 +199,18 @@ def test_kill_9(data: Path, tmp_path: Path) -> None:
         [sys.executable, "-m", "phrasescore", *arguments, "out.gz"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(PROJECT)},
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
     )
     journal = tmp_path / ".out.gz.journal"
     while not (journal.exists() and journal.read_bytes().count(b"\n") >= 2):
         assert process.poll() is None
         time.sleep(0.05)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    process.send_signal(number)
+    said = process.communicate()[1]
+    if number == signal.SIGTERM:
+        assert process.returncode == 130
+        assert b"out.gz: stopped; what is done is kept. To go on, type: phrasescore sco" in said
+        assert not (tmp_path / ".out.gz.lock").exists()
     assert not (tmp_path / "out.gz").exists()
     again = run(*arguments, "out.gz", folder=tmp_path)
     assert again.returncode == 0, again.stderr

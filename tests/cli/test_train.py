@@ -256,6 +256,7 @@ def test_a_table_through_a_pipe(phrasescore: Phrasescore, table: Path, tmp_path:
     assert b"pipe: a model is there already, and it cannot be told" in again.stderr
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_from_a_pipe_goes_on(
     phrasescore: Phrasescore, table: Path, tmp_path: Path
 ) -> None:

@@ -33,7 +33,7 @@ class Runner:
     Args:
         results: The folder of all outputs; nothing outside is ever deleted.
         folder: Where commands run.
-        jobs: CommandSteps at a time.
+        jobs: Steps at a time.
         say: Gets a line for each step.
         after: Called with each step that ran to its end.
     """
@@ -53,7 +53,7 @@ class Runner:
 
         Raises:
             PhrasescoreError: A step failed; steps beside it were allowed to end.
-            InterruptedWorkError: Ctrl-C or SIGTERM.
+            InterruptedWorkError: Ctrl-C, SIGTERM or SIGHUP.
         """
         makers = {path: step.name for step in steps for path in step.outputs}
         waiting = list(steps)

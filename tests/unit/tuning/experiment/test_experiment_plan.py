@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import os
+import signal
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from phrasescore.errors import SettingsError
+from phrasescore.errors import PhrasescoreError, SettingsError
+from tests.support.builders import write_phrase_table
 from tuning.experiment.command import CommandStep
 from tuning.experiment.experiment_file import (
     ExperimentData,
@@ -17,6 +23,7 @@ from tuning.experiment.experiment_file import (
     ExperimentSystem,
 )
 from tuning.experiment.plan import Plan, slug
+from tuning.experiment.runner import Runner
 
 INI = """\
 [feature]
@@ -139,3 +146,33 @@ def test_one_phrase_table_is_expected(
     (tmp_path / "moses.ini").write_text("[feature]\nWordPenalty\n" + "".join(tables))
     with pytest.raises(SettingsError, match=f"{count} phrase tables in text form, expected one"):
         lines(settings)
+
+
+def test_training_killed_before_its_first_checkpoint_goes_on(
+    settings: ExperimentSettings, tmp_path: Path
+) -> None:
+    """The same command is run again, whatever it has left."""
+    write_phrase_table(tmp_path / "table.gz", 3000)
+    options = ("--hidden", "8", "--embedding", "4", "--rank", "4", "--max-epochs", "2")
+    models = (ModelSettings("rnn", train=(*options, "--threads", "1")),)
+    plan = Plan(dataclasses.replace(settings, models=models), tmp_path / "results")
+    step = next(step for step in plan.steps() if step.name == "train.rnn")
+    lock = tmp_path / "results" / "models" / ".rnn.lock"
+    state = step.work.state
+    assert state is not None
+
+    def kill() -> None:
+        while not (state / "settings.json").exists():
+            time.sleep(0.01)
+        os.kill(json.loads(lock.read_text())["process"], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    runner = Runner(plan.results, tmp_path, 1, lambda line: None, lambda step: None)
+    with pytest.raises(PhrasescoreError, match="ended with status -9"):
+        runner.run([step])
+    killer.join()
+    assert not (state / "checkpoint.pt").exists()
+    assert runner.run([step]) == 1
+    assert not state.exists()
+    assert not lock.exists()
