@@ -21,13 +21,13 @@ def _finite(context: click.Context, option: click.Parameter, value: float) -> fl
 @json_options
 def show(path: str, as_json: bool, json_file: str | None) -> None:
     """List the features, weights and files of MOSES_INI, and what Moses would stumble over."""
-    from moses_integration.ini.listing import Listing
+    from moses_integration.ini.listing import listing, listing_text
     from moses_integration.ini.moses_ini import MosesIni
 
-    listing = Listing.of(MosesIni.read(path))
+    found = listing(MosesIni.read(path))
     if not as_json:
-        sys.stdout.buffer.write(f"{listing}\n".encode("utf-8", "surrogateescape"))
-    print_result(listing.to_json(), as_json, json_file)
+        sys.stdout.buffer.write(f"{listing_text(found)}\n".encode("utf-8", "surrogateescape"))
+    print_result(found, as_json, json_file)
 
 
 @click.command("add-column", short_help="Make it use a table with more scores.")

@@ -28,6 +28,7 @@ from phrasescore.byte_scanning import (
 )
 from phrasescore.compiled import leaf
 from phrasescore.hashing import HASH_START, hash_byte, hash_bytes, murmur_mix
+from phrasescore.table.scanning import SCORES, SCORES_END, SOURCE, SOURCE_END, TARGET, TARGET_END
 
 # what is wrong with the tokens or the alignment of a line
 SOURCE_BAR, SOURCE_LABEL, TARGET_BAR, TARGET_LABEL = 1, 2, 4, 8
@@ -94,13 +95,13 @@ def scan_lines(data: Any, spans: Any, hierarchical: bool, flags: Any, lengths: A
         row, found = spans[line], 0
         if before >= 0 and _compare(data, before, before_end, begin, end) > 0:
             found |= UNSORTED
-        if row[1] > row[0]:
-            sources, source_flags = _phrase(data, row[0], row[1])
-            targets, target_flags = _phrase(data, row[2], row[3])
+        if row[SOURCE_END] > row[SOURCE]:
+            sources, source_flags = _phrase(data, row[SOURCE], row[SOURCE_END])
+            targets, target_flags = _phrase(data, row[TARGET], row[TARGET_END])
             lengths[line, 0], lengths[line, 1] = sources, targets
             if not hierarchical:
                 found |= source_flags * SOURCE_BAR | target_flags * TARGET_BAR
-                first, last = column_after(data, row[5], end, 1)
+                first, last = column_after(data, row[SCORES_END], end, 1)
                 found |= _links(data, first, last, sources, targets)
             if line and _same_pair(data, spans[line - 1], row):
                 found |= REPEATED
@@ -111,8 +112,8 @@ def scan_lines(data: Any, spans: Any, hierarchical: bool, flags: Any, lengths: A
 @leaf
 def _same_pair(data: Any, one: Any, other: Any) -> bool:
     return (
-        _compare(data, one[0], one[1], other[0], other[1]) == 0
-        and _compare(data, one[2], one[3], other[2], other[3]) == 0
+        _compare(data, one[SOURCE], one[SOURCE_END], other[SOURCE], other[SOURCE_END]) == 0
+        and _compare(data, one[TARGET], one[TARGET_END], other[TARGET], other[TARGET_END]) == 0
     )
 
 
@@ -129,13 +130,13 @@ def scan_scores(data: Any, spans: Any, pattern: Any, bounds: Any, varies: Any, a
         above: (scores,) int64, raised by the number of lines in which it is above 1.
     """
     for line in range(len(spans)):
-        i, end = spans[line, 4], spans[line, 5]
+        i, end = spans[line, SCORES], spans[line, SCORES_END]
         for score in range(len(varies)):
             stop = token_end(data, i, end, BLANKS)
             if not varies[score]:
                 first, length = bounds[score, 0], bounds[score, 1] - bounds[score, 0]
                 same = length == stop - i and same_bytes(data, i, pattern, first, length)
-                varies[score] = end > spans[line, 4] and not same
+                varies[score] = end > spans[line, SCORES] and not same
             if parse_decimal(data, i, stop)[0] > 1:
                 above[score] += 1
             i = token_begin(data, stop, end, BLANKS)
@@ -146,10 +147,10 @@ def pair_digests(data: Any, spans: Any, digests: Any) -> None:
     """Digest source and target of each line; (lines,) uint64, 0 for a line that is not one."""
     for line in range(len(spans)):
         row, value = spans[line], HASH_START
-        for column in (0, 2):
+        for column in (SOURCE, TARGET):
             value = hash_bytes(data, row[column], row[column + 1], value)
             value = hash_byte(value, LINE_FEED)
-        digests[line] = murmur_mix(value) if row[1] > row[0] else np.uint64(0)
+        digests[line] = murmur_mix(value) if row[SOURCE_END] > row[SOURCE] else np.uint64(0)
 
 
 _MOST_PAIRS = 1 << 22

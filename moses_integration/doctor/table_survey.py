@@ -32,7 +32,16 @@ from phrasescore.table.phrase_table import (
     check_line,
     phrase_tokens,
 )
-from phrasescore.table.scanning import find_columns, find_tokens
+from phrasescore.table.scanning import (
+    SCORES,
+    SCORES_END,
+    SOURCE,
+    SOURCE_END,
+    TARGET,
+    TARGET_END,
+    find_columns,
+    find_tokens,
+)
 
 _BLOCK = 1 << 23
 _LINE_FEED = ord("\n")
@@ -203,15 +212,17 @@ class _Reader:
     def _look_at_words(self, text: bytes, data: Any, spans: Any, words: TableWords) -> None:
         if self._format.hierarchical:
             data = np.frombuffer(text + GAP, np.uint8)
-        sources, offsets = _tokens(data, spans[:, :2], self._format.hierarchical)
-        targets, _ = _tokens(data, spans[:, 2:4], self._format.hierarchical)
+        columns = spans.T.copy()
+        hierarchical = self._format.hierarchical
+        sources, offsets = _tokens(data, columns[SOURCE], columns[SOURCE_END], hierarchical)
+        targets, _ = _tokens(data, columns[TARGET], columns[TARGET_END], hierarchical)
         # a word is translated by itself if it is a phrase by itself
         alone = offsets[:-1][np.diff(offsets) == 1]
         words.look(data, sources[:, alone].copy(), targets)
 
     def _scan_scores(self, data: Any, spans: Any) -> None:
         survey = self._survey
-        good = spans[spans[:, 1] > spans[:, 0]]
+        good = spans[spans[:, SOURCE_END] > spans[:, SOURCE]]
         if not len(good):
             return
         if self._pattern is None:
@@ -229,21 +240,20 @@ class _Reader:
 
     def _take_pattern(self, data: Any, row: Any) -> None:
         """Remember the scores of the first line."""
-        column = data[row[4] : row[5]].tobytes()
+        column = data[row[SCORES] : row[SCORES_END]].tobytes()
         self._pattern = np.frombuffer(bytearray(column), np.uint8)
         for number, score in enumerate(re.finditer(rb"[^ \t\r]+", column)):
             self._bounds[number] = score.span()
 
 
 def _pair(text: bytes, span: Any) -> tuple[bytes, bytes]:
-    return text[span[0] : span[1]], text[span[2] : span[3]]
+    return text[span[SOURCE] : span[SOURCE_END]], text[span[TARGET] : span[TARGET_END]]
 
 
-def _tokens(data: Any, spans: Any, hierarchical: bool) -> tuple[Any, Any]:
+def _tokens(data: Any, begins: Any, ends: Any, hierarchical: bool) -> tuple[Any, Any]:
     """Find begin and end of every token (factor 0), (2, tokens), and (lines + 1,) offsets."""
-    most = int((spans[:, 1] - spans[:, 0] + 1).sum()) // 2 + len(spans)
+    most = int((ends - begins + 1).sum()) // 2 + len(begins)
     places = np.empty((2, most), np.int64)
-    offsets, doubtful = np.zeros(len(spans) + 1, np.int64), np.zeros(len(spans), np.bool_)
-    begins, ends = spans[:, 0].copy(), spans[:, 1].copy()
+    offsets, doubtful = np.zeros(len(begins) + 1, np.int64), np.zeros(len(begins), np.bool_)
     count = find_tokens(data, begins, ends, 0, hierarchical, places, offsets, doubtful)
     return places[:, :count], offsets

@@ -8,6 +8,7 @@ from pathlib import Path
 from moses_integration.doctor import table_scanning as flags
 from moses_integration.doctor.findings import Finding, Severity, at
 from moses_integration.doctor.table_survey import TableSurvey
+from moses_integration.tables.score_survey import floored_share
 from phrasescore.errors import visible
 from phrasescore.files import GZIP_MAGIC, is_gzip_name
 
@@ -137,13 +138,10 @@ def score_findings(survey: TableSurvey) -> Iterator[Finding]:
 
 
 def _floored(survey: TableSurvey, name: str, count: int, zeros: int) -> Finding:
-    share = count / survey.lines
-    what = f"{name} is floored at -100 by Moses in {count:,} of {survey.lines:,} lines"
-    what += f" ({share:.1%})" + (f", {zeros:,} of them zero" if zeros else "")
     everywhere = count == survey.lines
     return Finding(
         "error" if everywhere else "warning",
-        what,
+        f"{name} {floored_share(count, zeros, survey.lines)}",
         survey.path,
         "write probabilities; a column without any information was written"
         if everywhere

@@ -21,6 +21,7 @@ from phrasescore.files import open_input
 from phrasescore.progress import Progress
 from phrasescore.table.block import read_blocks
 from phrasescore.table.phrase_table import parse_entry
+from phrasescore.table.scanning import SCORES_END
 
 _ENDING = ".gz"
 # what Moses writes for --PhraseCount
@@ -91,7 +92,7 @@ def place_holder(table: Path) -> int:
         first = parse_entry(next(iter(stream), b"").rstrip(b"\n")).scores.split()
     with Progress("checking the table", unit="lines") as progress:
         for block in read_blocks(table):
-            for row, end in enumerate(block.spans[:, 5].tolist()):
+            for row, end in enumerate(block.spans[:, SCORES_END].tolist()):
                 # the text before the end of the scores; a longer number would end in a digit, too
                 if block.text[end - 6 : end] != b" " + _PLACE_HOLDER:
                     raise PhraseTableError(

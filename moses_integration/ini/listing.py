@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from moses_integration.ini.feature_weights import Feature, FeatureLayout
+from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.lines import format_weight
 from moses_integration.ini.model_files import find_binary_file, find_model_file
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
@@ -20,133 +19,79 @@ _TUNABLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 _LISTED_ELSEWHERE = {"feature", "weight", "weight-add"}
 
 
-@dataclass(frozen=True)
-class ListedFeature:
-    """A feature with its weights.
+def listing(ini: MosesIni) -> dict[str, Any]:
+    """Return features, files, other settings and problems as JSON values.
 
-    Args:
-        name: E.g. ``TranslationModel0``.
-        kind: Its class.
-        weights: Its weights; what Moses takes where the ini gives none.
-        tuned: For each component whether it is tuned; empty where that cannot be told.
-        given: Whether the ini gives the weights.
+    Features stand in the order of n-best lists, or in that of the file where their order cannot be
+    told; then ``tuned`` is null for each. ``given`` says whether the ini has their weights.
+
+    Raises:
+        IniError: The file is old-style or has no features.
     """
-
-    name: str
-    kind: str
-    weights: tuple[float, ...]
-    tuned: tuple[bool, ...]
-    given: bool
-
-    @property
-    def text(self) -> str:
-        """The weights; those that are not tuned in brackets."""
-        # a wrong number of weights is among the problems
-        fits = len(self.tuned) == len(self.weights)
-        tuned = self.tuned if fits else (True,) * len(self.weights)
-        texts = [
-            format_weight(weight) if flag else f"({format_weight(weight)})"
-            for weight, flag in zip(self.weights, tuned, strict=True)
-        ]
-        note = "" if self.given or not texts else "  (not given: Moses takes 1)"
-        return " ".join(texts) + note
-
-
-@dataclass(frozen=True)
-class Listing:
-    """What a moses.ini says, and what is wrong with it.
-
-    Args:
-        path: The file.
-        features: In the order of n-best lists; in that of the file where that cannot be told.
-        is_layout_known: Whether it can.
-        files: Path, feature and state of every file.
-        settings: The values of every other section.
-        problems: Sentences.
-    """
-
-    path: str
-    features: tuple[ListedFeature, ...]
-    is_layout_known: bool
-    files: tuple[tuple[str, str, str], ...]
-    settings: dict[str, tuple[str, ...]]
-    problems: tuple[str, ...]
-
-    @classmethod
-    def of(cls, ini: MosesIni) -> Listing:
-        """Look through a file.
-
-        Raises:
-            IniError: The file is old-style or has no features.
-        """
-        ini.refuse_old_style()
-        settings = {
-            section: ini.values(section)
+    ini.refuse_old_style()
+    try:
+        features = FeatureLayout.of(ini).features
+    except IniError:
+        features = ()
+    kinds = {line.name: line.kind for line in ini.features}
+    sizes = {feature.name: feature.components for feature in features}
+    tuned = {feature.name: list(feature.tuneable) for feature in features}
+    return {
+        "path": ini.path,
+        "features": [
+            {
+                "name": name,
+                "class": kinds[name],
+                "weights": list(ini.weights.get(name, (1.0,) * sizes.get(name, 0))),
+                "tuned": tuned.get(name),
+                "given": name in ini.weights,
+            }
+            for name in sizes or kinds
+        ],
+        "files": list(_files(ini)),
+        "settings": {
+            section: list(ini.values(section))
             for section in ini.sections
             if section not in _LISTED_ELSEWHERE
-        }
-        files, found = tuple(_files(ini)), tuple(problems(ini))
-        try:
-            layout = FeatureLayout.of(ini)
-        except IniError:
-            unknown = tuple(
-                ListedFeature(line.name, line.kind, ini.weights.get(line.name, ()), (), True)
-                for line in ini.features
-            )
-            return cls(ini.path, unknown, False, files, settings, found)
-        kinds = {line.name: line.kind for line in ini.features}
-        features = tuple(_listed(ini, feature, kinds[feature.name]) for feature in layout.features)
-        return cls(ini.path, features, True, files, settings, found)
-
-    def __str__(self) -> str:
-        counts = f"{self.path}: {counted(len(self.features), 'feature')}, "
-        if self.is_layout_known:
-            flags = [flag for feature in self.features for flag in feature.tuned]
-            counts += f"{counted(len(flags), 'weight')}, {sum(flags)} of them tuned; "
-        order = f"in the order of {'n-best lists' if self.is_layout_known else 'the file'}"
-        rows = [(feature.name, feature.kind, feature.text) for feature in self.features]
-        settings = [(section, " | ".join(values)) for section, values in self.settings.items()]
-        parts = [[counts + order, *_aligned([("feature", "class", "weights"), *rows])]]
-        if self.files:
-            parts.append(_aligned([("file", "of", ""), *self.files]))
-        if settings:
-            parts.append(_aligned([("setting", "value"), *settings]))
-        if self.problems:
-            parts.append(["problems", *(f"  {problem}" for problem in self.problems)])
-        return "\n\n".join("\n".join(lines) for lines in parts)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return all of it as JSON values; ``tuned`` is null where it cannot be told."""
-        return {
-            "path": self.path,
-            "features": [
-                {
-                    "name": feature.name,
-                    "class": feature.kind,
-                    "weights": list(feature.weights),
-                    "tuned": list(feature.tuned) if self.is_layout_known else None,
-                    "given": feature.given,
-                }
-                for feature in self.features
-            ],
-            "files": [
-                {"path": path, "feature": feature, "state": state}
-                for path, feature, state in self.files
-            ],
-            "settings": {section: list(values) for section, values in self.settings.items()},
-            "problems": list(self.problems),
-        }
+        },
+        "problems": list(problems(ini)),
+    }
 
 
-def _listed(ini: MosesIni, feature: Feature, kind: str) -> ListedFeature:
-    weights = ini.weights.get(feature.name)
-    given = weights is not None
-    if weights is None:
-        weights = (1.0,) * feature.components
-    return ListedFeature(feature.name, kind, weights, feature.tuneable, given)
+def listing_text(found: dict[str, Any]) -> str:
+    """Return what `listing` found for the human eye."""
+    features, is_known = found["features"], found["features"][0]["tuned"] is not None
+    title = f"{found['path']}: {counted(len(features), 'feature')}, "
+    if is_known:
+        flags = [flag for feature in features for flag in feature["tuned"]]
+        title += f"{counted(len(flags), 'weight')}, {sum(flags)} of them tuned; "
+    title += f"in the order of {'n-best lists' if is_known else 'the file'}"
+    rows = [(feature["name"], feature["class"], _weights(**feature)) for feature in features]
+    files = [tuple(file.values()) for file in found["files"]]
+    settings = [(section, " | ".join(values)) for section, values in found["settings"].items()]
+    parts = [[title, *_aligned([("feature", "class", "weights"), *rows])]]
+    if files:
+        parts.append(_aligned([("file", "of", ""), *files]))
+    if settings:
+        parts.append(_aligned([("setting", "value"), *settings]))
+    if found["problems"]:
+        parts.append(["problems", *(f"  {problem}" for problem in found["problems"])])
+    return "\n\n".join("\n".join(lines) for lines in parts)
 
 
-def _files(ini: MosesIni) -> Iterator[tuple[str, str, str]]:
+def _weights(weights: list[float], tuned: list[bool] | None, given: bool, **_: str) -> str:
+    """Write the weights of a feature; those that are not tuned in brackets."""
+    # a wrong number of weights is among the problems
+    if tuned is None or len(tuned) != len(weights):
+        return " ".join(map(format_weight, weights))
+    texts = [
+        format_weight(weight) if flag else f"({format_weight(weight)})"
+        for weight, flag in zip(weights, tuned, strict=True)
+    ]
+    return " ".join(texts) + ("" if given or not texts else "  (not given: Moses takes 1)")
+
+
+def _files(ini: MosesIni) -> Iterator[dict[str, str]]:
     for line in ini.features:
         for key in path_keys(line):
             path = line.options[key]
@@ -155,7 +100,7 @@ def _files(ini: MosesIni) -> Iterator[tuple[str, str, str]]:
                 state = file.note or "found"
             except InputError:
                 state = "MISSING"
-            yield path, line.name, state
+            yield {"path": path, "feature": line.name, "state": state}
 
 
 def problems(ini: MosesIni) -> Iterator[str]:

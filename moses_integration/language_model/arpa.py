@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from moses_integration.language_model.arpa_diagnosis import diagnose_line, foreign_file, shown
 from moses_integration.language_model.arpa_lines import Rows, parse_ngrams, parse_unigrams, room_for
 from moses_integration.language_model.automaton import UNKNOWN_WORD
-from moses_integration.language_model.ngrams import NGrams
+from moses_integration.language_model.automaton_building import NGrams
 from phrasescore.errors import LanguageModelError
 from phrasescore.files import open_input
 from phrasescore.words.word_table import WordTable
@@ -197,7 +197,6 @@ class _Lines:
         self._stream = stream
         self._buffer = np.zeros(0, np.uint8)  # whole lines
         self._at = 0
-        self._tail = b""  # the beginning of a line
         self._unfinished = False  # the buffer's last line feed is ours
         self.number = 0
 
@@ -216,21 +215,14 @@ class _Lines:
         return self._buffer[self._at :]
 
     def _refill(self) -> None:
-        pieces, length = [self._tail], len(self._tail)
-        while True:
-            piece = self._stream.read(_BLOCK)
-            cut = piece.rfind(b"\n") + 1
-            if cut or not piece:
-                break
-            pieces.append(piece)
-            length += len(piece)
-            if length > _LONGEST_LINE:
+        data = bytearray(self._stream.read(_BLOCK))
+        if data and not data.endswith(b"\n"):
+            data += self._stream.readline(_LONGEST_LINE)
+            if len(data) > _LONGEST_LINE:
                 raise LanguageModelError("a line of over 64 MB, so this is not an ARPA file")
-        data = bytearray().join([*pieces, piece[:cut]])
-        self._tail = piece[cut:]
-        if not piece and data:
-            data += b"\n"
-            self._unfinished = True
+            if not data.endswith(b"\n"):
+                data += b"\n"
+                self._unfinished = True
         self._buffer, self._at = np.frombuffer(data, np.uint8), 0
 
     def skip(self, size: int, lines: int) -> None:

@@ -7,6 +7,7 @@ does; that changes no score.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -24,8 +25,34 @@ from moses_integration.language_model.automaton import (
 )
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
+# what `size` counts
+_NODES, _SLOTS = 0, 1
 _DONE, _FULL, _NO_CONTEXT, _TWICE = 0, 1, 2, 3
 _MOST_SLOTS_ON_TRUST = 1 << 26  # a header may promise anything
+
+
+@dataclass(frozen=True)
+class NGrams:
+    """Some n-grams of one order, in the order of the file.
+
+    Attributes:
+        order: How many words each has.
+        words: Word ids, shape (rows, order).
+        log10: log10 probabilities, shape (rows,).
+        backoff: log10 back-off weights, shape (rows,); 0 where the file has none.
+        first_line: The 1-based line of row 0, the rows follow without a gap; ``None`` where the
+            file has no lines.
+    """
+
+    order: int
+    words: NDArray[np.int32]
+    log10: NDArray[np.float32]
+    backoff: NDArray[np.float32]
+    first_line: int | None
+
+    def line_of(self, row: int) -> int | None:
+        """Return the 1-based line of a row, if the file has lines."""
+        return None if self.first_line is None else self.first_line + row
 
 
 class _Nodes(NamedTuple):
@@ -81,26 +108,19 @@ class AutomatonBuilder:
         """Let ``<unk>`` be a state of its own, as KenLM does where the file has no ``<unk>``."""
         self._nodes.extends[1 + UNKNOWN_WORD] = True
 
-    def add(
-        self,
-        words: NDArray[np.int32],
-        log10: NDArray[np.float32],
-        backoff: NDArray[np.float32],
-        *,
-        longest: bool,
-    ) -> None:
+    def add(self, ngrams: NGrams, *, longest: bool) -> None:
         """Add n-grams, none shorter than those added before.
 
         Args:
-            words: Word ids, shape (rows, order).
-            log10: log10 probabilities, shape (rows,).
-            backoff: log10 back-off weights, shape (rows,); 0 for none.
+            ngrams: The n-grams.
             longest: Whether this is the highest order, whose n-grams are not nodes.
 
         Raises:
             NGramProblem: An n-gram stands twice, or its context is not in the model.
         """
-        self._reserve(rows=words.shape[0], nodes=0 if longest else words.shape[0])
+        words, log10, backoff = ngrams.words, ngrams.log10, ngrams.backoff
+        rows, order = words.shape
+        self._reserve(rows=rows, nodes=0 if longest else rows)
         row = 0
         while True:
             row, status = _insert_rows(
@@ -109,7 +129,6 @@ class AutomatonBuilder:
             if status == _DONE:
                 return
             if status == _NO_CONTEXT:
-                order = words.shape[1]
                 raise NGramProblem(row, f"its first {order - 1} words are not a {order - 1}-gram")
             if status == _TWICE:
                 raise NGramProblem(row, "it stands there a second time")
@@ -136,7 +155,7 @@ class AutomatonBuilder:
 
     def finish(self) -> AutomatonTables:
         """Return the tables; nothing can be added after this."""
-        nodes, used = self._nodes, int(self._nodes.size[0])
+        nodes, used = self._nodes, int(self._nodes.size[_NODES])
         state_of = np.zeros(used, np.int32)
         _resolve_states(nodes, state_of)
         _point_to_states(self._slots, state_of)
@@ -181,8 +200,8 @@ def _insert_rows(
     order = words.shape[1]
     while row < words.shape[0]:
         # one n-gram may bring as many suffixes as it has words
-        no_room = nodes.size[0] + order >= nodes.backoff.size
-        if no_room or (nodes.size[1] + order) * 5 > slots.size * 4:
+        no_room = nodes.size[_NODES] + order >= nodes.backoff.size
+        if no_room or (nodes.size[_SLOTS] + order) * 5 > slots.size * 4:
             return row, _FULL
         context = np.int64(words[row, 0]) + 1
         for position in range(1, order - 1):
@@ -212,12 +231,12 @@ def _child(slots: NDArray[np.void], context: int, word: int) -> int:
 
 @njit(cache=True)
 def _new_node(nodes: _Nodes, log10: np.float32, backoff: np.float32, suffix: int) -> int:
-    node = nodes.size[0]
+    node = nodes.size[_NODES]
     nodes.log10[node] = log10
     nodes.backoff[node] = backoff
     nodes.suffix[node] = suffix
     nodes.extends[node] = backoff != 0.0
-    nodes.size[0] = node + 1
+    nodes.size[_NODES] = node + 1
     return node
 
 
@@ -229,7 +248,7 @@ def _set_entry(
     slots[slot].key = key
     slots[slot].log10 = log10
     slots[slot].next = target
-    nodes.size[1] += 1
+    nodes.size[_SLOTS] += 1
 
 
 @njit(cache=True)

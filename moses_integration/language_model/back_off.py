@@ -13,11 +13,18 @@ from pathlib import Path
 
 import numpy as np
 
-from moses_integration.language_model.arpa import open_arpa
+from moses_integration.language_model.arpa import ArpaFile, open_arpa
 from moses_integration.language_model.automaton import AutomatonTables
-from moses_integration.language_model.automaton_building import AutomatonBuilder, NGramProblem
-from moses_integration.language_model.kenlm.binary import is_kenlm_binary, open_kenlm_binary
-from moses_integration.language_model.ngrams import NGramFile, NGrams
+from moses_integration.language_model.automaton_building import (
+    AutomatonBuilder,
+    NGramProblem,
+    NGrams,
+)
+from moses_integration.language_model.kenlm.binary import (
+    KenlmBinary,
+    is_kenlm_binary,
+    open_kenlm_binary,
+)
 from phrasescore.errors import LanguageModelError
 from phrasescore.words.word_table import WordTable
 
@@ -46,7 +53,7 @@ class ArrayLanguageModel:
     end_word: int
 
 
-def open_ngrams(path: str | Path) -> AbstractContextManager[NGramFile]:
+def open_ngrams(path: str | Path) -> AbstractContextManager[ArpaFile | KenlmBinary]:
     """Open an ARPA file, plain or gzip, or a KenLM binary; errors are given its name.
 
     Raises:
@@ -69,12 +76,7 @@ def read_language_model(path: str | Path) -> ArrayLanguageModel:
         for order, blocks in sections:
             for ngrams in blocks:
                 try:
-                    builder.add(
-                        ngrams.words,
-                        ngrams.log10,
-                        ngrams.backoff,
-                        longest=order == len(model.counts),
-                    )
+                    builder.add(ngrams, longest=order == len(model.counts))
                 except NGramProblem as problem:
                     raise _explained(problem, ngrams, model.words) from None
         return ArrayLanguageModel(
@@ -86,7 +88,9 @@ def read_language_model(path: str | Path) -> ArrayLanguageModel:
         )
 
 
-def _start(model: NGramFile, unigrams: list[NGrams], path: str | Path) -> AutomatonBuilder:
+def _start(
+    model: ArpaFile | KenlmBinary, unigrams: list[NGrams], path: str | Path
+) -> AutomatonBuilder:
     log10 = np.full(len(model.words), UNKNOWN_LOG10, np.float32)
     backoff = np.zeros(len(model.words), np.float32)
     for block in unigrams:

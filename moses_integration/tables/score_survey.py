@@ -19,6 +19,7 @@ from phrasescore.compiled import leaf
 from phrasescore.errors import PhraseTableError
 from phrasescore.progress import Progress
 from phrasescore.table.block import TableBlock, read_blocks
+from phrasescore.table.scanning import SCORES, SCORES_END
 
 _FLOOR_LN = -100.0
 # well inside the range of float32 (1e-45 to 3e38), and of what is not floored
@@ -44,11 +45,16 @@ class ScoreSurvey:
     def warnings(self) -> tuple[str, ...]:
         """Say which scores are floored, one sentence for each."""
         return tuple(
-            f"score {number} is floored at -100 by Moses in {floored:,} of {self.lines:,} lines "
-            f"({floored / self.lines:.1%})" + (f", {zeros:,} of them zero" if zeros else "")
+            f"score {number} {floored_share(floored, zeros, self.lines)}"
             for number, (zeros, floored) in enumerate(zip(self.zeros, self.floored, strict=True), 1)
             if floored
         )
+
+
+def floored_share(floored: int, zeros: int, lines: int) -> str:
+    """Say in how many of the lines a score is floored."""
+    share = f"is floored at -100 by Moses in {floored:,} of {lines:,} lines ({floored / lines:.1%})"
+    return share + (f", {zeros:,} of them zero" if zeros else "")
 
 
 def survey_scores(path: str | Path) -> ScoreSurvey:
@@ -113,7 +119,7 @@ class Extremes:
             scores: How many scores a line has.
         """
         places = np.empty((len(spans) * scores, 4), np.int64)
-        places = places[: _find_extremes(data, spans, places)]
+        places = places[: find_extremes(data, spans, places)]
         texts = [data[begin:end].tobytes() for _, _, begin, end in places.tolist()]
         exact = np.array([float(text) for text in texts], np.float64)
         with np.errstate(over="ignore", divide="ignore"):
@@ -127,7 +133,7 @@ class Extremes:
 
 
 @leaf
-def _find_extremes(data: Any, spans: Any, places: Any) -> int:
+def find_extremes(data: Any, spans: Any, places: Any) -> int:
     """Find the scores that may be zero, floored or infinite, and return how many there are.
 
     Args:
@@ -137,7 +143,7 @@ def _find_extremes(data: Any, spans: Any, places: Any) -> int:
     """
     count = 0
     for line in range(len(spans)):
-        begin, end = spans[line, 4], spans[line, 5]
+        begin, end = spans[line, SCORES], spans[line, SCORES_END]
         score = 0
         while begin < end:
             value, stop, _ = parse_decimal(data, begin, end)

@@ -28,7 +28,15 @@ from phrasescore.table.phrase_table import (
     check_line,
     scored_tokens,
 )
-from phrasescore.table.scanning import count_runs, find_columns, find_scores, find_tokens
+from phrasescore.table.scanning import (
+    SCORES_END,
+    SOURCE,
+    TARGET,
+    count_runs,
+    find_columns,
+    find_scores,
+    find_tokens,
+)
 
 LINES_PER_BLOCK = 65_536
 _BYTES_AT_ONCE = 1 << 20
@@ -92,7 +100,7 @@ class TableBlock:
         Raises:
             PhraseTableError: A token lacks the factor, or a rule its left-hand side.
         """
-        column = 0 if side == "source" else 2
+        column = SOURCE if side == "source" else TARGET
         begins, ends = self.spans[:, column], self.spans[:, column + 1]
         most = int((ends - begins + 1).sum()) // 2 + len(self)
         spans = np.empty((2, most), np.int64)
@@ -129,7 +137,7 @@ class TableBlock:
         Args:
             columns: One sequence of scores, as long as the block, for each new column.
         """
-        ends = self.spans[:, 5].tolist()
+        ends = self.spans[:, SCORES_END].tolist()
         added = [b" " + b" ".join(scores) for scores in zip(*columns, strict=True)]
         return _spliced(self.text, ends, ends, added)
 

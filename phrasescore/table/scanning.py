@@ -29,6 +29,8 @@ from phrasescore.byte_scanning import (
 from phrasescore.compiled import leaf
 from phrasescore.table.phrase_table import GAP
 
+# the columns of the spans of a line
+SOURCE, SOURCE_END, TARGET, TARGET_END, SCORES, SCORES_END = range(6)
 # a number beyond this may be no double: the slow path decides
 _LARGEST_PLAIN_SCORE = 1e300
 
@@ -52,9 +54,13 @@ def _plain_scores(data: Any, begin: int, end: int) -> int:
 @leaf
 def _may_be_rule(data: Any, row: Any) -> bool:
     """Whether both sides end in a bracket and the source has something before its label."""
-    if row[2] == row[3] or data[row[1] - 1] != CLOSE or data[row[3] - 1] != CLOSE:
+    if (
+        row[TARGET] == row[TARGET_END]
+        or data[row[SOURCE_END] - 1] != CLOSE
+        or data[row[TARGET_END] - 1] != CLOSE
+    ):
         return False
-    return token_end(data, row[0], row[1], SPACES_AND_TABS) < row[1]
+    return token_end(data, row[SOURCE], row[SOURCE_END], SPACES_AND_TABS) < row[SOURCE_END]
 
 
 @leaf
@@ -80,12 +86,12 @@ def find_columns(data: Any, scores: int, hierarchical: bool, spans: Any, doubtfu
             if third < 0:
                 third = line_end
             row = spans[line]
-            row[0], row[1] = trim(data, line_begin, first, BLANKS)
-            row[2], row[3] = trim(data, first + 3, second, BLANKS)
-            row[4], row[5] = trim(data, second + 3, third, BLANKS)
-            count = _plain_scores(data, row[4], row[5])
+            row[SOURCE], row[SOURCE_END] = trim(data, line_begin, first, BLANKS)
+            row[TARGET], row[TARGET_END] = trim(data, first + 3, second, BLANKS)
+            row[SCORES], row[SCORES_END] = trim(data, second + 3, third, BLANKS)
+            count = _plain_scores(data, row[SCORES], row[SCORES_END])
             doubtful[line] = (
-                row[0] == row[1]
+                row[SOURCE] == row[SOURCE_END]
                 or count != scores
                 or (hierarchical and not _may_be_rule(data, row))
             )
@@ -176,7 +182,7 @@ def find_scores(data: Any, spans: Any, first: int, count: int, places: Any) -> N
         places: (lines * count, 2) int64, filled: begin and end of each.
     """
     for line in range(len(spans)):
-        i, end = spans[line, 4], spans[line, 5]
+        i, end = spans[line, SCORES], spans[line, SCORES_END]
         for number in range(first + count):
             start = token_begin(data, i, end, BLANKS)
             i = token_end(data, start, end, BLANKS)
@@ -190,9 +196,9 @@ def count_runs(data: Any, spans: Any) -> int:
     """Count the first line and every line whose source differs from that of the line before."""
     runs = 1
     for line in range(1, len(spans)):
-        begin, length = spans[line, 0], spans[line, 1] - spans[line, 0]
-        before = spans[line - 1, 0]
-        if spans[line - 1, 1] - before != length or not same_bytes(
+        begin, length = spans[line, SOURCE], spans[line, SOURCE_END] - spans[line, SOURCE]
+        before = spans[line - 1, SOURCE]
+        if spans[line - 1, SOURCE_END] - before != length or not same_bytes(
             data, begin, data, before, length
         ):
             runs += 1

@@ -122,10 +122,6 @@ class Vocabulary:
         ids = self._ids
         return [ids.get(token, UNK_ID) for token in tokens]
 
-    def decode(self, ids: Sequence[int]) -> list[bytes]:
-        """Return the words of some ids."""
-        return [self.words[number] for number in ids]
-
     def encode_spans(self, spans: TokenSpans) -> TokenSequences:
         """Return the ids of all phrases of a block, at once."""
         # the number of a word here is its id less 2; -1, not found, becomes 1, <unk>

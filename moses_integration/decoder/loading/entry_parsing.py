@@ -26,6 +26,7 @@ from phrasescore.byte_scanning import (
     token_end,
 )
 from phrasescore.compiled import leaf
+from phrasescore.table.scanning import SCORES, SCORES_END, SOURCE, SOURCE_END, TARGET, TARGET_END
 from phrasescore.words.word_table import WordArrays, find_word, intern_word
 
 # how many columns behind the scores
@@ -74,7 +75,7 @@ def match_sources(
         phrases: Filled: the phrase's number, -1 where the input does not have it, shape (lines,).
     """
     for line in range(phrases.size):
-        at, end = spans[line, 0], spans[line, 1]
+        at, end = spans[line, SOURCE], spans[line, SOURCE_END]
         phrase = np.int64(0)
         while phrase >= 0:
             at = token_begin(data, at, end, BLANKS)
@@ -179,10 +180,10 @@ def parse_lines(
         line = lines[row]
         first_word = words
         words, problem = _parse_target(
-            data, spans[line, 2], spans[line, 3], target, parsed.words, words
+            data, spans[line, TARGET], spans[line, TARGET_END], target, parsed.words, words
         )
-        _parse_scores(data, spans[line, 4], spans[line, 5], parsed.scores[row])
-        scores_end = spans[line, 5]
+        _parse_scores(data, spans[line, SCORES], spans[line, SCORES_END], parsed.scores[row])
+        scores_end = spans[line, SCORES_END]
         line_end = find_byte(data, scores_end, data.size, LINE_FEED)
         begin, end = column_after(data, scores_end, line_end, _ALIGNMENT)
         links = _parse_links(data, begin, end, words - first_word, parsed.links, links)

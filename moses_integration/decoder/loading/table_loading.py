@@ -29,6 +29,7 @@ from phrasescore.table.block import (
     truncation_named,
 )
 from phrasescore.table.phrase_table import PIPES, TableFormat
+from phrasescore.table.scanning import TARGET, TARGET_END
 from phrasescore.words.word_table import WordArrays, WordTable, as_array
 
 _PROBLEMS = {
@@ -215,7 +216,7 @@ def _needed_entries(
     entry_parsing.match_sources(data, block.spans, source.words.arrays, source.trie, phrases)
     lines = np.flatnonzero(phrases >= 0)
     spans = block.spans
-    target_bytes = int((spans[lines, 3] - spans[lines, 2]).sum())
+    target_bytes = int((spans[lines, TARGET_END] - spans[lines, TARGET]).sum())
     most_words = target_bytes // 2 + len(lines)
     vocabulary.reserve(most_words, target_bytes)
     parsed = entry_parsing.ParsedLines(

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from moses_integration.language_model.arpa_diagnosis import KENLM_BINARY_MAGIC
 from moses_integration.language_model.automaton import UNKNOWN_WORD
+from moses_integration.language_model.automaton_building import NGrams
 from moses_integration.language_model.kenlm.header import PROBING, Sections, damaged, read_header
 from moses_integration.language_model.kenlm.probing import ProbingModel
 from moses_integration.language_model.kenlm.trie import TrieModel
 from moses_integration.language_model.kenlm.words import read_words
-from moses_integration.language_model.ngrams import NGrams
 from phrasescore.errors import LanguageModelError
 from phrasescore.files import GZIP_MAGIC, STANDARD_STREAM, open_input
 

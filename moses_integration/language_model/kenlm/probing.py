@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from moses_integration.language_model.automaton_building import NGrams
 from moses_integration.language_model.kenlm.hashes import (
     Halves,
     KeyIndex,
@@ -26,7 +27,6 @@ from moses_integration.language_model.kenlm.hashes import (
     word_halves,
 )
 from moses_integration.language_model.kenlm.header import KenlmHeader, Sections, damaged
-from moses_integration.language_model.ngrams import NGrams
 from phrasescore.errors import LanguageModelError
 from phrasescore.progress import Progress
 

@@ -17,6 +17,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from moses_integration.language_model.automaton_building import NGrams
 from moses_integration.language_model.kenlm.header import (
     ARRAY_TRIE,
     BUILD_AGAIN,
@@ -26,7 +27,6 @@ from moses_integration.language_model.kenlm.header import (
     Sections,
     damaged,
 )
-from moses_integration.language_model.ngrams import NGrams
 from phrasescore.errors import LanguageModelError
 
 _UNIGRAM = np.dtype([("log10", "<f4"), ("backoff", "<f4"), ("children", "<u8")])

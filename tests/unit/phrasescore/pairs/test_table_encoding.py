@@ -21,8 +21,8 @@ def pairs_as_text(pairs: EncodedPairs) -> list[tuple[bytes, bytes]]:
     sides = []
     for side in (pairs.source, pairs.target):
         flat = side.select(rows)
-        decode = side.vocabulary.decode
-        sides.append([b" ".join(decode(flat[row].tolist())) for row in range(len(flat))])
+        words = side.vocabulary.words
+        sides.append([b" ".join(words[i] for i in flat[row]) for row in range(len(flat))])
     return list(zip(*sides, strict=True))
 
 
