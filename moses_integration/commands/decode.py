@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from moses_integration.decoder.decoding import DecodingTask
+    from moses_integration.decoder.file_decoding import DecodingTask
 
 
 def search_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -130,7 +130,7 @@ def decode(**options: Any) -> None:
     Search and scores are those of Moses; options are called as there, and what is not given is
     taken from the ini. Input must be preprocessed like the training text (phrasescore preprocess).
     """
-    from moses_integration.decoder.decoding import DecodingTask, decode_file
+    from moses_integration.decoder.file_decoding import DecodingTask, decode_file
 
     task: DecodingTask = DecodingTask.of(options)
     decode_file(task)

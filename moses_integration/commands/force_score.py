@@ -34,7 +34,7 @@ def force_score(context: click.Context, /, **options: Any) -> None:
     The list must say which phrases each line is made of (-include-segmentation-in-n-best, or -t).
     Values may differ in the last of six digits: Moses adds in single precision.
     """
-    from moses_integration.decoder.decoding import make_decoder
+    from moses_integration.decoder.file_decoding import make_decoder
     from moses_integration.decoder.force_scoring import Comparison, ForcedScorer
     from moses_integration.decoder.force_scoring import force_score as score_list
     from moses_integration.decoder.loading.input_text import read_sentences

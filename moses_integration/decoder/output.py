@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from moses_integration.decoder.translate import Translation
+from moses_integration.decoder.decoded_sentence import DecodedSentence
 from moses_integration.nbest.format import NBestEntry
 
 STATISTICS_HEADER = b"sentence\twords\toptions\thypotheses\tcomplete\tseconds\tscore\n"
@@ -43,8 +43,8 @@ class _Phrase:
     size: int
 
 
-def _phrases(translation: Translation, number: int) -> Iterator[_Phrase]:
-    derivations, offsets = translation.derivations, translation.loaded.entries.word_offsets
+def _phrases(decoded: DecodedSentence, number: int) -> Iterator[_Phrase]:
+    derivations, offsets = decoded.derivations, decoded.loaded.entries.word_offsets
     target = 0
     for at in range(derivations.offsets[number], derivations.offsets[number + 1]):
         entry = int(derivations.entries[at])
@@ -54,42 +54,42 @@ def _phrases(translation: Translation, number: int) -> Iterator[_Phrase]:
         target += size
 
 
-def surface(translation: Translation, number: int, *, trace: bool) -> bytes:
+def surface(decoded: DecodedSentence, number: int, *, trace: bool) -> bytes:
     """Return the words of a derivation, each followed by a space.
 
     Args:
-        translation: A sentence's translations.
+        decoded: A sentence's translations.
         number: Which of its derivations.
         trace: Whether to print the source span behind every phrase that is not empty.
     """
     parts = []
-    for phrase in _phrases(translation, number):
-        parts += [word + b" " for word in translation.loaded.target_words(phrase.entry)]
+    for phrase in _phrases(decoded, number):
+        parts += [word + b" " for word in decoded.loaded.target_words(phrase.entry)]
         if trace and phrase.size > 0:
             parts.append(b"|%d-%d| " % (phrase.start, phrase.end))
     return b"".join(parts)
 
 
-def alignment(translation: Translation, number: int) -> bytes:
+def alignment(decoded: DecodedSentence, number: int) -> bytes:
     """Return the word links of a derivation, each followed by a space."""
-    entries = translation.loaded.entries
+    entries = decoded.loaded.entries
     return b"".join(
         b"%d-%d " % (source + phrase.start, target + phrase.target)
-        for phrase in _phrases(translation, number)
+        for phrase in _phrases(decoded, number)
         for source, target in entries.links[
             entries.link_offsets[phrase.entry] : entries.link_offsets[phrase.entry + 1]
         ].tolist()
     )
 
 
-def segmentation(translation: Translation, number: int) -> bytes:
+def segmentation(decoded: DecodedSentence, number: int) -> bytes:
     """Return the spans of a derivation, ``source=target`` with one space between them.
 
     An empty target phrase prints where it would begin; at the very beginning Moses prints an
     overflown number behind that, and so does this.
     """
     spans = []
-    for phrase in _phrases(translation, number):
+    for phrase in _phrases(decoded, number):
         span = b"%d" % phrase.start
         if phrase.start < phrase.end:
             span += b"-%d" % phrase.end
@@ -102,57 +102,57 @@ def segmentation(translation: Translation, number: int) -> bytes:
     return b" ".join(spans)
 
 
-def best_line(translation: Translation, settings: OutputSettings, number: int = 0) -> bytes:
+def best_line(decoded: DecodedSentence, settings: OutputSettings, number: int = 0) -> bytes:
     """Return the line of a translation; without a translation it is empty.
 
     Args:
-        translation: A sentence's translations.
+        decoded: A sentence's translations.
         settings: What is printed.
         number: Which derivation is printed.
     """
-    if not len(translation):
+    if not len(decoded):
         return b"\n"
-    line = b"%.6g " % translation.totals[number] if settings.output_hypo_score else b""
-    line += surface(translation, number, trace=settings.report_segmentation)
+    line = b"%.6g " % decoded.totals[number] if settings.output_hypo_score else b""
+    line += surface(decoded, number, trace=settings.report_segmentation)
     if settings.print_alignment_info:
-        line += b"||| " + alignment(translation, number)
+        line += b"||| " + alignment(decoded, number)
     return line + b"\n"
 
 
-def nbest_entries(translation: Translation, settings: OutputSettings) -> Iterator[NBestEntry]:
+def nbest_entries(decoded: DecodedSentence, settings: OutputSettings) -> Iterator[NBestEntry]:
     """Yield the lines of a sentence in an n-best list; only tuneable components are in them."""
-    layout = translation.loaded.system.features.layout
+    layout = decoded.loaded.system.features.layout
     slices = layout.nbest.slices
-    for number, values in enumerate(translation.features[:, layout.tuneable].tolist()):
-        words = surface(translation, number, trace=settings.report_segmentation)
+    for number, values in enumerate(decoded.features[:, layout.tuneable].tolist()):
+        words = surface(decoded, number, trace=settings.report_segmentation)
         yield NBestEntry(
-            translation.number,
+            decoded.number,
             words,
             {name: tuple(values[part]) for name, part in slices.items()}
-            | {name: tuple(own[number]) for name, own in translation.own_features.items()},
-            float(translation.totals[number]),
-            segmentation(translation, number) if settings.include_segmentation_in_n_best else None,
-            alignment(translation, number) if settings.print_alignment_info_in_n_best else None,
+            | {name: tuple(own[number]) for name, own in decoded.own_features.items()},
+            float(decoded.totals[number]),
+            segmentation(decoded, number) if settings.include_segmentation_in_n_best else None,
+            alignment(decoded, number) if settings.print_alignment_info_in_n_best else None,
         )
 
 
-def unknown_line(translation: Translation) -> bytes:
+def unknown_line(decoded: DecodedSentence) -> bytes:
     """Return the unknown words of the source sentence, each followed by a space."""
-    loaded = translation.loaded
-    words = loaded.source.sentences[translation.sentence]
+    loaded = decoded.loaded
+    words = loaded.source.sentences[decoded.sentence]
     unknown = loaded.unknown_words[words]
     names = [loaded.source.words.word(int(word)) for word in words[unknown]]
     return b"".join(name + b" " for name in names) + b"\n"
 
 
-def statistics_line(translation: Translation) -> bytes:
+def statistics_line(decoded: DecodedSentence) -> bytes:
     """Return the statistics of a sentence, columns as in ``STATISTICS_HEADER``."""
-    found = translation.statistics
-    score = b"%.6g" % translation.totals[0] if len(translation) else b""
-    counts = (translation.number, found.words, found.options, found.hypotheses, found.complete)
+    found = decoded.statistics
+    score = b"%.6g" % decoded.totals[0] if len(decoded) else b""
+    counts = (decoded.number, found.words, found.options, found.hypotheses, found.complete)
     return b"%d\t%d\t%d\t%d\t%d\t%.6f\t%s\n" % (*counts, found.seconds, score)
 
 
-def target_lines(translation: Translation) -> list[bytes]:
+def target_lines(decoded: DecodedSentence) -> list[bytes]:
     """Return the words of every derivation with spaces between them."""
-    return [b" ".join(translation.words(number)) for number in range(len(translation))]
+    return [b" ".join(decoded.words(number)) for number in range(len(decoded))]

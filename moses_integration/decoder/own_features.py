@@ -8,20 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from moses_integration.decoder.decoded_sentence import DecodedSentence
 from phrasescore.errors import SettingsError
-
-if TYPE_CHECKING:
-    from moses_integration.decoder.translate import Translation
 
 CANDIDATES = 100  # that are reordered where no list is asked for
 
 Words = Sequence[bytes]
-_Translation = TypeVar("_Translation", bound="Translation")
 
 
 class OwnFeature(Protocol):
@@ -66,17 +63,17 @@ class WeightedFeature:
             )
 
 
-def reordered(translation: _Translation, features: Sequence[WeightedFeature]) -> _Translation:
+def reordered(decoded: DecodedSentence, features: Sequence[WeightedFeature]) -> DecodedSentence:
     """Return a sentence's candidates with these features counted, the best first.
 
     Raises:
         SettingsError: A feature gives values of another shape than it promises.
     """
-    if not len(translation):
-        return translation
-    source = translation.source()
-    candidates = [translation.words(number) for number in range(len(translation))]
-    totals, own = translation.totals.copy(), {}
+    if not len(decoded):
+        return decoded
+    source = decoded.source()
+    candidates = [decoded.words(number) for number in range(len(decoded))]
+    totals, own = decoded.totals.copy(), {}
     for weighted in features:
         feature = weighted.feature
         values = np.asarray(feature.scores(source, candidates), np.float64)
@@ -89,9 +86,9 @@ def reordered(translation: _Translation, features: Sequence[WeightedFeature]) ->
         totals += values @ np.array(weighted.weights)
     order = np.argsort(-totals, kind="stable")
     return replace(
-        translation,
-        derivations=translation.derivations.taken(order),
-        features=translation.features[order],
+        decoded,
+        derivations=decoded.derivations.taken(order),
+        features=decoded.features[order],
         totals=totals[order],
         own_features={name: values[order] for name, values in own.items()},
     )

@@ -31,8 +31,8 @@ from phrasescore.progress import Progress
 from tuning.loop.outer_loop import NBestDecoder
 
 if TYPE_CHECKING:
+    from moses_integration.decoder.decoder import Decoder
     from moses_integration.decoder.loaded_input import LoadedInput
-    from moses_integration.decoder.translate import Decoder
 
 DecoderName = Literal["embedded", "moses"]
 _BLANKS = b" \t\r"
@@ -124,7 +124,7 @@ class EmbeddedDecoder:
 
     @cached_property
     def _loaded(self) -> tuple[Decoder, LoadedInput]:
-        from moses_integration.decoder.translate import Decoder
+        from moses_integration.decoder.decoder import Decoder
 
         decoder = Decoder(self.ini)
         return decoder, decoder.load(self.sentences)
@@ -144,7 +144,7 @@ class EmbeddedDecoder:
         begin = time.perf_counter()
         decoder, loaded = self._loaded
         complete = {**decoder.layout.read_weights(self.ini), **weights}
-        translations = decoder.translate(
+        decoded = decoder.decode(
             loaded, weights=complete, nbest=NBestSettings(size), threads=self.threads
         )
         plain = OutputSettings()
@@ -153,9 +153,9 @@ class EmbeddedDecoder:
             open_output(output) as stream,
             Progress("decoding", len(self.sentences), "sentences") as progress,
         ):
-            for translation in translations:
-                without += not len(translation)
-                for entry in nbest_entries(translation, plain):
+            for sentence in decoded:
+                without += not len(sentence)
+                for entry in nbest_entries(sentence, plain):
                     stream.write(format_entry(entry))
                     lines += 1
                 progress.advance(1)

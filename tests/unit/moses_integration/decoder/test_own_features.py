@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from moses_integration.decoder.decoder import Decoder
 from moses_integration.decoder.output import OutputSettings, nbest_entries
 from moses_integration.decoder.own_features import WeightedFeature
 from moses_integration.decoder.search.k_best import NBestSettings
-from moses_integration.decoder.translate import Decoder
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.nbest.format import format_entry, parse_entry
 from phrasescore.errors import SettingsError
@@ -44,9 +44,9 @@ def test_reorders_lists(ini: MosesIni) -> None:
     """Totals are those of the ini's features plus ours, and the list is sorted by them."""
     sentences = random_sentences(2, 5, 3, 6)
     plain = Decoder(ini)
-    expected = list(plain.translate(plain.load(sentences), nbest=NBestSettings(50)))
+    expected = list(plain.decode(plain.load(sentences), nbest=NBestSettings(50)))
     decoder = Decoder(ini, own_features=[WeightedFeature(Lengths(), (3.0, 0.5))])
-    found = list(decoder.translate(decoder.load(sentences), nbest=NBestSettings(50)))
+    found = list(decoder.decode(decoder.load(sentences), nbest=NBestSettings(50)))
     changed = 0
     for sentence, one, other in zip(sentences, expected, found, strict=True):
         totals = {
@@ -69,7 +69,7 @@ def test_lists_show_them(ini: MosesIni) -> None:
     """They stand in the feature column, so that tuning finds them; one best is chosen by them."""
     decoder = Decoder(ini, own_features=[WeightedFeature(Lengths(), (1.0, 0.0))])
     loaded = decoder.load([(b"s0", b"s1")])
-    (best,) = decoder.translate(loaded)
+    (best,) = decoder.decode(loaded)
     (entry, *_) = nbest_entries(best, OutputSettings())
     again = parse_entry(format_entry(entry)[:-1])
     assert again.features["Lengths0"] == (len(best.words()), len(best.words()) - 2)
@@ -83,4 +83,4 @@ def test_wrong_shapes(ini: MosesIni) -> None:
         WeightedFeature(Lengths(), (1.0,))
     decoder = Decoder(ini, own_features=[WeightedFeature(Lengths(components=3), (1.0, 1.0, 1.0))])
     with pytest.raises(SettingsError, match="gives values of shape"):
-        list(decoder.translate(decoder.load([(b"s0",)])))
+        list(decoder.decode(decoder.load([(b"s0",)])))

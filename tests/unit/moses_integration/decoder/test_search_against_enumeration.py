@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from moses_integration.decoder.decoder import Decoder
 from moses_integration.decoder.features.derivations import Derivations, feature_values
 from moses_integration.decoder.features.search_settings import CUBE_PRUNING, SearchSettings
 from moses_integration.decoder.loaded_input import LoadedInput
 from moses_integration.decoder.loading.source_phrases import child
 from moses_integration.decoder.search.k_best import NBestSettings
-from moses_integration.decoder.translate import Decoder
 from moses_integration.ini.moses_ini import MosesIni
 from tests.support.plain_cube_pruning import PlainCubePruning
 from tests.support.plain_search import PlainSearch
@@ -93,7 +93,7 @@ def test_without_pruning_the_best_of_all_derivations_is_found(
     decoder = decoder_of(ini, search_algorithm=algorithm, cube_pruning_pop_limit=100_000, **WIDE)
     loaded = decoder.load(random_sentences(seed, 3, 3, 5))
     wanted = NBestSettings(10, distinct=False)
-    for found in decoder.translate(loaded, nbest=wanted):
+    for found in decoder.decode(loaded, nbest=wanted):
         length = len(loaded.source.sentences[found.sentence])
         spans = entries_by_span(loaded, decoder, found.sentence)
         expected = np.sort(totals_of(loaded, decoder, list(all_derivations(spans, length, limit))))
@@ -138,7 +138,7 @@ def test_pops_as_the_plain_cube_pruning_does(
 def check_agreement(loaded: LoadedInput, decoder: Decoder, kind: type[PlainSearch]) -> None:
     """The compiled search and a plain one give the same phrases, or both give none."""
     plain = kind(loaded, decoder.system.weights, decoder.system.settings)
-    for found in decoder.translate(loaded):
+    for found in decoder.decode(loaded):
         expected = plain.search(found.sentence)
         assert len(found) == (expected is not None)
         if expected is not None:

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from moses_integration.decoder.decoder import Decoder
 from moses_integration.decoder.features.search_settings import SearchSettings
 from moses_integration.decoder.search.k_best import NBestSettings
-from moses_integration.decoder.translate import Decoder
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.language_model.automaton import EMPTY_STATE
 from tests.support.plain_back_off import PlainLanguageModel
@@ -159,6 +159,6 @@ def test_best_list_is_that_of_the_definitions(
         )
         decoder = Decoder(ini, settings=settings)
         wanted = NBestSettings(20, distinct=False)
-        (found,) = decoder.translate(decoder.load([words]), nbest=wanted)
+        (found,) = decoder.decode(decoder.load([words]), nbest=wanted)
         expected = sorted(Definitions(path, limit, top).totals(words), reverse=True)[:20]
     assert found.totals.tolist() == pytest.approx(expected, abs=1e-4)

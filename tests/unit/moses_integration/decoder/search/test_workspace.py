@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from moses_integration.decoder.decoder import Decoder
 from moses_integration.decoder.features.search_settings import (
     CUBE_PRUNING,
     STACK_SEARCH,
@@ -15,7 +16,6 @@ from moses_integration.decoder.features.search_settings import (
 )
 from moses_integration.decoder.search import coverage, cubes, hypotheses
 from moses_integration.decoder.search.k_best import NBestSettings
-from moses_integration.decoder.translate import Decoder
 from moses_integration.ini.moses_ini import MosesIni
 from tests.support.plain_cube_pruning import PlainCubePruning
 from tests.support.plain_search import PlainSearch
@@ -28,8 +28,8 @@ def lists(ini: MosesIni, sentences: list[tuple[bytes, ...]], algorithm: int) -> 
     """Return the totals of the 50 best derivations of every sentence."""
     settings = replace(SearchSettings.of(ini), search_algorithm=algorithm, cube_pruning_diversity=1)
     decoder = Decoder(ini, settings=settings)
-    found = decoder.translate(decoder.load(sentences), nbest=NBestSettings(50, distinct=False))
-    return [translation.totals for translation in found]
+    found = decoder.decode(decoder.load(sentences), nbest=NBestSettings(50, distinct=False))
+    return [decoded.totals for decoded in found]
 
 
 @BOTH
@@ -74,7 +74,7 @@ def test_long_sentences(tmp_path: Path, algorithm: int, length: int) -> None:
     loaded = decoder.load(random_sentences(5, 1, length, length, words=length, repeats=False))
     kind = PlainCubePruning if algorithm == CUBE_PRUNING else PlainSearch
     expected = kind(loaded, decoder.system.weights, settings).search(0)
-    (found,) = decoder.translate(loaded)
+    (found,) = decoder.decode(loaded)
     assert expected is not None
     assert found.totals[0] == pytest.approx(expected.total, abs=1e-3)
     assert found.entries().tolist() == [phrase[0] for phrase in expected.phrases()]

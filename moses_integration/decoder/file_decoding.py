@@ -1,4 +1,4 @@
-"""Decode a file: from command-line options to translations, n-best lists and statistics."""
+"""Decode a file: from command-line options to its translations, n-best lists and statistics."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from moses_integration.decoder.decoded_sentence import DecodedSentence
+from moses_integration.decoder.decoder import Decoder
 from moses_integration.decoder.features.search_settings import SearchSettings
 from moses_integration.decoder.loading.input_text import read_sentences
 from moses_integration.decoder.loading.parsed_tables import default_folder
@@ -22,7 +24,6 @@ from moses_integration.decoder.output import (
     unknown_line,
 )
 from moses_integration.decoder.search.k_best import NBestSettings
-from moses_integration.decoder.translate import Decoder, Translation
 from moses_integration.ini.lines import parse_weights
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.nbest.format import format_entry
@@ -175,7 +176,7 @@ def parse_weight_options(texts: Sequence[str]) -> dict[str, tuple[float, ...]]:
 
 
 def decode_file(task: DecodingTask) -> None:
-    """Translate the input and write all that is asked for; files appear only when they are whole.
+    """Decode the input and write all that is asked for; files appear only when they are whole.
 
     Raises:
         InputError: The input, a table or a model cannot be used.
@@ -185,18 +186,18 @@ def decode_file(task: DecodingTask) -> None:
     with contextlib.ExitStack() as stack:
         writers = _Writers(task, stack)
         progress = stack.enter_context(Progress("decoding", len(sentences), "sentences"))
-        for translation in _translations(task, sentences):
-            writers.write(translation)
+        for decoded in _decoded(task, sentences):
+            writers.write(decoded)
             progress.advance(1)
 
 
-def _translations(
+def _decoded(
     task: DecodingTask, sentences: Sequence[tuple[bytes, ...]]
-) -> Iterator[Translation]:
+) -> Iterator[DecodedSentence]:
     for first, batch in _batches(sentences):
         loaded = task.decoder.load(batch)
-        for translation in task.decoder.translate(loaded, nbest=task.wanted, threads=task.threads):
-            yield replace(translation, first=first)
+        for decoded in task.decoder.decode(loaded, nbest=task.wanted, threads=task.threads):
+            yield replace(decoded, first=first)
 
 
 def _batches(
@@ -225,27 +226,25 @@ class _Writers:
         if self._statistics is not None:
             self._statistics.write(STATISTICS_HEADER)
 
-    def write(self, translation: Translation) -> None:
+    def write(self, decoded: DecodedSentence) -> None:
         """Write what is wanted of one sentence."""
         task = self._task
         if self._output is not None:
-            self._output.write(
-                best_line(translation, task.output_settings, self._best(translation))
-            )
+            self._output.write(best_line(decoded, task.output_settings, self._best(decoded)))
             if task.output == STANDARD_STREAM:
                 self._output.flush()
         if self._nbest is not None and task.nbest is not None:
-            entries = nbest_entries(translation, task.output_settings)
+            entries = nbest_entries(decoded, task.output_settings)
             for entry in itertools.islice(entries, task.nbest.size):
                 self._nbest.write(format_entry(entry))
         if self._unknowns is not None:
-            self._unknowns.write(unknown_line(translation))
+            self._unknowns.write(unknown_line(decoded))
         if self._statistics is not None:
-            self._statistics.write(statistics_line(translation))
+            self._statistics.write(statistics_line(decoded))
 
-    def _best(self, translation: Translation) -> int:
+    def _best(self, decoded: DecodedSentence) -> int:
         risk = self._task.risk
-        if risk is None or len(translation) < 2:
+        if risk is None or len(decoded) < 2:
             return 0
-        candidates = target_lines(translation)[: risk.size]
-        return least_risk(candidates, translation.totals[: risk.size], risk.scale)
+        candidates = target_lines(decoded)[: risk.size]
+        return least_risk(candidates, decoded.totals[: risk.size], risk.scale)

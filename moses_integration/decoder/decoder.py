@@ -1,8 +1,8 @@
-"""Translate with a moses.ini: load once, then search as often as weights change.
+"""Decode with a moses.ini: load once, then search as often as weights change.
 
 >>> decoder = Decoder(MosesIni.read("moses.ini"))            # doctest: +SKIP
 >>> loaded = decoder.load([(b"a", b"small", b"house")])      # doctest: +SKIP
->>> [translation.words() for translation in decoder.translate(loaded)]  # doctest: +SKIP
+>>> [decoded.words() for decoded in decoder.decode(loaded)]  # doctest: +SKIP
 [[b'une', b'petite', b'maison']]
 """
 
@@ -12,13 +12,13 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from moses_integration.decoder.decoded_sentence import DecodedSentence, SentenceStatistics
 from moses_integration.decoder.features.derivations import Derivations, feature_values
 from moses_integration.decoder.features.search_settings import CUBE_PRUNING, SearchSettings
 from moses_integration.decoder.loaded_input import LoadedInput
@@ -35,75 +35,6 @@ from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.language_model.back_off import ArrayLanguageModel
 from phrasescore.compiled import Records
-
-
-@dataclass(frozen=True)
-class SentenceStatistics:
-    """What the search of one sentence cost.
-
-    Attributes:
-        words: Source words.
-        options: Translation options of all spans.
-        hypotheses: Hypotheses that were kept at some time.
-        complete: Hypotheses that cover the sentence.
-        seconds: Time it took.
-    """
-
-    words: int = 0
-    options: int = 0
-    hypotheses: int = 0
-    complete: int = 0
-    seconds: float = 0.0
-
-
-@dataclass(frozen=True)
-class Translation:
-    """The translations of one sentence, the best first.
-
-    An empty sentence has one translation without phrases; a sentence that cannot be covered has
-    none.
-
-    Args:
-        sentence: Its number in the loaded input, from 0.
-        loaded: The input it is from.
-        derivations: The N derivations; one, unless a list was asked for.
-        features: Their unweighted feature values, in the order of the layout, shape (N, F).
-        totals: Their model scores, shape (N,).
-        statistics: What the search cost.
-        first: The number of its input's first sentence, where that is a part of a file.
-        own_features: Values of features of our own by name, each of shape (N, components).
-    """
-
-    sentence: int
-    loaded: LoadedInput
-    derivations: Derivations
-    features: NDArray[np.float64]
-    totals: NDArray[np.float64]
-    statistics: SentenceStatistics = SentenceStatistics()
-    first: int = 0
-    own_features: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
-
-    @property
-    def number(self) -> int:
-        """The number of the sentence in its file, from 0."""
-        return self.first + self.sentence
-
-    def __len__(self) -> int:
-        return len(self.totals)
-
-    def entries(self, number: int = 0) -> NDArray[np.int32]:
-        """Return the table entries of one derivation, in the order they are applied."""
-        begin, end = self.derivations.offsets[number : number + 2]
-        return self.derivations.entries[begin:end]
-
-    def source(self) -> list[bytes]:
-        """Return the words of the source sentence."""
-        numbers = self.loaded.source.sentences[self.sentence].tolist()
-        return [self.loaded.source.words.word(number) for number in numbers]
-
-    def words(self, number: int = 0) -> list[bytes]:
-        """Return the target words of one derivation."""
-        return [word for entry in self.entries(number) for word in self.loaded.target_words(entry)]
 
 
 class Decoder:
@@ -158,15 +89,15 @@ class Decoder:
             ]
         return LoadedInput.load(self.system, sentences, self._models, self._parsed)
 
-    def translate(
+    def decode(
         self,
         loaded: LoadedInput,
         *,
         weights: Mapping[str, Sequence[float]] | None = None,
         nbest: NBestSettings | None = None,
         threads: int = 1,
-    ) -> Iterator[Translation]:
-        """Translate all sentences of an input, in their order, whatever the number of threads.
+    ) -> Iterator[DecodedSentence]:
+        """Decode all sentences of an input, in their order, whatever the number of threads.
 
         Args:
             loaded: The input.
@@ -180,24 +111,24 @@ class Decoder:
         flat = self.system.weights if weights is None else flat_weights(self.layout, weights)
         if self._own_features and nbest is None:
             nbest = NBestSettings(CANDIDATES)
-        run = _Run(loaded, loaded.model(flat), self.system.settings, nbest)
+        search = _InputSearch(loaded, loaded.model(flat), self.system.settings, nbest)
         numbers = range(len(loaded.source.sentences))
         if threads == 1:
-            yield from map(self._reordered, map(run.translate, numbers))
+            yield from map(self._reordered, map(search.decode, numbers))
             return
         pool = ThreadPoolExecutor(threads)
         try:
-            yield from map(self._reordered, pool.map(run.translate, numbers))
+            yield from map(self._reordered, pool.map(search.decode, numbers))
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _reordered(self, translation: Translation) -> Translation:
+    def _reordered(self, decoded: DecodedSentence) -> DecodedSentence:
         """Let the features of our own say which candidate is the best."""
-        return reordered(translation, self._own_features) if self._own_features else translation
+        return reordered(decoded, self._own_features) if self._own_features else decoded
 
 
-class _Run:
-    """The translation of one input with one set of weights; threads share it."""
+class _InputSearch:
+    """The search of one input with one set of weights; threads share it."""
 
     def __init__(
         self,
@@ -229,14 +160,16 @@ class _Run:
         workspace: Workspace = self._own.workspace
         return workspace
 
-    def translate(self, number: int) -> Translation:
-        """Translate one sentence."""
+    def decode(self, number: int) -> DecodedSentence:
+        """Decode one sentence."""
         words = self._loaded.source.sentences[number]
         size = self._loaded.system.features.layout.size
         if not len(words):
             # Moses gives it the score 0, without the end of the sentence
             derivations = Derivations.of([words], np.empty(0, HYPOTHESIS), words)
-            return Translation(number, self._loaded, derivations, np.zeros((1, size)), np.zeros(1))
+            return DecodedSentence(
+                number, self._loaded, derivations, np.zeros((1, size)), np.zeros(1)
+            )
         start = time.perf_counter()
         workspace, options = self._workspace(), self._model.options
         sentence = spans_of(words, self._loaded.source.trie, options, self._loaded.longest)
@@ -254,7 +187,7 @@ class _Run:
             len(complete),
             time.perf_counter() - start,
         )
-        return Translation(number, self._loaded, derivations, features, totals, statistics)
+        return DecodedSentence(number, self._loaded, derivations, features, totals, statistics)
 
     def _paths(
         self, records: Records, complete: NDArray[np.int32], length: int
