@@ -27,10 +27,10 @@ from moses_integration.decoder.loading.parsed_tables import ParsedTables
 from moses_integration.decoder.loading.system import System, flat_weights, load_language_model
 from moses_integration.decoder.own_features import CANDIDATES, WeightedFeature, reordered
 from moses_integration.decoder.search.hypotheses import HYPOTHESIS, Limits
-from moses_integration.decoder.search.k_best import NBestSettings, best_paths, path_to
+from moses_integration.decoder.search.k_best import NBestSettings, OptionWords, best_paths, path_to
 from moses_integration.decoder.search.options import spans_of
 from moses_integration.decoder.search.stack_decoding import Model
-from moses_integration.decoder.search.workspace import Workspace
+from moses_integration.decoder.search.workspace import SearchWorkspace
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.language_model.back_off import ArrayLanguageModel
@@ -141,23 +141,23 @@ class _InputSearch:
         self._cube_pruning = settings.search_algorithm == CUBE_PRUNING
         features = loaded.system.features
         self._limits = Limits(
-            settings.stack,
-            settings.beam_ln,
-            max(-1, settings.distortion_limit),
-            nbest is not None,
-            bool(features.distortions),
-            bool(features.reorderings),
-            settings.cube_pruning_pop_limit,
-            settings.cube_pruning_diversity,
+            stack=settings.stack,
+            beam_ln=settings.beam_ln,
+            distortion=max(-1, settings.distortion_limit),
+            keep_arcs=nbest is not None,
+            joins_by_end=bool(features.distortions),
+            joins_by_span=bool(features.reorderings),
+            pop_limit=settings.cube_pruning_pop_limit,
+            diversity=settings.cube_pruning_diversity,
         )
         self._longest = max((len(words) for words in loaded.source.sentences), default=0)
         self._own = threading.local()
 
-    def _workspace(self) -> Workspace:
+    def _workspace(self) -> SearchWorkspace:
         if not hasattr(self._own, "workspace"):
             models = len(self._loaded.system.features.language_models)
-            self._own.workspace = Workspace(self._longest, self._limits.stack, models)
-        workspace: Workspace = self._own.workspace
+            self._own.workspace = SearchWorkspace(self._longest, self._limits.stack, models)
+        workspace: SearchWorkspace = self._own.workspace
         return workspace
 
     def decode(self, number: int) -> DecodedSentence:
@@ -196,13 +196,11 @@ class _InputSearch:
             return [], np.zeros(0)
         if self._nbest is None:
             return [path_to(records, int(complete[0]))], records["total"][complete[:1]]
-        phrases = self._model.phrases
-        words = (phrases.first, self._words)
-        return best_paths(records, complete, words, self._nbest, length)
+        return best_paths(records, complete, self._target, self._nbest, length)
 
     @cached_property
-    def _words(self) -> NDArray[np.int32]:
+    def _target(self) -> OptionWords:
         """The target words of all options."""
         entries = self._loaded.entries
-        _, order = permuted(entries.word_offsets, self._model.options.entry)
-        return entries.words[order]
+        first, order = permuted(entries.word_offsets, self._model.options.entry)
+        return OptionWords(first, entries.words[order])

@@ -86,7 +86,7 @@ class DecodingTask:
             return self.nbest
         if self.nbest is None:
             return NBestSettings(self.risk.size)
-        return replace(self.nbest, size=max(self.nbest.size, self.risk.size))
+        return self.nbest._replace(size=max(self.nbest.size, self.risk.size))
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> DecodingTask:

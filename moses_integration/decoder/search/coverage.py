@@ -1,7 +1,9 @@
 """Coverages of a sentence: which source words are translated, and which phrases may come next.
 
 Hypotheses share coverages, so what depends on the coverage alone (the future cost estimate, the
-spans that may be translated next) is worked out once for each.
+spans that may be translated next) is worked out once for each. The future cost of a span is that of
+its best option, by the future score in isolation, or of the best way to split it (Koehn et al.
+2003); no distortion and no reordering model is part of it.
 """
 
 from __future__ import annotations
@@ -11,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.search.future_cost import gaps_estimate
 from phrasescore.compiled import Records, leaf
 
 _NONE = -1
@@ -63,6 +64,9 @@ class SentenceSpans(NamedTuple):
     estimates: NDArray[np.float64]
 
 
+COVERAGES_USED = np.dtype([("coverages", np.int64), ("steps", np.int64)])
+
+
 class Coverages(NamedTuple):
     """The coverages met so far, number 0 the empty one, and the steps out of them.
 
@@ -72,7 +76,7 @@ class Coverages(NamedTuple):
         heads: First coverage of each bucket.
         steps: The steps of all coverages that were asked for.
         scratch: The bits of a coverage that is looked for, shape (words / 64,).
-        used: Two numbers: coverages and steps in use.
+        used: One record, how many coverages and steps are in use.
     """
 
     records: Records
@@ -80,7 +84,24 @@ class Coverages(NamedTuple):
     heads: NDArray[np.int32]
     steps: Records
     scratch: NDArray[np.uint64]
-    used: NDArray[np.int64]
+    used: Records
+
+
+@leaf
+def close_over_splits(estimates: NDArray[np.float64]) -> None:
+    """Close the best future scores of single options over all splits of a span.
+
+    Args:
+        estimates: Best future score of an option for the words i to j, -inf for none, shape (n, n);
+            afterwards the highest sum over any split of the words into spans.
+    """
+    length = estimates.shape[0]
+    for size in range(2, length + 1):
+        for start in range(length - size + 1):
+            end = start + size - 1
+            for join in range(start, end):
+                joined = estimates[start, join] + estimates[join + 1, end]
+                estimates[start, end] = max(estimates[start, end], joined)
 
 
 def new_coverages(longest_sentence: int) -> Coverages:
@@ -92,13 +113,13 @@ def new_coverages(longest_sentence: int) -> Coverages:
         np.empty(_BUCKETS, np.int32),
         np.empty(4 * _FIRST_COVERAGES, STEP),
         np.zeros(words, np.uint64),
-        np.zeros(2, np.int64),
+        np.zeros(1, COVERAGES_USED),
     )
 
 
 def with_room(table: Coverages, extra: int) -> Coverages:
     """Return the table, or a larger copy where ``extra`` more would not fit."""
-    coverages, steps = table.used.tolist()
+    coverages, steps = table.used[0].tolist()
     if coverages + extra > table.records.size:
         more = coverages + 2 * extra
         table = table._replace(
@@ -116,7 +137,8 @@ def with_room(table: Coverages, extra: int) -> Coverages:
 def clear_coverages(table: Coverages, sentence: SentenceSpans) -> None:
     """Forget all coverages but the empty one."""
     table.heads[:] = _NONE
-    table.used[:] = 0
+    used = table.used[0]
+    used.coverages = used.steps = 0
     table.scratch[:] = 0
     _number_of(table, sentence)
 
@@ -124,6 +146,29 @@ def clear_coverages(table: Coverages, sentence: SentenceSpans) -> None:
 @leaf
 def _is_covered(bits: NDArray[np.uint64], position: int) -> bool:
     return (bits[position >> 6] >> np.uint64(position & 63)) & np.uint64(1) != 0
+
+
+@leaf
+def _gaps_estimate(bits: NDArray[np.uint64], closed: NDArray[np.float64]) -> float:
+    """Sum the estimates of the gaps of a coverage.
+
+    Args:
+        bits: One bit per source word, 64 to a number, shape (words / 64,).
+        closed: What `close_over_splits` gave.
+    """
+    length = closed.shape[0]
+    total = 0.0
+    gap = -1
+    for position in range(length):
+        if _is_covered(bits, position):
+            if gap >= 0:
+                total += closed[gap, position - 1]
+            gap = -1
+        elif gap < 0:
+            gap = position
+    if gap >= 0:
+        total += closed[gap, length - 1]
+    return total
 
 
 @leaf
@@ -143,14 +188,15 @@ def _number_of(table: Coverages, sentence: SentenceSpans) -> int:
         if same:
             return number
         number = np.int64(table.records[number].chain)
-    number = table.used[0]
-    table.used[0] = number + 1
+    used = table.used[0]
+    number = used.coverages
+    used.coverages = number + 1
     record = table.records[number]
     record.chain = table.heads[bucket]
     table.heads[bucket] = number
     record.first_step = _NONE
     record.entries = 0
-    record.estimate = gaps_estimate(bits, sentence.estimates)
+    record.estimate = _gaps_estimate(bits, sentence.estimates)
     record.covered, record.first_gap = 0, sentence.length
     for word in range(bits.size):
         table.bits[number, word] = bits[word]
@@ -177,9 +223,10 @@ def find_steps(table: Coverages, number: int, sentence: SentenceSpans, distortio
     if coverage.first_step != _NONE:
         return True
     most = sentence.length * sentence.longest
-    if table.used[0] + most > table.records.size or table.used[1] + most > table.steps.size:
+    used = table.used[0]
+    if used.coverages + most > table.records.size or used.steps + most > table.steps.size:
         return False
-    coverage.first_step = table.used[1]
+    coverage.first_step = used.steps
     coverage.options = 0
     first_gap = coverage.first_gap
     for start in range(first_gap, sentence.length):
@@ -192,7 +239,7 @@ def find_steps(table: Coverages, number: int, sentence: SentenceSpans, distortio
                 break
             table.scratch[end >> 6] |= np.uint64(1) << np.uint64(end & 63)
             coverage.options += _add_step(table, start, end, sentence)
-    coverage.last_step = table.used[1]
+    coverage.last_step = used.steps
     return True
 
 
@@ -203,8 +250,9 @@ def _add_step(table: Coverages, start: int, end: int, sentence: SentenceSpans) -
     options = sentence.stop[span] - sentence.begin[span]
     if options > 0:
         number = _number_of(table, sentence)
-        step = table.steps[table.used[1]]
-        table.used[1] += 1
+        used = table.used[0]
+        step = table.steps[used.steps]
+        used.steps += 1
         step.start, step.end, step.coverage = start, end, number
         step.covered = table.records[number].covered
         step.estimate = table.records[number].estimate

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from moses_integration.decoder.features.lm_scoring import score_after
 from moses_integration.decoder.search.coverage import find_steps
-from moses_integration.decoder.search.cubes import BUCKETS, Cubes, pop, push
+from moses_integration.decoder.search.cubes import BUCKETS, Cubes
+from moses_integration.decoder.search.heap import pop, push
 from moses_integration.decoder.search.hypotheses import NONE, Stacks, sort_members
 from moses_integration.decoder.search.recombination import prune, put
 from moses_integration.decoder.search.stack_decoding import (
@@ -20,13 +21,13 @@ from moses_integration.decoder.search.stack_decoding import (
     NEEDS_COVERAGES,
     NEEDS_RECORDS,
     Model,
-    Search,
+    SentenceSearch,
     step_score,
 )
 from phrasescore.compiled import Record, inlined, leaf
 
 NEEDS_EDGES = 3
-_FORWARD, _BEGIN = 0, 1  # then the stack is filled
+_ADD_EDGES, _BEGIN_CELLS, _FILL_STACK = range(3)  # what is done with a stack, in this order
 
 
 @inlined
@@ -51,7 +52,7 @@ def _rank(model: Model, stacks: Stacks, ranked: NDArray[np.int32], start: int) -
 
 
 @leaf
-def _add_edges(search: Search, cubes: Cubes, first: int, size: int) -> bool:
+def _add_edges(search: SentenceSearch, cubes: Cubes, first: int, size: int) -> bool:
     """Add the edges out of the coverage of ``stacks.numbers[first]``; return whether they fit.
 
     Of the sorted hypotheses from ``first`` on, those with the same coverage take part.
@@ -60,11 +61,12 @@ def _add_edges(search: Search, cubes: Cubes, first: int, size: int) -> bool:
     number = stacks.records[stacks.numbers[first]].coverage
     coverage = search.coverages.records[number]
     count = coverage.last_step - coverage.first_step
-    room = cubes.used[0] + count <= cubes.edges.size
-    if not room or cubes.used[1] + count * (size - first) > cubes.ranked.size:
+    used = cubes.used[0]
+    room = used.edges + count <= cubes.edges.size
+    if not room or used.ranked + count * (size - first) > cubes.ranked.size:
         return False
     for at in range(coverage.first_step, coverage.last_step):
-        begin = end = cubes.used[1]
+        begin = end = used.ranked
         for place in range(first, size):
             record = stacks.records[stacks.numbers[place]]
             distance = abs(record.end + 1 - steps[at].start)
@@ -76,18 +78,20 @@ def _add_edges(search: Search, cubes: Cubes, first: int, size: int) -> bool:
             continue
         if search.limits.distortion >= 0:
             _rank(search.model, stacks, cubes.ranked[begin:end], steps[at].start)
-        edge = cubes.edges[cubes.used[0]]
+        edge = cubes.edges[used.edges]
         edge.step, edge.first, edge.hypotheses = at, begin, end - begin
         edge.next = cubes.heads[steps[at].covered]
-        cubes.heads[steps[at].covered] = cubes.used[0]
-        cubes.used[0] += 1
-        cubes.used[1] = end
+        cubes.heads[steps[at].covered] = used.edges
+        used.edges += 1
+        used.ranked = end
     return True
 
 
 @inlined
-def _score_cell(search: Search, cubes: Cubes, edge_number: int, row: int, column: int) -> None:
-    """Score a cell of an edge and put it on the heap, unless it does not exist or was scored."""
+def _score_cell(
+    search: SentenceSearch, cubes: Cubes, edge_number: int, row: int, column: int
+) -> None:
+    """Score a cell and put it on the heap, unless it does not exist or was scored."""
     edge = cubes.edges[edge_number]
     step = search.coverages.steps[edge.step]
     bucket = (edge_number * 7919 + row * 104729 + column) & (BUCKETS - 1)
@@ -98,11 +102,11 @@ def _score_cell(search: Search, cubes: Cubes, edge_number: int, row: int, column
         exists = cell.edge != edge_number or cell.row != row or cell.column != column
         other = cell.chain
     if exists:
-        model = search.model
-        cell = cubes.cells[cubes.used[2]]
+        model, used = search.model, cubes.used[0]
+        cell = cubes.cells[used.cells]
         cell.edge, cell.row, cell.column = edge_number, row, column
         cell.chain = cubes.buckets[bucket]
-        cubes.buckets[bucket] = cubes.used[2]
+        cubes.buckets[bucket] = used.cells
         record = search.stacks.records[cubes.ranked[edge.first + row]]
         base, turn = step_score(model, record, step.start, step.end)
         lm_score, state = score_after(
@@ -117,12 +121,13 @@ def _score_cell(search: Search, cubes: Cubes, edge_number: int, row: int, column
         cell.lm_state = state
         cell.score = base + model.options.score[turn, step.begin + column] + lm_score
         cell.total = cell.score + step.estimate
-        push(cubes, cubes.used[2])
-        cubes.used[2] += 1
+        push(cubes.cells, cubes.heap, used.heap, used.cells)
+        used.heap += 1
+        used.cells += 1
 
 
 @inlined
-def _take(search: Search, cubes: Cubes, cell: Record) -> bool:
+def _take(search: SentenceSearch, cubes: Cubes, cell: Record) -> bool:
     """Put the hypothesis of a cell into its stack; return whether it is a new entry there."""
     stacks = search.stacks
     edge = cubes.edges[cell.edge]
@@ -137,26 +142,27 @@ def _take(search: Search, cubes: Cubes, cell: Record) -> bool:
 
 
 @leaf
-def _fill_stack(search: Search, cubes: Cubes) -> int:
+def _fill_stack(search: SentenceSearch, cubes: Cubes) -> int:
     """Fill a stack with the best cells of its edges, each edge's first cell being scored.
 
     Beyond the pop limit, only coverages with too few hypotheses go on.
     """
-    position, limits = search.position, search.limits
-    while cubes.used[3] > 0:
+    progress, limits, used = search.progress[0], search.limits, cubes.used[0]
+    while used.heap > 0:
         if search.stacks.used[0] + 1 >= search.stacks.records.size:
-            position[3] = limits.pop_limit + 1
+            progress.records = limits.pop_limit + 1
             return NEEDS_RECORDS
-        if cubes.used[2] + 2 > cubes.cells.size:
+        if used.cells + 2 > cubes.cells.size:
             return NEEDS_EDGES
-        if position[2] >= limits.pop_limit and limits.diversity == 0:
+        if progress.pops >= limits.pop_limit and limits.diversity == 0:
             break
-        cell = cubes.cells[pop(cubes)]
+        cell = cubes.cells[pop(cubes.cells, cubes.heap, used.heap)]
+        used.heap -= 1
         step = search.coverages.steps[cubes.edges[cell.edge].step]
         coverage = search.coverages.records[step.coverage]
-        if position[2] >= limits.pop_limit and coverage.entries >= limits.diversity:
+        if progress.pops >= limits.pop_limit and coverage.entries >= limits.diversity:
             continue
-        position[2] += 1
+        progress.pops += 1
         coverage.entries += _take(search, cubes, cell)
         edge, row, column = cell.edge, cell.row, cell.column
         for right in range(1, -1, -1):
@@ -165,7 +171,7 @@ def _fill_stack(search: Search, cubes: Cubes) -> int:
 
 
 @leaf
-def _begin_cells(search: Search, cubes: Cubes, stack: int) -> bool:
+def _begin_cells(search: SentenceSearch, cubes: Cubes, stack: int) -> bool:
     """Score the best cell of every edge to a stack; return whether there was room."""
     edges = 0
     edge = cubes.heads[stack]
@@ -175,7 +181,8 @@ def _begin_cells(search: Search, cubes: Cubes, stack: int) -> bool:
     if edges > cubes.cells.size:
         return False
     cubes.buckets[:] = NONE
-    cubes.used[2] = cubes.used[3] = 0
+    used = cubes.used[0]
+    used.cells = used.heap = 0
     edge = cubes.heads[stack]
     while edge != NONE:
         _score_cell(search, cubes, edge, 0, 0)
@@ -184,53 +191,52 @@ def _begin_cells(search: Search, cubes: Cubes, stack: int) -> bool:
 
 
 @leaf
-def _add_all_edges(search: Search, cubes: Cubes) -> int:
-    """Add the edges out of a stack's hypotheses, from ``position[2]`` on."""
-    stacks, position = search.stacks, search.position
-    if position[2] == 0:
-        prune(stacks, position[0], search.limits, search.model.options.forward_class)
+def _add_all_edges(search: SentenceSearch, cubes: Cubes) -> int:
+    """Add the edges out of a stack's hypotheses, from the first that is not expanded on."""
+    stacks, progress = search.stacks, search.progress[0]
+    if progress.expanded == 0:
+        prune(stacks, progress.stack, search.limits, search.model.options.forward_class)
     # the members are sorted again after every pause, to the same order
-    size = sort_members(stacks, position[0])
-    while position[2] < size:
-        coverage = stacks.records[stacks.numbers[position[2]]].coverage
+    size = sort_members(stacks, progress.stack)
+    while progress.expanded < size:
+        coverage = stacks.records[stacks.numbers[progress.expanded]].coverage
         first = 0
         while stacks.records[stacks.numbers[first]].coverage != coverage:
             first += 1
-        if first == position[2]:
+        if first == progress.expanded:
             distortion = search.limits.distortion
             if not find_steps(search.coverages, coverage, search.sentence, distortion):
                 return NEEDS_COVERAGES
             if not _add_edges(search, cubes, first, size):
                 return NEEDS_EDGES
-        position[2] += 1
+        progress.expanded += 1
     return DONE
 
 
 @leaf
-def search_cubes(search: Search, cubes: Cubes) -> int:
+def search_cubes(search: SentenceSearch, cubes: Cubes) -> int:
     """Search for the best translations of a sentence.
-
-    ``position`` holds the stack, what is done with it, how far that is, and how many records are
-    needed.
 
     Returns:
         ``DONE``, or what there must be more room of before this is called again.
     """
-    position = search.position
-    while position[0] < search.sentence.length:
-        if position[1] == _FORWARD:
+    progress = search.progress[0]
+    while progress.stack < search.sentence.length:
+        if progress.phase == _ADD_EDGES:
             status = _add_all_edges(search, cubes)
             if status != DONE:
                 return status
-        elif position[1] == _BEGIN:
-            if not _begin_cells(search, cubes, position[0] + 1):
+            progress.phase = _BEGIN_CELLS
+        elif progress.phase == _BEGIN_CELLS:
+            if not _begin_cells(search, cubes, progress.stack + 1):
                 return NEEDS_EDGES
+            progress.phase = _FILL_STACK
         else:
             status = _fill_stack(search, cubes)
             if status != DONE:
                 return status
-            position[0] += 1
-        position[1] = (position[1] + 1) % 3
-        position[2] = 0
-    prune(search.stacks, position[0], search.limits, search.model.options.forward_class)
+            progress.stack += 1
+            progress.phase = _ADD_EDGES
+            progress.expanded = progress.pops = 0
+    prune(search.stacks, progress.stack, search.limits, search.model.options.forward_class)
     return DONE

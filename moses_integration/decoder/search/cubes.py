@@ -35,6 +35,11 @@ CELL = np.dtype(
 )
 
 
+CUBES_USED = np.dtype(
+    [("edges", np.int64), ("ranked", np.int64), ("cells", np.int64), ("heap", np.int64)]
+)
+
+
 class Cubes(NamedTuple):
     """The edges of a sentence and the cells of one stack.
 
@@ -45,7 +50,7 @@ class Cubes(NamedTuple):
         cells: The cells scored for the stack that is being filled.
         buckets: First cell of each bucket.
         heap: Cells that were not taken yet, the best on top.
-        used: Four numbers: edges, ranked hypotheses, cells, and the size of the heap.
+        used: One record, how many of each are in use.
     """
 
     edges: Records
@@ -54,7 +59,7 @@ class Cubes(NamedTuple):
     cells: Records
     buckets: NDArray[np.int32]
     heap: NDArray[np.int32]
-    used: NDArray[np.int64]
+    used: Records
 
 
 def new_cubes(longest_sentence: int) -> Cubes:
@@ -66,17 +71,15 @@ def new_cubes(longest_sentence: int) -> Cubes:
         np.empty(_FIRST_CELLS, CELL),
         np.empty(BUCKETS, np.int32),
         np.empty(_FIRST_CELLS, np.int32),
-        np.zeros(4, np.int64),
+        np.zeros(1, CUBES_USED),
     )
 
 
 def with_room(cubes: Cubes) -> Cubes:
     """Return the cubes in arrays twice as long."""
+    arrays = {name: getattr(cubes, name) for name in ("edges", "ranked", "cells", "heap")}
     return cubes._replace(
-        edges=np.concatenate([cubes.edges, np.empty_like(cubes.edges)]),
-        ranked=np.concatenate([cubes.ranked, np.empty_like(cubes.ranked)]),
-        cells=np.concatenate([cubes.cells, np.empty_like(cubes.cells)]),
-        heap=np.concatenate([cubes.heap, np.empty_like(cubes.heap)]),
+        **{name: np.concatenate([array, np.empty_like(array)]) for name, array in arrays.items()}
     )
 
 
@@ -84,43 +87,5 @@ def with_room(cubes: Cubes) -> Cubes:
 def clear_cubes(cubes: Cubes) -> None:
     """Forget all edges."""
     cubes.heads[:] = NONE
-    cubes.used[:] = 0
-
-
-@leaf
-def _precedes(cubes: Cubes, one: int, other: int) -> bool:
-    """Whether a cell is better than another, or as good and older."""
-    if cubes.cells[one].total != cubes.cells[other].total:
-        return cubes.cells[one].total > cubes.cells[other].total
-    return one < other
-
-
-@leaf
-def push(cubes: Cubes, cell: int) -> None:
-    """Put a cell on the heap."""
-    at = cubes.used[3]
-    cubes.used[3] += 1
-    while at > 0 and _precedes(cubes, cell, cubes.heap[(at - 1) // 2]):
-        cubes.heap[at] = cubes.heap[(at - 1) // 2]
-        at = (at - 1) // 2
-    cubes.heap[at] = cell
-
-
-@leaf
-def pop(cubes: Cubes) -> int:
-    """Take the best cell from the heap, which is not empty."""
-    top = cubes.heap[0]
-    cubes.used[3] -= 1
-    size = cubes.used[3]
-    last = cubes.heap[size]
-    at = 0
-    while 2 * at + 1 < size:
-        child = 2 * at + 1
-        if child + 1 < size and _precedes(cubes, cubes.heap[child + 1], cubes.heap[child]):
-            child += 1
-        if not _precedes(cubes, cubes.heap[child], last):
-            break
-        cubes.heap[at] = cubes.heap[child]
-        at = child
-    cubes.heap[at] = last
-    return np.int64(top)
+    used = cubes.used[0]
+    used.edges = used.ranked = 0

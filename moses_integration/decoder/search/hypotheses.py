@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from moses_integration.decoder.search.heap import sort_by_total
 from phrasescore.compiled import Records, leaf
 
 NONE = -1
@@ -148,40 +149,6 @@ def clear_stacks(stacks: Stacks, length: int, lm_state: int, estimate: float) ->
     stacks.size[0] = 1
     stacks.best[0] = estimate
     stacks.used[0] = 1
-
-
-@leaf
-def _is_behind(records: Records, one: int, other: int) -> bool:
-    """Whether hypothesis ``one`` is worse than ``other``, or as good and younger."""
-    if records[one].total != records[other].total:
-        return records[one].total < records[other].total
-    return one > other
-
-
-@leaf
-def sort_by_total(records: Records, numbers: NDArray[np.int32]) -> None:
-    """Sort hypotheses in place, the best first, the older first where they tie (heapsort)."""
-    size = numbers.size
-    for begin in range(size // 2 - 1, -1, -1):
-        _sink(records, numbers, begin, size)
-    for last in range(size - 1, 0, -1):
-        numbers[0], numbers[last] = numbers[last], numbers[0]
-        _sink(records, numbers, 0, last)
-
-
-@leaf
-def _sink(records: Records, numbers: NDArray[np.int32], at: int, size: int) -> None:
-    """Restore a heap with the worst hypothesis on top, below position ``at``."""
-    item = numbers[at]
-    while 2 * at + 1 < size:
-        child = 2 * at + 1
-        if child + 1 < size and _is_behind(records, numbers[child + 1], numbers[child]):
-            child += 1
-        if not _is_behind(records, numbers[child], item):
-            break
-        numbers[at] = numbers[child]
-        at = child
-    numbers[at] = item
 
 
 @leaf

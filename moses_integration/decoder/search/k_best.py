@@ -7,13 +7,13 @@ each place's arcs in the order of theirs, so that the list is that of Moses's Ma
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.search.hypotheses import INITIAL, NONE, sort_by_total
+from moses_integration.decoder.search.heap import pop, push, sort_by_total
+from moses_integration.decoder.search.hypotheses import INITIAL, NONE
 from phrasescore.compiled import Records, leaf
 
 _UNLIMITED_FACTOR = 1000  # what Moses takes for n-best-factor 0
@@ -31,11 +31,10 @@ PATH = np.dtype(
 )
 
 
-@dataclass(frozen=True)
-class NBestSettings:
+class NBestSettings(NamedTuple):
     """What list is wanted.
 
-    Args:
+    Attributes:
         size: Most derivations.
         distinct: Whether no two may have the same words.
         factor: Derivations looked at for each one wanted, at most; 0 for a thousand.
@@ -53,6 +52,16 @@ class NBestSettings:
         return self.size * (self.factor or _UNLIMITED_FACTOR)
 
 
+class OptionWords(NamedTuple):
+    """The target words of all options; those of option i are ``words[first[i] : first[i + 1]]``."""
+
+    first: NDArray[np.int64]
+    words: NDArray[np.int32]
+
+
+_USED = np.dtype([(name, np.int64) for name in ("paths", "heap", "nodes", "arcs", "kept", "pops")])
+
+
 class _Lists(NamedTuple):
     """The memory of an enumeration.
 
@@ -65,7 +74,7 @@ class _Lists(NamedTuple):
         arc_count: How many a hypothesis has.
         kept: The paths of the list.
         hashes: Of the words of these paths.
-        used: Paths, heap, nodes, arcs, kept paths and pops so far.
+        used: One record, how many of each are in use, and the pops so far.
     """
 
     paths: Records
@@ -76,57 +85,24 @@ class _Lists(NamedTuple):
     arc_count: NDArray[np.int32]
     kept: NDArray[np.int32]
     hashes: NDArray[np.uint64]
-    used: NDArray[np.int64]
-
-
-_PATHS, _HEAP, _NODES, _ARCS, _KEPT, _POPS = range(6)
-
-
-@leaf
-def _is_better(lists: _Lists, one: int, other: int) -> bool:
-    if lists.paths[one].total != lists.paths[other].total:
-        return lists.paths[one].total > lists.paths[other].total
-    return one < other
+    used: Records
 
 
 @leaf
 def _push(lists: _Lists, total: float, parent: int, place: int, rank: int) -> None:
-    number = lists.used[_PATHS]
-    lists.used[_PATHS] += 1
-    path = lists.paths[number]
+    used = lists.used[0]
+    path = lists.paths[used.paths]
     path.total, path.parent, path.place, path.rank = total, parent, place, rank
-    at = lists.used[_HEAP]
-    lists.used[_HEAP] += 1
-    while at > 0 and _is_better(lists, number, lists.heap[(at - 1) // 2]):
-        lists.heap[at] = lists.heap[(at - 1) // 2]
-        at = (at - 1) // 2
-    lists.heap[at] = number
-
-
-@leaf
-def _pop(lists: _Lists) -> int:
-    top = lists.heap[0]
-    lists.used[_HEAP] -= 1
-    size = lists.used[_HEAP]
-    last = lists.heap[size]
-    at = 0
-    while 2 * at + 1 < size:
-        child = 2 * at + 1
-        if child + 1 < size and _is_better(lists, lists.heap[child + 1], lists.heap[child]):
-            child += 1
-        if not _is_better(lists, lists.heap[child], last):
-            break
-        lists.heap[at] = lists.heap[child]
-        at = child
-    lists.heap[at] = last
-    return np.int64(top)
+    push(lists.paths, lists.heap, used.heap, used.paths)
+    used.paths += 1
+    used.heap += 1
 
 
 @leaf
 def _sort_arcs(lists: _Lists, records: Records, number: int) -> int:
     """Sort the arcs of a hypothesis, if that has not been done; return how many it has."""
     if lists.first_arc[number] == NONE:
-        begin = end = lists.used[_ARCS]
+        begin = end = lists.used[0].arcs
         arc = records[number].arcs
         while arc != NONE:
             lists.arcs[end] = arc
@@ -134,7 +110,7 @@ def _sort_arcs(lists: _Lists, records: Records, number: int) -> int:
             arc = records[arc].next_arc
         sort_by_total(records, lists.arcs[begin:end])
         lists.first_arc[number], lists.arc_count[number] = begin, end - begin
-        lists.used[_ARCS] = end
+        lists.used[0].arcs = end
     return np.int64(lists.arc_count[number])
 
 
@@ -152,7 +128,7 @@ def _push_arc(lists: _Lists, records: Records, parent: int, place: int, rank: in
 def _write_nodes(lists: _Lists, records: Records, complete: NDArray[np.int32], number: int) -> None:
     """Write down the hypotheses of a path."""
     path = lists.paths[number]
-    end = path.nodes = lists.used[_NODES]
+    end = path.nodes = lists.used[0].nodes
     if path.parent == NONE:
         node = complete[path.rank]
     else:
@@ -165,23 +141,17 @@ def _write_nodes(lists: _Lists, records: Records, complete: NDArray[np.int32], n
         lists.nodes[end] = node
         end += 1
         node = records[node].previous
-    lists.used[_NODES] = end
+    lists.used[0].nodes = end
 
 
 @leaf
-def _hash_words(
-    lists: _Lists,
-    records: Records,
-    number: int,
-    first_word: NDArray[np.int64],
-    words: NDArray[np.int32],
-) -> np.uint64:
+def _hash_words(lists: _Lists, records: Records, number: int, target: OptionWords) -> np.uint64:
     """Hash the target words of a path that was taken last, 64 bits."""
     digest = np.uint64(1469598103934665603)
-    for at in range(lists.used[_NODES] - 1, lists.paths[number].nodes - 1, -1):
+    for at in range(lists.used[0].nodes - 1, lists.paths[number].nodes - 1, -1):
         option = records[lists.nodes[at]].option
-        for word in range(first_word[option], first_word[option + 1]):
-            digest = (digest ^ np.uint64(words[word])) * np.uint64(0x9E3779B97F4A7C15)
+        for word in range(target.first[option], target.first[option + 1]):
+            digest = (digest ^ np.uint64(target.words[word])) * np.uint64(0x9E3779B97F4A7C15)
             digest ^= digest >> np.uint64(32)
     return digest
 
@@ -205,43 +175,43 @@ def _enumerate(
     lists: _Lists,
     records: Records,
     complete: NDArray[np.int32],
-    first_word: NDArray[np.int64],
-    words: NDArray[np.int32],
-    distinct: bool,
-    size: int,
+    target: OptionWords,
+    settings: NBestSettings,
     pops: int,
     length: int,
 ) -> bool:
     """Take paths in order; return whether it is done, or needs more room."""
-    if lists.used[_POPS] == 0:
+    used = lists.used[0]
+    if used.pops == 0:
         _push(lists, records[complete[0]].total, NONE, NONE, 0)
-    while lists.used[_KEPT] < size and lists.used[_HEAP] > 0 and lists.used[_POPS] < pops:
-        room = lists.used[_PATHS] + length + 2 <= lists.paths.size
-        if not room or lists.used[_NODES] + length > lists.nodes.size:
+    while used.kept < settings.size and used.heap > 0 and used.pops < pops:
+        room = used.paths + length + 2 <= lists.paths.size
+        if not room or used.nodes + length > lists.nodes.size:
             return False
-        number = _pop(lists)
-        lists.used[_POPS] += 1
+        number = pop(lists.paths, lists.heap, used.heap)
+        used.heap -= 1
+        used.pops += 1
         path = lists.paths[number]
         if path.parent != NONE:
             _push_arc(lists, records, path.parent, path.place, path.rank + 1)
         elif path.rank + 1 < complete.size:
             _push(lists, records[complete[path.rank + 1]].total, NONE, NONE, path.rank + 1)
         _write_nodes(lists, records, complete, number)
-        for place in range(path.place + 1, lists.used[_NODES] - path.nodes):
+        for place in range(path.place + 1, used.nodes - path.nodes):
             _push_arc(lists, records, number, place, 0)
         digest = np.uint64(0)
-        if distinct:
-            digest = _hash_words(lists, records, number, first_word, words)
-        if not distinct or _is_new(lists, digest):
-            lists.kept[lists.used[_KEPT]] = number
-            lists.used[_KEPT] += 1
+        if settings.distinct:
+            digest = _hash_words(lists, records, number, target)
+        if not settings.distinct or _is_new(lists, digest):
+            lists.kept[used.kept] = number
+            used.kept += 1
     return True
 
 
 def best_paths(
     records: Records,
     complete: NDArray[np.int32],
-    words: tuple[NDArray[np.int64], NDArray[np.int32]],
+    target: OptionWords,
     settings: NBestSettings,
     length: int,
 ) -> tuple[list[NDArray[np.int32]], NDArray[np.float64]]:
@@ -250,37 +220,31 @@ def best_paths(
     Args:
         records: The hypotheses that are in use.
         complete: Those that cover the sentence, the best first, at least one.
-        words: Where the target words of each option begin, and the words.
+        target: The target words of all options.
         settings: What list is wanted.
         length: Words of the sentence.
 
     Returns:
         The hypotheses of each derivation, in the order they were applied, and the totals.
     """
-    pops = settings.pops
-    room = min(pops, _MOST_POPS)
+    room = min(settings.pops, _MOST_POPS)
     lists = _Lists(
-        np.empty(room * 4 + length + 2, PATH),
-        np.empty(room * 4 + length + 2, np.int32),
-        np.empty(room * min(length, 16) + length, np.int32),
-        np.empty(len(records), np.int32),
-        np.full(len(records), NONE, np.int32),
-        np.empty(len(records), np.int32),
-        np.empty(settings.size, np.int32),
-        np.zeros(1 << (2 * settings.size).bit_length(), np.uint64),
-        np.zeros(6, np.int64),
+        paths=np.empty(room * 4 + length + 2, PATH),
+        heap=np.empty(room * 4 + length + 2, np.int32),
+        nodes=np.empty(room * min(length, 16) + length, np.int32),
+        arcs=np.empty(len(records), np.int32),
+        first_arc=np.full(len(records), NONE, np.int32),
+        arc_count=np.empty(len(records), np.int32),
+        kept=np.empty(settings.size, np.int32),
+        hashes=np.zeros(1 << (2 * settings.size).bit_length(), np.uint64),
+        used=np.zeros(1, _USED),
     )
-    first_word, all_words = words
-    distinct, size = settings.distinct, settings.size
-    while not _enumerate(
-        lists, records, complete, first_word, all_words, distinct, size, pops, length
-    ):
+    while not _enumerate(lists, records, complete, target, settings, settings.pops, length):
+        arrays = {name: getattr(lists, name) for name in ("paths", "heap", "nodes")}
         lists = lists._replace(
-            paths=np.concatenate([lists.paths, np.empty_like(lists.paths)]),
-            heap=np.concatenate([lists.heap, np.empty_like(lists.heap)]),
-            nodes=np.concatenate([lists.nodes, np.empty_like(lists.nodes)]),
+            **{name: np.concatenate([a, np.empty_like(a)]) for name, a in arrays.items()}
         )
-    kept = lists.paths[lists.kept[: lists.used[_KEPT]]]
+    kept = lists.paths[lists.kept[: lists.used["kept"][0]]]
     return [_path(records, lists.nodes, int(begin)) for begin in kept["nodes"]], kept["total"]
 
 

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from moses_integration.decoder.loading.entries import Entries
 from moses_integration.decoder.loading.source_phrases import PhraseTrie, child
-from moses_integration.decoder.search.coverage import SentenceSpans
-from moses_integration.decoder.search.future_cost import close_over_splits
+from moses_integration.decoder.search.coverage import SentenceSpans, close_over_splits
 from phrasescore.compiled import leaf
 
 

@@ -42,7 +42,20 @@ class Model(NamedTuple):
     distortion_weight: float
 
 
-class Search(NamedTuple):
+# where a search stands, which may pause for more room
+PROGRESS = np.dtype(
+    [
+        ("stack", np.int64),  # the stack that is expanded
+        ("phase", np.int64),  # what cube pruning does with it
+        ("expanded", np.int64),  # hypotheses of it that are done
+        ("hypotheses", np.int64),  # all that it has
+        ("pops", np.int64),  # of cube pruning, for the next stack
+        ("records", np.int64),  # that there must be room for
+    ]
+)
+
+
+class SentenceSearch(NamedTuple):
     """The search of one sentence.
 
     Attributes:
@@ -52,7 +65,7 @@ class Search(NamedTuple):
         recent: Scratch memory for answers of language models.
         stacks: The stacks, cleared at first.
         coverages: The coverages, cleared at first.
-        position: Where the search stands; zeros at first.
+        progress: One record, where the search stands; zeros at first.
     """
 
     model: Model
@@ -61,7 +74,7 @@ class Search(NamedTuple):
     recent: Records
     stacks: Stacks
     coverages: Coverages
-    position: NDArray[np.int64]
+    progress: Records
 
 
 @inlined
@@ -75,7 +88,7 @@ def step_score(model: Model, record: Record, start: int, end: int) -> tuple[floa
 
 
 @inlined
-def _expand(search: Search, number: int, step: Record) -> None:
+def _expand(search: SentenceSearch, number: int, step: Record) -> None:
     """Expand a hypothesis with all options of one span. There must be room for as many records."""
     model, stacks = search.model, search.stacks
     record = stacks.records[number]
@@ -108,38 +121,34 @@ def _expand(search: Search, number: int, step: Record) -> None:
 
 
 @leaf
-def search_stacks(search: Search) -> int:
+def search_stacks(search: SentenceSearch) -> int:
     """Search for the best translations of a sentence.
-
-    ``position`` holds the stack, the next of its hypotheses, how many it has, and how many records
-    are needed.
 
     Returns:
         ``DONE``, or what there must be more room of before this is called again.
     """
-    stacks, coverages, position = search.stacks, search.coverages, search.position
+    stacks, coverages, progress = search.stacks, search.coverages, search.progress[0]
     distortion = search.limits.distortion
     forward_class = search.model.options.forward_class
-    while position[0] < search.sentence.length:
-        stack = position[0]
-        if position[1] == 0:
-            prune(stacks, stack, search.limits, forward_class)
-            position[2] = sort_members(stacks, stack)
-        while position[1] < position[2]:
-            number = stacks.numbers[position[1]]
+    while progress.stack < search.sentence.length:
+        if progress.expanded == 0:
+            prune(stacks, progress.stack, search.limits, forward_class)
+            progress.hypotheses = sort_members(stacks, progress.stack)
+        while progress.expanded < progress.hypotheses:
+            number = stacks.numbers[progress.expanded]
             record = stacks.records[number]
             if not find_steps(coverages, record.coverage, search.sentence, distortion):
                 return NEEDS_COVERAGES
             coverage = coverages.records[record.coverage]
             if stacks.used[0] + coverage.options >= stacks.records.size:
-                position[3] = coverage.options + 1
+                progress.records = coverage.options + 1
                 return NEEDS_RECORDS
             for at in range(coverage.first_step, coverage.last_step):
                 step = coverages.steps[at]
                 if not 0 <= distortion < abs(record.end + 1 - step.start):
                     _expand(search, number, step)
-            position[1] += 1
-        position[0] += 1
-        position[1] = 0
+            progress.expanded += 1
+        progress.stack += 1
+        progress.expanded = 0
     prune(stacks, search.sentence.length, search.limits, forward_class)
     return DONE

@@ -17,13 +17,14 @@ from moses_integration.decoder.search.stack_decoding import (
     DONE,
     NEEDS_COVERAGES,
     NEEDS_RECORDS,
+    PROGRESS,
     Model,
-    Search,
+    SentenceSearch,
     search_stacks,
 )
 
 
-class Workspace:
+class SearchWorkspace:
     """Memory for searches of sentences up to a length, one after the other.
 
     Args:
@@ -57,15 +58,15 @@ class Workspace:
         cubes.clear_cubes(self._cubes)
         estimate, state = sentence.estimates[0, -1], model.models.begin_state[0]
         hypotheses.clear_stacks(self.stacks, sentence.length, state, estimate)
-        position = np.zeros(4, np.int64)
+        progress = np.zeros(1, PROGRESS)
         status = NEEDS_RECORDS
         while status != DONE:
-            search = Search(
-                model, sentence, limits, self._recent, self.stacks, self._coverages, position
+            search = SentenceSearch(
+                model, sentence, limits, self._recent, self.stacks, self._coverages, progress
             )
             status = search_cubes(search, self._cubes) if cube_pruning else search_stacks(search)
             if status == NEEDS_RECORDS:
-                self.stacks = hypotheses.with_room(self.stacks, int(position[3]))
+                self.stacks = hypotheses.with_room(self.stacks, int(progress["records"][0]))
             elif status == NEEDS_COVERAGES:
                 most = sentence.length * sentence.longest
                 self._coverages = coverage.with_room(self._coverages, most)
