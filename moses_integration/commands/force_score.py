@@ -9,7 +9,7 @@ import click
 from moses_integration.commands.decode import model_options
 
 if TYPE_CHECKING:
-    from moses_integration.decoder.force_scoring import Comparison
+    from moses_integration.decoder.force_scoring import ListComparison
 
 
 @click.command("force-score", short_help="Recompute the features of an n-best list.")
@@ -35,7 +35,7 @@ def force_score(context: click.Context, /, **options: Any) -> None:
     Values may differ in the last of six digits: Moses adds in single precision.
     """
     from moses_integration.decoder.file_decoding import make_decoder
-    from moses_integration.decoder.force_scoring import Comparison, ForcedScorer
+    from moses_integration.decoder.force_scoring import ForcedScorer, ListComparison
     from moses_integration.decoder.force_scoring import force_score as score_list
     from moses_integration.decoder.loading.input_text import read_sentences
     from moses_integration.ini.moses_ini import MosesIni
@@ -49,7 +49,7 @@ def force_score(context: click.Context, /, **options: Any) -> None:
     loaded = decoder.load(sentences)
     comparison = None
     if options["tolerance"] is not None:
-        comparison = Comparison(options["tolerance"])
+        comparison = ListComparison(options["tolerance"])
     scorer = ForcedScorer(loaded, decoder.system.weights)
     with Progress("scoring", unit="lines") as progress:
         lines = score_list(
@@ -62,7 +62,7 @@ def force_score(context: click.Context, /, **options: Any) -> None:
     context.exit(1 if comparison.beyond else 0)
 
 
-def _report(comparison: Comparison) -> None:
+def _report(comparison: ListComparison) -> None:
     """Print the largest differences, and the lines beyond the tolerance."""
     click.echo(f"{'largest difference':<28}", err=True)
     for name, largest in comparison.largest.items():

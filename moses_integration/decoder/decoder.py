@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -20,17 +21,18 @@ from numpy.typing import NDArray
 
 from moses_integration.decoder.decoded_sentence import DecodedSentence, SentenceStatistics
 from moses_integration.decoder.features.derivations import Derivations, feature_values
-from moses_integration.decoder.features.search_settings import CUBE_PRUNING, SearchSettings
+from moses_integration.decoder.features.features import FeatureSet
 from moses_integration.decoder.loaded_input import LoadedInput
-from moses_integration.decoder.loading.entries import permuted
 from moses_integration.decoder.loading.parsed_tables import ParsedTables
 from moses_integration.decoder.loading.system import System, flat_weights, load_language_model
 from moses_integration.decoder.own_features import CANDIDATES, WeightedFeature, reordered
+from moses_integration.decoder.runs import taken_runs
 from moses_integration.decoder.search.hypotheses import HYPOTHESIS, Limits
-from moses_integration.decoder.search.k_best import NBestSettings, OptionWords, best_paths, path_to
+from moses_integration.decoder.search.k_best import OptionWords, best_paths, path_to
 from moses_integration.decoder.search.options import spans_of
 from moses_integration.decoder.search.stack_decoding import Model
 from moses_integration.decoder.search.workspace import SearchWorkspace
+from moses_integration.decoder.settings import CUBE_PRUNING, NBestSettings, SearchSettings
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.language_model.back_off import ArrayLanguageModel
@@ -63,7 +65,17 @@ class Decoder:
         cache: Path | None = None,
         own_features: Sequence[WeightedFeature] = (),
     ) -> None:
-        self.system = System.of(ini, settings=settings, weights=weights, table_limit=table_limit)
+        features = FeatureSet.of(ini)
+        if table_limit is not None:
+            tables = tuple(replace(table, limit=table_limit) for table in features.tables)
+            features = replace(features, tables=tables)
+        values = {**features.layout.read_weights(ini), **(weights or {})}
+        self.system = System(
+            ini.path,
+            features,
+            settings or SearchSettings.of(ini),
+            flat_weights(features.layout, values),
+        )
         self._parsed = ParsedTables(cache)
         self._models: list[ArrayLanguageModel] | None = None
         self._own_features = tuple(own_features)
@@ -202,5 +214,5 @@ class _InputSearch:
     def _target(self) -> OptionWords:
         """The target words of all options."""
         entries = self._loaded.entries
-        first, order = permuted(entries.word_offsets, self._model.options.entry)
+        first, order = taken_runs(entries.word_offsets, self._model.options.entry)
         return OptionWords(first, entries.words[order])

@@ -11,19 +11,22 @@ from typing import Any
 
 from moses_integration.decoder.decoded_sentence import DecodedSentence
 from moses_integration.decoder.decoder import Decoder
-from moses_integration.decoder.features.search_settings import SearchSettings
 from moses_integration.decoder.loading.input_text import read_sentences
 from moses_integration.decoder.loading.parsed_tables import default_folder
 from moses_integration.decoder.output import (
     STATISTICS_HEADER,
-    OutputSettings,
     best_line,
     nbest_entries,
     statistics_line,
     target_lines,
     unknown_line,
 )
-from moses_integration.decoder.search.k_best import NBestSettings
+from moses_integration.decoder.settings import (
+    NBestSettings,
+    OutputSettings,
+    RiskSettings,
+    SearchSettings,
+)
 from moses_integration.ini.lines import parse_weights
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.nbest.format import format_entry
@@ -34,19 +37,6 @@ from phrasescore.progress import Progress
 
 # words that are loaded at once: the entries they need must fit into memory
 _BATCH_WORDS = 500_000
-
-
-@dataclass(frozen=True)
-class RiskSettings:
-    """Minimum-Bayes-risk choice.
-
-    Args:
-        size: Distinct candidates that are compared.
-        scale: What model scores are multiplied with.
-    """
-
-    size: int
-    scale: float
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ feature is computed from them by definition.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from moses_integration.decoder.features.derivations import Derivations, feature_values
 from moses_integration.decoder.loaded_input import LoadedInput
 from moses_integration.decoder.loading.source_phrases import child
+from moses_integration.decoder.runs import offsets_of
 from moses_integration.nbest.format import NBestEntry, format_entry, read_nbest_lists
 from moses_integration.nbest.segmentation import PhraseSpan, phrase_spans
 from phrasescore.errors import NBestError, counted
@@ -26,7 +27,7 @@ _OTHER_SYSTEM = "name the moses.ini and the input that the list was made with"
 
 
 @dataclass(frozen=True)
-class Difference:
+class ValueDifference:
     """A printed value that is not the recomputed one.
 
     Args:
@@ -53,7 +54,7 @@ class Difference:
 
 
 @dataclass
-class Comparison:
+class ListComparison:
     """How a list compares with what was recomputed.
 
     Args:
@@ -66,7 +67,7 @@ class Comparison:
     lines: int = 0
     beyond: int = 0
     largest: dict[str, float] = field(default_factory=dict)
-    worst: list[Difference] = field(default_factory=list)
+    worst: list[ValueDifference] = field(default_factory=list)
 
     def add(self, line: int, listed: NBestEntry, recomputed: NBestEntry) -> None:
         """Compare one line.
@@ -79,9 +80,8 @@ class Comparison:
         found = []
         listed_values = {**listed.features, TOTAL: (listed.total,)}
         for name, values in {**recomputed.features, TOTAL: (recomputed.total,)}.items():
-            for component, value in enumerate(values):
-                printed = listed_values[name][component]
-                found.append(Difference(line, listed.sentence, name, component, printed, value))
+            for at, (printed, value) in enumerate(zip(listed_values[name], values, strict=True)):
+                found.append(ValueDifference(line, listed.sentence, name, at, printed, value))
         for difference in found:
             name = difference.feature
             self.largest[name] = max(self.largest.get(name, 0.0), difference.size)
@@ -127,10 +127,9 @@ class ForcedScorer:
                 a phrase pair that no table has.
         """
         spans = [self._spans(entry) for entry in entries]
-        sizes = [len(one) for one in spans]
         phrases = [phrase for one in spans for phrase in one]
         derivations = Derivations(
-            np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)]),
+            offsets_of([len(one) for one in spans]),
             np.array([number for number, _ in phrases], np.int32),
             np.array([span.first for _, span in phrases], np.int32),
             np.array([span.end - 1 for _, span in phrases], np.int32),
@@ -194,7 +193,7 @@ def force_score(
     scorer: ForcedScorer,
     path: str,
     output: str | None,
-    comparison: Comparison | None,
+    comparison: ListComparison | None,
     advance: Callable[[int], None],
 ) -> int:
     """Recompute a list.
@@ -215,7 +214,7 @@ def force_score(
     lines = 0
     with contextlib.ExitStack() as stack:
         writer = stack.enter_context(open_output(output)) if output is not None else None
-        for entries in _lists(path):
+        for _, entries in read_nbest_lists(path):
             for number, (entry, new) in enumerate(_scored(scorer, path, lines, entries), lines + 1):
                 if writer is not None:
                     writer.write(format_entry(new))
@@ -227,11 +226,6 @@ def force_score(
             lines += len(entries)
             advance(len(entries))
     return lines
-
-
-def _lists(path: str) -> Iterator[list[NBestEntry]]:
-    for _, entries in read_nbest_lists(path):
-        yield entries
 
 
 def _scored(

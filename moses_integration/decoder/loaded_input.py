@@ -9,22 +9,21 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.features.derivations import FeatureTables, orientation_tables
+from moses_integration.decoder.features.derivations import FeatureTables, orientation_places
 from moses_integration.decoder.features.lm_scoring import PhraseWords, join_models, score_alone
-from moses_integration.decoder.features.orientations import CLASSES
+from moses_integration.decoder.features.reordering_feature import CLASSES
 from moses_integration.decoder.loading.entries import (
     Entries,
     collect_entries,
-    permuted,
     phrase_words,
 )
 from moses_integration.decoder.loading.parsed_tables import ParsedTables
 from moses_integration.decoder.loading.reordering_table import (
-    PhrasePairs,
+    PhrasePairKeys,
+    add_weighted,
     find_rows,
     forward_classes,
     reordering_scores,
-    weighted_scores,
 )
 from moses_integration.decoder.loading.source_phrases import SourcePhrases
 from moses_integration.decoder.loading.system import System
@@ -33,6 +32,7 @@ from moses_integration.decoder.loading.table_loading import (
     load_phrase_table,
     load_reordering_table,
 )
+from moses_integration.decoder.runs import offsets_of, taken_runs
 from moses_integration.decoder.search.options import Options, choose_entries
 from moses_integration.decoder.search.stack_decoding import Model
 from moses_integration.language_model.back_off import LN_10, ArrayLanguageModel
@@ -97,7 +97,7 @@ class LoadedInput:
         ]
         entries = collect_entries(features, tables, source, drop_unknown=settings.drop_unknown)
         reordering, forward_class = _load_reordering(system, entries, source, parsed)
-        backward, forward = orientation_tables(features)
+        backward, forward = orientation_places(features)
         joined = join_models(models)
         phrases = phrase_words(entries, [model.words for model in models])
         inner = np.zeros((len(entries), len(models)), np.float32)
@@ -167,10 +167,9 @@ class LoadedInput:
         scores = np.tile(static[chosen].astype(np.float32), (CLASSES, 1))
         forward = np.zeros((CLASSES, len(chosen)), np.float32)
         values = tables.reordering[chosen]
-        for own, before in zip(tables.backward, tables.forward, strict=True):
-            scores += weighted_scores(values, weights, own[0], own[1])
-            forward += weighted_scores(values, weights, before[0], before[1])
-        offsets, order = permuted(tables.phrases.first, chosen)
+        add_weighted(scores, values, weights, tables.backward)
+        add_weighted(forward, values, weights, tables.forward)
+        offsets, order = taken_runs(tables.phrases.first, chosen)
         words = np.ascontiguousarray(tables.phrases.words[:, order])
         return Model(
             Options(first, chosen, future[chosen], scores, forward, self.forward_class[chosen]),
@@ -188,7 +187,7 @@ class LoadedInput:
         for model, component in enumerate(self.tables.unknown_components.tolist()):
             if component >= 0:
                 unknown = self.tables.phrases.words["word"][model] == 0
-                counts = np.concatenate([np.zeros(1, np.int64), np.cumsum(unknown)])
+                counts = offsets_of(unknown)
                 total += weights[component] * (counts[first[1:]] - counts[first[:-1]])
         return total
 
@@ -220,10 +219,10 @@ def _rows_of(entries: Entries, table: TableEntries, *, uses_target: bool) -> NDA
     )
     numbers = np.array([-1 if number is None else number for number in known], np.int32)
     words = numbers[table.words] if len(numbers) else table.words
-    pairs = PhrasePairs(table.phrases, table.word_offsets, words)
+    pairs = PhrasePairKeys(table.phrases, table.word_offsets, words)
     if uses_target:
-        wanted = PhrasePairs(entries.phrases, entries.word_offsets, entries.words)
+        wanted = PhrasePairKeys(entries.phrases, entries.word_offsets, entries.words)
     else:
         empty = np.zeros(len(entries) + 1, np.int64)
-        wanted = PhrasePairs(entries.phrases, empty, np.empty(0, np.int32))
+        wanted = PhrasePairKeys(entries.phrases, empty, np.empty(0, np.int32))
     return find_rows(pairs, wanted)

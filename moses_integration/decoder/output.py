@@ -6,30 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from moses_integration.decoder.decoded_sentence import DecodedSentence
+from moses_integration.decoder.settings import OutputSettings
 from moses_integration.nbest.format import NBestEntry
 
 STATISTICS_HEADER = b"sentence\twords\toptions\thypotheses\tcomplete\tseconds\tscore\n"
 # how a size_t prints -1: Moses's end of an empty target phrase at position 0
 _NO_POSITION = b"18446744073709551615"
-
-
-@dataclass(frozen=True)
-class OutputSettings:
-    """What is printed, called as Moses's switches.
-
-    Args:
-        report_segmentation: Source spans behind phrases (``|0-1|``), in n-best lists too.
-        print_alignment_info: Word links behind the translation.
-        output_hypo_score: The model score before it.
-        include_segmentation_in_n_best: A segmentation column in n-best lists.
-        print_alignment_info_in_n_best: A word alignment column in n-best lists.
-    """
-
-    report_segmentation: bool = False
-    print_alignment_info: bool = False
-    output_hypo_score: bool = False
-    include_segmentation_in_n_best: bool = False
-    print_alignment_info_in_n_best: bool = False
 
 
 @dataclass(frozen=True)

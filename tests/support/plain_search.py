@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.decoder.features.lm_scoring import model_tables
-from moses_integration.decoder.features.orientations import orientation
-from moses_integration.decoder.features.search_settings import SearchSettings
+from moses_integration.decoder.features.reordering_feature import orientation
 from moses_integration.decoder.loaded_input import LoadedInput
 from moses_integration.decoder.search.options import Options, spans_of
+from moses_integration.decoder.settings import SearchSettings
 from moses_integration.language_model.automaton import score as score_word
 from moses_integration.language_model.back_off import LN_10
 
@@ -209,7 +209,7 @@ class PlainSearch:
         tables, total = self._loaded.tables, 0.0
         turn = orientation(before.start, before.end, start, end)
         for side, whose in ((tables.backward, entry), (tables.forward, before.entry)):
-            for columns, components in side:
+            for columns, components in zip(*side, strict=True):
                 if whose >= 0 and columns[turn] >= 0:
                     value = float(tables.reordering[whose, columns[turn]])
                     total += float(self._weights[components[turn]]) * value

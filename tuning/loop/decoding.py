@@ -137,8 +137,8 @@ class EmbeddedDecoder:
         Raises:
             DecoderError: Not one sentence has a translation.
         """
-        from moses_integration.decoder.output import OutputSettings, nbest_entries
-        from moses_integration.decoder.search.k_best import NBestSettings
+        from moses_integration.decoder.output import nbest_entries
+        from moses_integration.decoder.settings import NBestSettings, OutputSettings
         from moses_integration.nbest.format import format_entry
 
         begin = time.perf_counter()

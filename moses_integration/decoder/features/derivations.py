@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from moses_integration.decoder.features.features import FeatureSet
 from moses_integration.decoder.features.lm_scoring import LanguageModels, PhraseWords, model_tables
-from moses_integration.decoder.features.orientations import orientation
+from moses_integration.decoder.features.reordering_feature import CLASSES, orientation
+from moses_integration.decoder.runs import offsets_of, taken_runs
 from moses_integration.language_model.automaton import UNKNOWN_WORD, score
 from moses_integration.language_model.back_off import LN_10
 from phrasescore.compiled import Records, leaf
@@ -46,9 +47,7 @@ class Derivations:
         Args:
             order: Which, shape (M,).
         """
-        sizes = np.diff(self.offsets)[order]
-        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-        places = np.repeat(self.offsets[:-1][order] - offsets[:-1], sizes) + np.arange(offsets[-1])
+        offsets, places = taken_runs(self.offsets, order)
         return Derivations(offsets, self.entries[places], self.starts[places], self.ends[places])
 
     @classmethod
@@ -62,14 +61,25 @@ class Derivations:
             records: All hypotheses.
             entry: The table entry of each option.
         """
-        sizes = [len(path) for path in paths]
         phrases = records[np.concatenate([np.empty(0, np.int32), *paths])]
         return cls(
-            np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)]),
+            offsets_of([len(path) for path in paths]),
             entry[phrases["option"]],
             phrases["start"].astype(np.int32),
             phrases["end"].astype(np.int32),
         )
+
+
+class OrientationPlaces(NamedTuple):
+    """Which reordering score counts for a class of orientation, and where in the feature vector.
+
+    Attributes:
+        columns: Its column for each model and class, -1 for none, shape (models, classes).
+        components: Its component, the same.
+    """
+
+    columns: NDArray[np.int64]
+    components: NDArray[np.int64]
 
 
 class FeatureTables(NamedTuple):
@@ -80,9 +90,8 @@ class FeatureTables(NamedTuple):
         static_components: Their places in the feature vector, shape (S,).
         distortions: Places of distortion, shape (D,).
         reordering: ln scores of all reordering models, shape (E, R).
-        backward: For each model and class of orientation the column of the phrase's own entry that
-            counts and its place, -1 for none, shape (models, 2, classes).
-        forward: The same for the entry before.
+        backward: What of the phrase's own entry counts.
+        forward: What of the entry before counts.
         models: The language models.
         phrases: The target phrases of all entries as they see them.
         lm_components: Place of each model, shape (models,).
@@ -93,42 +102,40 @@ class FeatureTables(NamedTuple):
     static_components: NDArray[np.int64]
     distortions: NDArray[np.int64]
     reordering: NDArray[np.float32]
-    backward: NDArray[np.int64]
-    forward: NDArray[np.int64]
+    backward: OrientationPlaces
+    forward: OrientationPlaces
     models: LanguageModels
     phrases: PhraseWords
     lm_components: NDArray[np.int64]
     unknown_components: NDArray[np.int64]
 
 
-def orientation_tables(features: FeatureSet) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def orientation_places(features: FeatureSet) -> tuple[OrientationPlaces, OrientationPlaces]:
     """Return ``backward`` and ``forward`` of `FeatureTables`."""
-    backward, forward, offset = [], [], 0
-    for model in features.reorderings:
-        columns = np.array([model.backward_columns(), model.forward_columns()], np.int64)
-        columns[columns >= 0] += offset
-        backward.append([columns[0], model.backward_components()])
-        forward.append([columns[1], model.forward_components()])
+    shape = (2, len(features.reorderings), CLASSES)
+    columns, components = np.empty(shape, np.int64), np.empty(shape, np.int64)
+    offset = 0
+    for number, model in enumerate(features.reorderings):
+        for side, own in enumerate((model.backward_columns(), model.forward_columns())):
+            components[side, number] = model.components(own)
+            columns[side, number] = [column + offset if column >= 0 else -1 for column in own]
         offset += model.columns
-    shape = (len(backward), 2, 4)
-    return (
-        np.array(backward, np.int64).reshape(shape),
-        np.array(forward, np.int64).reshape(shape),
-    )
+    backward, forward = map(OrientationPlaces, columns, components)
+    return backward, forward
 
 
 @leaf
 def _add_reordering(
     values: NDArray[np.float64],
-    tables: NDArray[np.int64],
+    places: OrientationPlaces,
     scores: NDArray[np.float32],
     entry: int,
     turn: int,
 ) -> None:
-    for model in range(tables.shape[0]):
-        column = tables[model, 0, turn]
+    for model in range(places.columns.shape[0]):
+        column = places.columns[model, turn]
         if column >= 0:
-            values[tables[model, 1, turn]] += scores[entry, column]
+            values[places.components[model, turn]] += scores[entry, column]
 
 
 @leaf

@@ -14,11 +14,11 @@ from moses_integration.decoder.features.reordering_feature import (
     ReorderingFeature,
     reordering_feature,
 )
+from moses_integration.decoder.settings import DEFAULT_TABLE_LIMIT
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from phrasescore.errors import IniError
 
-DEFAULT_TABLE_LIMIT = 20  # Moses's
 _TRUE = ("1", "true", "yes", "y")
 
 
@@ -27,7 +27,6 @@ class PhraseTableFeature:
     """A phrase table.
 
     Args:
-        name: What the ini calls it.
         path: Where it is.
         line: The ini's line.
         first: Its first component in the feature vector.
@@ -35,7 +34,6 @@ class PhraseTableFeature:
         limit: How many entries of a source phrase are used; 0 for all.
     """
 
-    name: str
     path: str
     line: int
     first: int
@@ -48,14 +46,12 @@ class LanguageModelFeature:
     """A language model.
 
     Args:
-        name: What the ini calls it.
         path: Where it is.
         line: The ini's line.
         first: Its first component in the feature vector.
         counts_unknown: Whether a second component counts words it does not know.
     """
 
-    name: str
     path: str
     line: int
     first: int
@@ -196,12 +192,12 @@ def _table(ini: MosesIni, line: FeatureLine, layout: FeatureLayout) -> PhraseTab
         )
     part = layout.slices[line.name]
     return PhraseTableFeature(
-        line.name, line.options["path"], line.line, part.start, part.stop - part.start, int(text)
+        line.options["path"], line.line, part.start, part.stop - part.start, int(text)
     )
 
 
 def _language_model(line: FeatureLine, layout: FeatureLayout) -> LanguageModelFeature:
     part = layout.slices[line.name]
     return LanguageModelFeature(
-        line.name, line.options["path"], line.line, part.start, part.stop - part.start == 2
+        line.options["path"], line.line, part.start, part.stop - part.start == 2
     )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import fields
 
+from moses_integration.decoder.settings import SearchSettings
 from moses_integration.ini import lines as ini_lines
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from moses_integration.ini.parameters import SECTIONS, SHORT_NAMES
@@ -42,15 +44,7 @@ _READ = frozenset(
         "mapping",
         "input-factors",
         "output-factors",
-        "search-algorithm",
-        "stack",
-        "beam-threshold",
-        "distortion-limit",
-        "max-phrase-length",
-        "max-trans-opt-per-coverage",
-        "cube-pruning-pop-limit",
-        "cube-pruning-diversity",
-        "drop-unknown",
+        *(field.name.replace("_", "-") for field in fields(SearchSettings)),
         "threads",
         "verbose",
         "description",
@@ -77,13 +71,11 @@ _OUTPUT_HINTS = {
     "print-alignment-info": "use --print-alignment-info",
 }
 _REPLACEMENTS = {
-    "SRILM": "KENLM reads the same ARPA file",
-    "IRSTLM": "KENLM reads the same ARPA file",
-    "PhraseDictionaryCompact": "name the text table that it was made from, as "
-    "PhraseDictionaryMemory",
-    "PhraseDictionaryOnDisk": "name the text table that it was made from, as "
-    "PhraseDictionaryMemory",
-    "ProbingPT": "name the text table that it was made from, as PhraseDictionaryMemory",
+    **dict.fromkeys(("SRILM", "IRSTLM"), "KENLM reads the same ARPA file"),
+    **dict.fromkeys(
+        ("PhraseDictionaryCompact", "PhraseDictionaryOnDisk", "ProbingPT"),
+        "name the text table that it was made from, as PhraseDictionaryMemory",
+    ),
 }
 
 

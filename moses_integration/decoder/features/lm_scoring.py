@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from moses_integration.decoder.runs import offsets_of
 from moses_integration.language_model.automaton import (
     EMPTY_STATE,
     SLOT,
@@ -73,17 +74,13 @@ def join_models(models: Sequence[ArrayLanguageModel]) -> LanguageModels:
         tables[0]
         if len(tables) == 1
         else AutomatonTables(*map(np.concatenate, zip(*tables, strict=False))),
-        _offsets([model.tables.unigram_log10.size for model in models]),
-        _offsets(nodes),
-        _offsets([model.tables.slots.size for model in models]),
+        offsets_of([model.tables.unigram_log10.size for model in models]),
+        offsets_of(nodes),
+        offsets_of([model.tables.slots.size for model in models]),
         np.array([model.order for model in models], np.int64),
         np.array([model.end_word for model in models], np.int64),
         np.array([begin_state], np.int64),
     )
-
-
-def _offsets(sizes: list[int]) -> NDArray[np.int64]:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
 
 
 def _no_tables() -> AutomatonTables:

@@ -1,15 +1,29 @@
-"""A lexicalised reordering model as its line in the ini declares it."""
+"""Lexicalised reordering models: orientations of phrases, and what a line of the ini declares.
+
+As in Moses's LRModel, every model type classes a phrase by the span before it (Koehn et al. 2005;
+Galley and Manning 2008). The decoder works with the finest classes; models map them to their own.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
-from moses_integration.decoder.features.orientations import CLASSES, COLUMNS
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
+from phrasescore.compiled import leaf
 from phrasescore.errors import IniError
 
+MONOTONE, SWAP, LEFT, RIGHT = 0, 1, 2, 3
+CLASSES = 4
+
+# model type -> the column of each of the finest classes
+COLUMNS = {
+    "msd": (0, 1, 2, 2),
+    "mslr": (0, 1, 2, 3),
+    "monotonicity": (0, 1, 1, 1),
+    "leftright": (0, 1, 1, 0),
+}
 _NO_COLUMN = -1
 _IGNORED_TYPE_PARTS = frozenset(["wbe", "phrase"])  # without hier, all mean phrase-based
 _DIRECTIONS = {
@@ -20,12 +34,27 @@ _DIRECTIONS = {
 }
 
 
+@leaf
+def orientation(previous_start: int, previous_end: int, start: int, end: int) -> int:
+    """Return the class of the phrase ``start`` to ``end`` after another one.
+
+    For the first phrase both previous positions are -1: it is monotone at the beginning of the
+    sentence, otherwise discontinuous to the right.
+    """
+    if start == previous_end + 1:
+        return MONOTONE
+    if previous_start == end + 1:
+        return SWAP
+    if start > previous_end:
+        return RIGHT
+    return LEFT
+
+
 @dataclass(frozen=True)
 class ReorderingFeature:
     """A lexicalised reordering model.
 
     Args:
-        name: What the ini calls it.
         path: Where its table is.
         line: The ini's line.
         first: Its first component in the feature vector.
@@ -37,7 +66,6 @@ class ReorderingFeature:
         default_ln: What missing entries count, as ln; empty for nothing.
     """
 
-    name: str
     path: str
     line: int
     first: int
@@ -79,19 +107,12 @@ class ReorderingFeature:
             return (_NO_COLUMN,) * CLASSES
         return tuple(self.forward_offset + column for column in COLUMNS[self.model])
 
-    def backward_components(self) -> tuple[int, ...]:
-        """Where in the feature vector the score of each class goes, -1 for nowhere."""
-        return self._components(self.backward_columns(), self.first)
-
-    def forward_components(self) -> tuple[int, ...]:
-        """Where in the feature vector the score of each class goes, -1 for nowhere."""
-        return self._components(self.forward_columns(), self.first + self.forward_offset)
-
-    def _components(self, columns: tuple[int, ...], collapsed: int) -> tuple[int, ...]:
-        return tuple(
-            _NO_COLUMN if column < 0 else collapsed if self.collapsed else self.first + column
-            for column in columns
-        )
+    def components(self, columns: tuple[int, ...]) -> tuple[int, ...]:
+        """Return where in the feature vector the scores of these columns go, -1 for nowhere."""
+        if not self.collapsed:
+            return tuple(_NO_COLUMN if column < 0 else self.first + column for column in columns)
+        # of all classes of a direction the same: that of its first column
+        return tuple(_NO_COLUMN if column < 0 else self.first + min(columns) for column in columns)
 
 
 def reordering_feature(
@@ -136,16 +157,15 @@ def reordering_feature(
             line=line.line,
         )
     return ReorderingFeature(
-        line.name,
-        line.options["path"],
-        line.line,
-        first,
-        [part for part in parts if part in COLUMNS][-1],
-        backward,
-        forward,
-        collapsed,
-        "output-factor" in line.options,
-        default_ln,
+        path=line.options["path"],
+        line=line.line,
+        first=first,
+        model=[part for part in parts if part in COLUMNS][-1],
+        backward=backward,
+        forward=forward,
+        collapsed=collapsed,
+        uses_target="output-factor" in line.options,
+        default_ln=default_ln,
     )
 
 

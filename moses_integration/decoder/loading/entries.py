@@ -6,9 +6,9 @@ sorted by source phrase, then by table, then as in the table. Nothing here depen
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +16,16 @@ from numpy.typing import NDArray
 from moses_integration.decoder.features.features import FeatureSet
 from moses_integration.decoder.features.lm_scoring import PHRASE_WORD, PhraseWords
 from moses_integration.decoder.loading.source_phrases import SourcePhrases
-from moses_integration.decoder.loading.table_loading import TableEntries, joined_offsets
+from moses_integration.decoder.loading.table_loading import TableEntries, TargetPhrases
+from moses_integration.decoder.runs import joined_offsets, offsets_of, taken_runs
 from phrasescore.words.word_table import WordTable
 
 UNKNOWN_PENALTY = -100.0  # Moses's floor of ln 0, for every unknown word
 _DIGITS = frozenset(b"0123456789")
 
 
-@dataclass(frozen=True)
-class Entries:
+@dataclass(frozen=True, kw_only=True)
+class Entries(TargetPhrases):
     """Phrase pairs for one input.
 
     Args:
@@ -33,22 +34,12 @@ class Entries:
         static: Values of features that the phrase alone decides, language models not counted,
             shape (E, S).
         static_components: Their places in the feature vector, shape (S,).
-        word_offsets: Where each target phrase begins in ``words``, shape (E + 1,).
-        words: Target words.
-        link_offsets: Where each alignment begins in ``links``, shape (E + 1,).
-        links: Source and target position of each link, shape (links, 2).
-        vocabulary: The target words.
     """
 
     first: NDArray[np.int64]
     table: NDArray[np.int8]
     static: NDArray[np.float32]
     static_components: NDArray[np.int64]
-    word_offsets: NDArray[np.int64]
-    words: NDArray[np.int32]
-    link_offsets: NDArray[np.int64]
-    links: NDArray[np.int16]
-    vocabulary: WordTable
 
     def __len__(self) -> int:
         return len(self.table)
@@ -79,31 +70,21 @@ def collect_entries(
     phrases = np.concatenate([part.phrases for part in parts])
     order = np.argsort(phrases, kind="stable")
     words = np.concatenate([_renumbered(part, vocabulary) for part in parts])
-    word_offsets, word_order = permuted(joined_offsets([p.word_offsets for p in parts]), order)
-    link_offsets, link_order = permuted(joined_offsets([p.link_offsets for p in parts]), order)
-    counts = np.bincount(phrases, minlength=len(source))
+    word_offsets, word_order = taken_runs(joined_offsets([p.word_offsets for p in parts]), order)
+    link_offsets, link_order = taken_runs(joined_offsets([p.link_offsets for p in parts]), order)
     static, components = _static_features(features, parts)
     numbers = np.repeat(np.arange(len(parts)), [len(part.phrases) for part in parts])
     return Entries(
-        np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]),
-        numbers[order].astype(np.int8),
-        static[order],
-        components,
-        word_offsets,
-        words[word_order],
-        link_offsets,
-        np.concatenate([part.links for part in parts])[link_order],
-        vocabulary,
+        first=offsets_of(np.bincount(phrases, minlength=len(source))),
+        table=numbers[order].astype(np.int8),
+        static=static[order],
+        static_components=components,
+        word_offsets=word_offsets,
+        words=words[word_order],
+        link_offsets=link_offsets,
+        links=np.concatenate([part.links for part in parts])[link_order],
+        vocabulary=vocabulary,
     )
-
-
-def permuted(
-    offsets: NDArray[np.int64], order: NDArray[np.integer[Any]]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Reorder runs of an array: return their new offsets, and where each element comes from."""
-    sizes = np.diff(offsets)[order]
-    new = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    return new, np.repeat(offsets[:-1][order] - new[:-1], sizes) + np.arange(new[-1])
 
 
 def _renumbered(part: TableEntries, vocabulary: WordTable) -> NDArray[np.int32]:
@@ -121,24 +102,18 @@ def _unknown_words(
         known[table.phrases] = True
     phrases = source.word_phrases()
     unknown = np.flatnonzero(~known[phrases])
-    vocabulary = WordTable()
-    words = []
-    sizes = []
-    for number in unknown.tolist():
-        word = source.words.word(number)
-        copied = not drop_unknown or not _DIGITS.isdisjoint(word)
-        sizes.append(int(copied))
-        if copied:
-            words.append(vocabulary.add(word))
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
+    texts = [source.words.word(number) for number in unknown.tolist()]
+    copied = [not drop_unknown or not _DIGITS.isdisjoint(word) for word in texts]
+    vocabulary = WordTable(list(itertools.compress(texts, copied)))
+    offsets = offsets_of(copied)
     return TableEntries(
-        phrases[unknown],
-        np.empty((len(unknown), 0), np.float32),
-        offsets,
-        np.array(words, np.int32),
-        offsets,
-        np.zeros((len(words), 2), np.int16),
-        vocabulary,
+        phrases=phrases[unknown],
+        scores=np.empty((len(unknown), 0), np.float32),
+        word_offsets=offsets,
+        words=np.arange(len(vocabulary), dtype=np.int32),
+        link_offsets=offsets,
+        links=np.zeros((len(vocabulary), 2), np.int16),
+        vocabulary=vocabulary,
     )
 
 

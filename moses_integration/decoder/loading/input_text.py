@@ -6,11 +6,10 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from moses_integration.decoder.settings import LONGEST_SENTENCE
 from phrasescore.errors import InputError
 from phrasescore.files import open_input
 
-# long enough for any sentence, short enough to tell a text without line breaks
-LONGEST_SENTENCE = 300
 # <x translation="...">, </x>, <x/>: what Moses would take for markup if it was told to
 _MARKUP = re.compile(rb"<[A-Za-z][^<>]*=[^<>]*>|</[A-Za-z][^<>]*>|<[A-Za-z][^<>]*/>")
 _LATTICE = re.compile(rb"\(\s*\(\s*\(\s*['\"]")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.features.orientations import CLASSES
+from moses_integration.decoder.features.derivations import OrientationPlaces
 from moses_integration.decoder.features.reordering_feature import ReorderingFeature
 from moses_integration.decoder.loading.table_loading import TableEntries
 from phrasescore.compiled import leaf
@@ -16,8 +16,8 @@ from phrasescore.compiled import leaf
 _NONE = -1
 
 
-class PhrasePairs(NamedTuple):
-    """Source phrases and target words.
+class PhrasePairKeys(NamedTuple):
+    """What phrase pairs are found by: the number of the source phrase, and the target words.
 
     Attributes:
         phrases: Source phrase of each pair, shape (pairs,).
@@ -41,8 +41,8 @@ def _digest(phrase: int, words: NDArray[np.int32]) -> np.uint64:
 
 @leaf
 def _find_rows(
-    table: PhrasePairs,
-    wanted: PhrasePairs,
+    table: PhrasePairKeys,
+    wanted: PhrasePairKeys,
     heads: NDArray[np.int64],
     chain: NDArray[np.int64],
     found: NDArray[np.int64],
@@ -70,7 +70,7 @@ def _find_rows(
             row = chain[row]
 
 
-def find_rows(table: PhrasePairs, wanted: PhrasePairs) -> NDArray[np.int64]:
+def find_rows(table: PhrasePairKeys, wanted: PhrasePairKeys) -> NDArray[np.int64]:
     """Find for every wanted phrase pair the last row of a table that has it, -1 for none.
 
     Args:
@@ -125,25 +125,21 @@ def forward_classes(
     return classes.astype(np.int32)
 
 
-def weighted_scores(
+def add_weighted(
+    totals: NDArray[np.float32],
     values: NDArray[np.float32],
     weights: NDArray[np.float64],
-    columns: Sequence[int],
-    components: Sequence[int],
-) -> NDArray[np.float32]:
-    """Return what entries add to the model score for each class of orientation.
+    places: OrientationPlaces,
+) -> None:
+    """Add what all reordering models say of entries after each class of orientation.
 
     Args:
+        totals: Where to add, shape (classes, E).
         values: ln scores of the entries, shape (E, columns).
         weights: The weights of all features.
-        columns: The column each class reads, -1 for none.
-        components: The weight each class takes.
-
-    Returns:
-        Weighted scores, shape (orientations, E).
+        places: Which of the scores count, and which weights they take.
     """
-    result = np.zeros((CLASSES, values.shape[0]), np.float32)
-    for number, (column, component) in enumerate(zip(columns, components, strict=True)):
-        if column >= 0:
-            result[number] = values[:, column] * weights[component]
-    return result
+    for columns, components in zip(*places, strict=True):
+        for turn, (column, component) in enumerate(zip(columns, components, strict=True)):
+            if column >= 0:
+                totals[turn] += (values[:, column] * weights[component]).astype(np.float32)

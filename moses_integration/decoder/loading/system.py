@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.decoder.features.features import FeatureSet
-from moses_integration.decoder.features.search_settings import SearchSettings
 from moses_integration.decoder.loading.parsed_tables import Arrays, ParsedTables
+from moses_integration.decoder.settings import SearchSettings
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.model_files import find_model_file
-from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.language_model.automaton import AutomatonTables
 from moses_integration.language_model.back_off import ArrayLanguageModel, read_language_model
 from phrasescore.errors import IniError
@@ -40,39 +39,6 @@ class System:
     features: FeatureSet
     settings: SearchSettings
     weights: NDArray[np.float64]
-
-    @classmethod
-    def of(
-        cls,
-        ini: MosesIni,
-        *,
-        settings: SearchSettings | None = None,
-        weights: Mapping[str, Sequence[float]] | None = None,
-        table_limit: int | None = None,
-    ) -> System:
-        """Understand an ini.
-
-        Args:
-            ini: The ini.
-            settings: Replaces what the ini says about the search.
-            weights: Replaces the weights of the features named.
-            table_limit: Replaces the limit of all phrase tables.
-
-        Raises:
-            IniError: Something in the ini is unknown or makes no sense.
-            SettingsError: A setting makes no sense.
-        """
-        features = FeatureSet.of(ini)
-        if table_limit is not None:
-            tables = tuple(replace(table, limit=table_limit) for table in features.tables)
-            features = replace(features, tables=tables)
-        values = {**features.layout.read_weights(ini), **(weights or {})}
-        return cls(
-            ini.path,
-            features,
-            settings or SearchSettings.of(ini),
-            flat_weights(features.layout, values),
-        )
 
     def find(self, path: str, line: int) -> Path:
         """Find a file that a line of the ini names.

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from moses_integration.decoder.loading import entry_parsing
 from moses_integration.decoder.loading.parsed_tables import Arrays, ParsedTables
 from moses_integration.decoder.loading.source_phrases import SourcePhrases
+from moses_integration.decoder.runs import joined_offsets
 from phrasescore.errors import PhraseTableError, counted
 from phrasescore.files import open_input, sha256_of
 from phrasescore.progress import Progress
@@ -50,13 +51,11 @@ _PROBLEMS = {
 }
 
 
-@dataclass(frozen=True)
-class TableEntries:
-    """Entries of one table, in its order.
+@dataclass(frozen=True, kw_only=True)
+class TargetPhrases:
+    """The target side of E entries.
 
     Args:
-        phrases: Source phrase of each entry, as numbered by `SourcePhrases`, shape (E,).
-        scores: ln of each score, floored at -100, shape (E, scores).
         word_offsets: Where each target phrase begins in ``words``, shape (E + 1,).
         words: Target words, as numbered by ``vocabulary``.
         link_offsets: Where each alignment begins in ``links``, shape (E + 1,).
@@ -64,13 +63,24 @@ class TableEntries:
         vocabulary: The target words.
     """
 
-    phrases: NDArray[np.int32]
-    scores: NDArray[np.float32]
     word_offsets: NDArray[np.int64]
     words: NDArray[np.int32]
     link_offsets: NDArray[np.int64]
     links: NDArray[np.int16]
     vocabulary: WordTable
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableEntries(TargetPhrases):
+    """Entries of one table, in its order.
+
+    Args:
+        phrases: Source phrase of each entry, as numbered by `SourcePhrases`, shape (E,).
+        scores: ln of each score, floored at -100, shape (E, scores).
+    """
+
+    phrases: NDArray[np.int32]
+    scores: NDArray[np.float32]
 
     def to_arrays(self) -> Arrays:
         """Return what `from_arrays` takes back."""
@@ -224,32 +234,23 @@ def _needed_entries(
     words = int(parsed.word_ends[-1]) if len(lines) else 0
     links = int(parsed.link_ends[-1]) if len(lines) else 0
     return TableEntries(
-        phrases[lines],
-        parsed.scores,
-        np.concatenate([np.zeros(1, np.int64), parsed.word_ends]),
-        parsed.words[:words].copy(),
-        np.concatenate([np.zeros(1, np.int64), parsed.link_ends]),
-        parsed.links[:links].copy(),
-        vocabulary,
+        phrases=phrases[lines],
+        scores=parsed.scores,
+        word_offsets=np.insert(parsed.word_ends, 0, 0),
+        words=parsed.words[:words].copy(),
+        link_offsets=np.insert(parsed.link_ends, 0, 0),
+        links=parsed.links[:links].copy(),
+        vocabulary=vocabulary,
     )
 
 
 def _joined(kept: list[TableEntries], scores: int, vocabulary: WordTable) -> TableEntries:
     return TableEntries(
-        np.concatenate([np.empty(0, np.int32), *(part.phrases for part in kept)]),
-        np.concatenate([np.empty((0, scores), np.float32), *(part.scores for part in kept)]),
-        joined_offsets([part.word_offsets for part in kept]),
-        np.concatenate([np.empty(0, np.int32), *(part.words for part in kept)]),
-        joined_offsets([part.link_offsets for part in kept]),
-        np.concatenate([np.empty((0, 2), np.int16), *(part.links for part in kept)]),
-        vocabulary,
+        phrases=np.concatenate([np.empty(0, np.int32), *(part.phrases for part in kept)]),
+        scores=np.concatenate([np.empty((0, scores), np.float32), *(part.scores for part in kept)]),
+        word_offsets=joined_offsets([part.word_offsets for part in kept]),
+        words=np.concatenate([np.empty(0, np.int32), *(part.words for part in kept)]),
+        link_offsets=joined_offsets([part.link_offsets for part in kept]),
+        links=np.concatenate([np.empty((0, 2), np.int16), *(part.links for part in kept)]),
+        vocabulary=vocabulary,
     )
-
-
-def joined_offsets(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Join offsets, each counted from 0, for the joined arrays they point into."""
-    joined, end = [np.zeros(1, np.int64)], 0
-    for offsets in parts:
-        joined.append(offsets[1:] + end)
-        end += int(offsets[-1])
-    return np.concatenate(joined)

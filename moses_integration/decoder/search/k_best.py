@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from moses_integration.decoder.search.heap import pop, push, sort_by_total
 from moses_integration.decoder.search.hypotheses import INITIAL, NONE
+from moses_integration.decoder.settings import NBestSettings
 from phrasescore.compiled import Records, leaf
 
-_UNLIMITED_FACTOR = 1000  # what Moses takes for n-best-factor 0
 _MOST_POPS = 1 << 16  # before more room is made
 
 PATH = np.dtype(
@@ -29,27 +29,6 @@ PATH = np.dtype(
     ],
     align=True,
 )
-
-
-class NBestSettings(NamedTuple):
-    """What list is wanted.
-
-    Attributes:
-        size: Most derivations.
-        distinct: Whether no two may have the same words.
-        factor: Derivations looked at for each one wanted, at most; 0 for a thousand.
-    """
-
-    size: int
-    distinct: bool = True
-    factor: int = 20
-
-    @property
-    def pops(self) -> int:
-        """How many derivations are looked at."""
-        if not self.distinct:
-            return self.size
-        return self.size * (self.factor or _UNLIMITED_FACTOR)
 
 
 class OptionWords(NamedTuple):

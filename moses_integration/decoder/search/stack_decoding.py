@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.decoder.features.lm_scoring import LanguageModels, PhraseWords, score_after
-from moses_integration.decoder.features.orientations import orientation
+from moses_integration.decoder.features.reordering_feature import orientation
 from moses_integration.decoder.search.coverage import Coverages, SentenceSpans, find_steps
 from moses_integration.decoder.search.hypotheses import Limits, Stacks, sort_members
 from moses_integration.decoder.search.options import Options

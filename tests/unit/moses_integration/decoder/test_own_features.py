@@ -11,9 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 from moses_integration.decoder.decoder import Decoder
-from moses_integration.decoder.output import OutputSettings, nbest_entries
+from moses_integration.decoder.output import nbest_entries
 from moses_integration.decoder.own_features import WeightedFeature
-from moses_integration.decoder.search.k_best import NBestSettings
+from moses_integration.decoder.settings import NBestSettings, OutputSettings
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.nbest.format import format_entry, parse_entry
 from phrasescore.errors import SettingsError

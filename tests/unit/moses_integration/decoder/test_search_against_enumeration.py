@@ -11,10 +11,9 @@ import pytest
 
 from moses_integration.decoder.decoder import Decoder
 from moses_integration.decoder.features.derivations import Derivations, feature_values
-from moses_integration.decoder.features.search_settings import CUBE_PRUNING, SearchSettings
 from moses_integration.decoder.loaded_input import LoadedInput
 from moses_integration.decoder.loading.source_phrases import child
-from moses_integration.decoder.search.k_best import NBestSettings
+from moses_integration.decoder.settings import CUBE_PRUNING, NBestSettings, SearchSettings
 from moses_integration.ini.moses_ini import MosesIni
 from tests.support.plain_cube_pruning import PlainCubePruning
 from tests.support.plain_search import PlainSearch

@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moses_integration.decoder.decoder import Decoder
-from moses_integration.decoder.features.search_settings import SearchSettings
-from moses_integration.decoder.search.k_best import NBestSettings
+from moses_integration.decoder.settings import NBestSettings, SearchSettings
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.language_model.automaton import EMPTY_STATE
 from tests.support.plain_back_off import PlainLanguageModel

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from moses_integration.decoder.decoder import Decoder
-from moses_integration.decoder.features.search_settings import (
+from moses_integration.decoder.search import coverage, cubes, hypotheses
+from moses_integration.decoder.settings import (
     CUBE_PRUNING,
     STACK_SEARCH,
+    NBestSettings,
     SearchSettings,
 )
-from moses_integration.decoder.search import coverage, cubes, hypotheses
-from moses_integration.decoder.search.k_best import NBestSettings
 from moses_integration.ini.moses_ini import MosesIni
 from tests.support.plain_cube_pruning import PlainCubePruning
 from tests.support.plain_search import PlainSearch

@@ -1,16 +1,20 @@
-"""What bounds the search, with Moses's names and defaults; an ini overrides them, a call both."""
+"""What the decoder is told, with Moses's names and defaults: by an ini, and over it by a call."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import IniError, SettingsError
 
 STACK_SEARCH, CUBE_PRUNING = 0, 1
+DEFAULT_TABLE_LIMIT = 20
+# long enough for any sentence, short enough to tell a text without line breaks
+LONGEST_SENTENCE = 300
+_UNLIMITED_FACTOR = 1000  # what Moses takes for n-best-factor 0
 
 
 @dataclass(frozen=True)
@@ -109,3 +113,56 @@ def _parse(section: str, text: str, kind: type) -> bool | int | float:
     except ValueError:
         wanted = "a whole number" if kind is int else "a number"
         raise SettingsError(f"{section} is {text!r}, expected {wanted}") from None
+
+
+class NBestSettings(NamedTuple):
+    """What list is wanted.
+
+    Attributes:
+        size: Most derivations.
+        distinct: Whether no two may have the same words.
+        factor: Derivations looked at for each one wanted, at most; 0 for a thousand.
+    """
+
+    size: int = 100
+    distinct: bool = True
+    factor: int = 20
+
+    @property
+    def pops(self) -> int:
+        """How many derivations are looked at."""
+        if not self.distinct:
+            return self.size
+        return self.size * (self.factor or _UNLIMITED_FACTOR)
+
+
+@dataclass(frozen=True)
+class RiskSettings:
+    """Minimum-Bayes-risk choice.
+
+    Args:
+        size: Distinct candidates that are compared.
+        scale: What model scores are multiplied with.
+    """
+
+    size: int = 200
+    scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class OutputSettings:
+    """What is printed, called as Moses's switches.
+
+    Args:
+        report_segmentation: Source spans behind phrases (``|0-1|``), in n-best lists too.
+        print_alignment_info: Word links behind the translation.
+        output_hypo_score: The model score before it.
+        include_segmentation_in_n_best: A segmentation column in n-best lists.
+        print_alignment_info_in_n_best: A word alignment column in n-best lists.
+    """
+
+    report_segmentation: bool = False
+    print_alignment_info: bool = False
+    output_hypo_score: bool = False
+    include_segmentation_in_n_best: bool = False
+    print_alignment_info_in_n_best: bool = False
