@@ -5,9 +5,18 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from moses_integration.system_building.build_settings import (
+    BuildInputs,
+    BuildSettings,
+    SystemFolder,
+)
+
+if TYPE_CHECKING:
+    from phrasescore.resuming.steps import Outcome
 
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _LEAST_MEMORY = 16 << 20
@@ -51,25 +60,39 @@ class Memory(click.ParamType):  # type: ignore[type-arg]  # generic in new versi
 )
 @click.option(
     "--aligner",
-    default="fast_align",
+    default=BuildSettings.aligner,
     show_default=True,
     help="What aligns words, in both directions: the models fast_align, hmm and eflomal of the "
     "extra alignment, or program:fast_align or program:eflomal-align on PATH.",
 )
-@click.option("--max-phrase-length", type=int, default=7, show_default=True, metavar="WORDS")
-@click.option("--lm-order", type=int, default=3, show_default=True, metavar="N")
+@click.option(
+    "--max-phrase-length",
+    type=int,
+    default=BuildSettings.max_phrase_length,
+    show_default=True,
+    metavar="WORDS",
+)
+@click.option(
+    "--lm-order", type=int, default=BuildSettings.lm_order, show_default=True, metavar="N"
+)
 @click.option(
     "--lmplz",
-    default="auto",
+    default=BuildSettings.lmplz,
     show_default=True,
     metavar="auto|own|PATH",
     help="What estimates the language model: lmplz if it is on PATH, our own, or that program.",
 )
-@click.option("--distortion-limit", type=int, default=6, show_default=True, metavar="WORDS")
+@click.option(
+    "--distortion-limit",
+    type=int,
+    default=BuildSettings.distortion_limit,
+    show_default=True,
+    metavar="WORDS",
+)
 @click.option(
     "--max-sentence-length",
     type=int,
-    default=80,
+    default=BuildSettings.max_sentence_length,
     show_default=True,
     metavar="WORDS",
     help="Leave out pairs with a longer sentence.",
@@ -102,12 +125,6 @@ def build(source: Path, target: Path, system: Path, alignment: Path | None, **op
     was interrupted.
     """
     from moses_integration.system_building.build import build_system
-    from moses_integration.system_building.build_report import outcome_line, outcome_notes
-    from moses_integration.system_building.build_settings import (
-        BuildInputs,
-        BuildSettings,
-        SystemFolder,
-    )
     from phrasescore.resuming.interruption import interruptible
 
     update = options.pop("update")
@@ -116,7 +133,42 @@ def build(source: Path, target: Path, system: Path, alignment: Path | None, **op
     inputs, folder = BuildInputs(source, target, alignment), SystemFolder(system)
     with interruptible(system):
         for outcome in build_system(inputs, folder, settings, update=update):
-            click.echo(outcome_line(outcome), err=True)
-            for note in outcome_notes(outcome):
+            click.echo(_outcome_line(outcome), err=True)
+            for note in outcome.counts.get("notes", []):
                 click.echo(f"  note: {note}", err=True)
     click.echo(f"the system is ready: {folder.inis[0]}", err=True)
+
+
+def _outcome_line(outcome: Outcome) -> str:
+    """Say in one line what a step gave and how long it took.
+
+    >>> from phrasescore.resuming.steps import Outcome
+    >>> _outcome_line(Outcome("score", {"phrase_pairs": 72310}, 2.0, resumed=False))
+    'score            72,310 phrase pairs (2.0 s)'
+    """
+    time = "done before" if outcome.resumed else f"{outcome.seconds:.1f} s"
+    return f"{outcome.name:<16} {_describe(dict(outcome.counts))} ({time})"
+
+
+def _describe(counts: dict[str, Any]) -> str:
+    if "pairs_read" in counts:
+        return _describe_corpus(counts)
+    if "ngrams" in counts:
+        ngrams = " ".join(f"{number:,}" for number in counts["ngrams"])
+        return f"{ngrams} n-grams of order 1 to {len(counts['ngrams'])} by {counts['estimator']}"
+    parts = [
+        f"{value:,} {name.replace('_', ' ')}" if isinstance(value, int) else f"by {value}"
+        for name, value in counts.items()
+    ]
+    return ", ".join(parts) or "written"
+
+
+def _describe_corpus(counts: dict[str, Any]) -> str:
+    text = f"{counts['pairs_kept']:,} of {counts['pairs_read']:,} sentence pairs kept"
+    left_out = ", ".join(f"{entry['pairs']:,} {why}" for why, entry in counts["left_out"].items())
+    if left_out:
+        text += f" (left out: {left_out})"
+    text += f", {counts['source_words']:,} and {counts['target_words']:,} words"
+    if "links" in counts:
+        text += f", {counts['links']:,} links, {counts['pairs_without_links']:,} pairs without any"
+    return text

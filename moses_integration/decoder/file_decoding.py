@@ -18,7 +18,6 @@ from moses_integration.decoder.output import (
     best_line,
     nbest_entries,
     statistics_line,
-    target_lines,
     unknown_line,
 )
 from moses_integration.decoder.settings import (
@@ -96,19 +95,21 @@ class DecodingTask:
         # as in Moses: a list on standard output takes the place of the translations
         both = options["nbest"] == options["output"] == STANDARD_STREAM
         return cls(
-            decoder,
-            options["input_path"],
-            None if both else options["output"],
-            OutputSettings(**{field.name: options[field.name] for field in fields(OutputSettings)}),
-            nbest,
-            options["nbest"],
-            options["output_unknowns"],
-            options["statistics"],
-            RiskSettings(options["mbr_size"], options["mbr_scale"])
+            decoder=decoder,
+            input=options["input_path"],
+            output=None if both else options["output"],
+            output_settings=OutputSettings(
+                **{field.name: options[field.name] for field in fields(OutputSettings)}
+            ),
+            nbest=nbest,
+            nbest_path=options["nbest"],
+            unknowns=options["output_unknowns"],
+            statistics=options["statistics"],
+            risk=RiskSettings(options["mbr_size"], options["mbr_scale"])
             if options["minimum_bayes_risk"]
             else None,
-            options["threads"] or _threads_of(ini),
-            options["max_sentence_length"],
+            threads=options["threads"] or _threads_of(ini),
+            longest=options["max_sentence_length"],
         )
 
 
@@ -236,5 +237,6 @@ class _Writers:
         risk = self._task.risk
         if risk is None or len(decoded) < 2:
             return 0
-        candidates = target_lines(decoded)[: risk.size]
+        shown = range(min(risk.size, len(decoded)))
+        candidates = [b" ".join(decoded.words(number)) for number in shown]
         return least_risk(candidates, decoded.totals[: risk.size], risk.scale)

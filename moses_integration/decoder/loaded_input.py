@@ -104,16 +104,16 @@ class LoadedInput:
         estimate = np.zeros((len(entries), len(models)), np.float32)
         score_alone(joined, phrases, inner, estimate)
         feature_tables = FeatureTables(
-            entries.static,
-            entries.static_components,
-            np.array(features.distortions, np.int64),
-            reordering,
-            backward,
-            forward,
-            joined,
-            phrases,
-            np.array([model.first for model in features.language_models], np.int64),
-            np.array(
+            static=entries.static,
+            static_components=entries.static_components,
+            distortions=np.array(features.distortions, np.int64),
+            reordering=reordering,
+            backward=backward,
+            forward=forward,
+            models=joined,
+            phrases=phrases,
+            lm_components=np.array([model.first for model in features.language_models], np.int64),
+            unknown_components=np.array(
                 [
                     model.first + 1 if model.counts_unknown else -1
                     for model in features.language_models
@@ -122,14 +122,14 @@ class LoadedInput:
             ),
         )
         return cls(
-            system,
-            source,
-            entries,
-            feature_tables,
-            forward_class,
-            inner,
-            estimate,
-            source.longest_of(entries.first),
+            system=system,
+            source=source,
+            entries=entries,
+            tables=feature_tables,
+            forward_class=forward_class,
+            inner_log10=inner,
+            estimate_log10=estimate,
+            longest=source.longest_of(entries.first),
         )
 
     @cached_property
@@ -172,12 +172,19 @@ class LoadedInput:
         offsets, order = taken_runs(tables.phrases.first, chosen)
         words = np.ascontiguousarray(tables.phrases.words[:, order])
         return Model(
-            Options(first, chosen, future[chosen], scores, forward, self.forward_class[chosen]),
-            PhraseWords(offsets, words),
-            tables.models,
-            lm_weights,
-            bool(np.all(lm_weights >= 0)),
-            float(weights[tables.distortions].sum()),
+            options=Options(
+                first=first,
+                entry=chosen,
+                future=future[chosen],
+                score=scores,
+                forward=forward,
+                forward_class=self.forward_class[chosen],
+            ),
+            phrases=PhraseWords(offsets, words),
+            models=tables.models,
+            lm_weights=lm_weights,
+            lowers=bool(np.all(lm_weights >= 0)),
+            distortion_weight=float(weights[tables.distortions].sum()),
         )
 
     def _unknown_counts(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -133,8 +133,3 @@ def statistics_line(decoded: DecodedSentence) -> bytes:
     score = b"%.6g" % decoded.totals[0] if len(decoded) else b""
     counts = (decoded.number, found.words, found.options, found.hypotheses, found.complete)
     return b"%d\t%d\t%d\t%d\t%d\t%.6f\t%s\n" % (*counts, found.seconds, score)
-
-
-def target_lines(decoded: DecodedSentence) -> list[bytes]:
-    """Return the words of every derivation with spaces between them."""
-    return [b" ".join(decoded.words(number)) for number in range(len(decoded))]

@@ -27,23 +27,21 @@ from moses_integration.system_building.corpus.preparation import (
     TextSource,
     prepare_corpus,
 )
-from moses_integration.system_building.corpus.text_preparation import (
-    Preprocessor,
-    TextSettings,
-    write_settings,
-)
-from moses_integration.system_building.default_ini import ModelPaths, default_ini
-from moses_integration.system_building.phrases.external_sort import Run
+from moses_integration.system_building.corpus.text_preparation import write_settings
+from moses_integration.system_building.default_ini import default_ini
+from moses_integration.system_building.phrases.external_sort import SortedRun
 from moses_integration.system_building.phrases.extraction import AlignedText
 from moses_integration.system_building.phrases.lexical_weights import (
     count_linked_words,
     write_lexical_tables,
 )
-from moses_integration.system_building.phrases.phrase_numbers import PhraseNumbers, number_phrases
-from moses_integration.system_building.phrases.phrase_scoring import PhraseTexts
+from moses_integration.system_building.phrases.phrase_numbers import (
+    PhraseNumbers,
+    PhraseTexts,
+    number_phrases,
+)
 from moses_integration.system_building.phrases.table_building import (
     PhraseModel,
-    Resources,
     extract_runs,
     write_tables,
 )
@@ -93,7 +91,6 @@ class _Builder:
 
     def __init__(self, inputs: BuildInputs, folder: SystemFolder, settings: BuildSettings) -> None:
         self._inputs, self._folder, self._settings = inputs, folder, settings
-        self._resources = Resources(settings.threads, settings.memory)
 
     def steps(self) -> list[FunctionStep]:
         """Return all steps, each behind those it reads from."""
@@ -156,15 +153,11 @@ class _Builder:
 
     def _prepare(self) -> dict[str, Any]:
         settings = self._settings
-        given = self._inputs
-        source, target = (
-            TextSource(path, _preparation(text), text.tokenize)
-            for path, text in (
-                (given.source, settings.text.source),
-                (given.target, settings.text.target),
-            )
+        sources = (
+            TextSource(self._inputs.source, settings.text.source),
+            TextSource(self._inputs.target, settings.text.target),
         )
-        corpus = prepare_corpus((source, target), self._folder.texts, settings.limits)
+        corpus = prepare_corpus(sources, self._folder.texts, settings.limits)
         report = corpus.report | {"notes": list(corpus.notes)}
         if self._inputs.alignment is not None:
             report |= self._take_links(corpus)
@@ -203,7 +196,8 @@ class _Builder:
         (folder / "runs").mkdir()
         phrases = self._phrases()
         aligned = AlignedText(self._source, self._target, self._links, *phrases)
-        runs = extract_runs(aligned, folder / "runs", self._resources)
+        threads, memory = self._settings.threads, self._settings.memory
+        runs = extract_runs(aligned, folder / "runs", threads=threads, memory=memory)
         return {"records": sum(map(len, runs)), "runs": len(runs)}
 
     def _phrases(self) -> tuple[PhraseNumbers, PhraseNumbers]:
@@ -219,11 +213,11 @@ class _Builder:
             words.by_source(),
             words.by_target(),
         )
-        longest = self._settings.max_phrase_length
+        settings = self._settings
         paths = sorted((self._folder.phrases / "runs").iterdir())
-        runs = [Run(path, longest) for path in paths]
-        counts = write_tables(model, runs, self._folder.tables, self._resources)
-        return {"phrase_pairs": counts.pairs, "occurrences": counts.occurrences}
+        runs = [SortedRun(path, settings.max_phrase_length) for path in paths]
+        tables, threads, memory = self._folder.tables, settings.threads, settings.memory
+        return write_tables(model, runs, tables, threads=threads, memory=memory)
 
     def _language_model(self) -> dict[str, Any]:
         for name in ("_source", "_target", "_links"):  # make room
@@ -242,14 +236,11 @@ class _Builder:
         if settings.absolute_paths:
             folder = SystemFolder(folder.path.resolve())
         ini = default_ini(
-            ModelPaths(*folder.tables, folder.language_model),
+            *folder.tables,
+            folder.language_model,
             order=settings.lm_order,
             distortion_limit=settings.distortion_limit,
         )
         write_settings(folder.path, settings.text)
         write_atomically(folder.inis[0], ini)
         return {}
-
-
-def _preparation(text: TextSettings) -> Preprocessor | None:
-    return Preprocessor(text) if text.tokenize or text.lowercase else None

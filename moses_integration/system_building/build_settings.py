@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, get_args
 
-from moses_integration.language_model.estimation.kneser_ney import check_order
-from moses_integration.system_building.alignment.word_alignment import ALIGNERS, Aligner
 from moses_integration.system_building.corpus.cleaning import CleaningSettings
 from moses_integration.system_building.corpus.text_preparation import (
     SETTINGS_FILE,
@@ -18,6 +17,8 @@ from moses_integration.system_building.default_ini import check_ini_path
 from phrasescore.errors import SettingsError, did_you_mean
 from phrasescore.files import STANDARD_STREAM, open_input
 
+Aligner = Literal["fast_align", "hmm", "eflomal", "program:fast_align", "program:eflomal-align"]
+ALIGNERS: tuple[Aligner, ...] = get_args(Aligner)
 # Moses's decoder looks no longer phrases up
 LONGEST_PHRASE = 20
 _GIGABYTE = 1 << 30
@@ -81,7 +82,7 @@ class BuildSettings:
     lm_order: int = 3
     lmplz: str = "auto"
     distortion_limit: int = 6
-    max_sentence_length: int = 80
+    max_sentence_length: int = CleaningSettings.longest_sentence
     cleaning: bool = True
     absolute_paths: bool = False
     threads: int = 1
@@ -104,6 +105,9 @@ class BuildSettings:
                 f"the distortion limit is {self.distortion_limit}, expected 0 or more, or -1 for "
                 "no limit"
             )
+        # here, so that reading the defaults does not compile an estimator
+        from moses_integration.language_model.estimation.kneser_ney import check_order
+
         check_order(self.lm_order)
         for language in self.tokenize or ():
             check_language(language)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
-from moses_integration.system_building.phrases import reordering
 from phrasescore.errors import SettingsError
 
 _TEMPLATE = """\
@@ -24,7 +22,7 @@ WordPenalty
 PhrasePenalty
 PhraseDictionaryMemory name=TranslationModel0 num-features=4 path={phrase_table} \
 input-factor=0 output-factor=0
-LexicalReordering name=LexicalReordering0 num-features=6 type={reordering_type}-allff \
+LexicalReordering name=LexicalReordering0 num-features=6 type=wbe-msd-bidirectional-fe-allff \
 input-factor=0 output-factor=0 path={reordering_table}
 Distortion
 KENLM name=LM0 factor=0 path={language_model} order={order}
@@ -42,15 +40,6 @@ LM0= 0.5
 _FORBIDDEN = " \t#"
 
 
-@dataclass(frozen=True)
-class ModelPaths:
-    """The files of a system, as they are to stand in its ini."""
-
-    phrase_table: Path
-    reordering_table: Path
-    language_model: Path
-
-
 def check_ini_path(path: Path) -> None:
     """Make sure that Moses could read a path from an ini.
 
@@ -66,20 +55,28 @@ def check_ini_path(path: Path) -> None:
             )
 
 
-def default_ini(paths: ModelPaths, *, order: int, distortion_limit: int) -> bytes:
+def default_ini(
+    phrase_table: Path,
+    reordering_table: Path,
+    language_model: Path,
+    *,
+    order: int,
+    distortion_limit: int,
+) -> bytes:
     """Return the text of the ini.
 
     Args:
-        paths: Where the models are; relative paths resolve against the current directory of
-            whoever reads the ini, as in Moses.
+        phrase_table: As it is to stand in the ini; relative paths resolve against the current
+            directory of whoever reads the ini, as in Moses.
+        reordering_table: The same.
+        language_model: The same.
         order: The order of the language model.
         distortion_limit: How far a phrase may jump; -1 is without limit.
     """
     return _TEMPLATE.format(
-        distortion_limit=distortion_limit,
-        phrase_table=paths.phrase_table,
-        reordering_type=reordering.TYPE,
-        reordering_table=paths.reordering_table,
-        language_model=paths.language_model,
+        phrase_table=phrase_table,
+        reordering_table=reordering_table,
+        language_model=language_model,
         order=order,
+        distortion_limit=distortion_limit,
     ).encode()

@@ -6,7 +6,7 @@ understood is an error that names it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from moses_integration.decoder.features.ini_checks import check_feature, check_sections
@@ -112,32 +112,31 @@ class FeatureSet:
                 line=ini.weight_line(name),
                 remedy="delete the line, or decode with Moses",
             )
-        declared = [line for line in ini.features if line.kind == "PhraseDictionaryMemory"]
+
+        def components(kind: str, *, per_table: bool = False) -> tuple[int, ...]:
+            lines = (line for line in _of_kind(ini, kind) if _is_per_table(line) == per_table)
+            return tuple(layout.slices[line.name].start for line in lines)
+
+        declared = _of_kind(ini, "PhraseDictionaryMemory")
         numbers = _mapped_tables(ini, declared)
         return cls(
-            layout,
-            tuple(_table(ini, declared[number], layout) for number in numbers),
-            tuple(
+            layout=layout,
+            tables=tuple(_table(ini, declared[number], layout) for number in numbers),
+            reorderings=tuple(
                 reordering_feature(ini, line, layout) for line in _of_kind(ini, "LexicalReordering")
             ),
-            tuple(_language_model(line, layout) for line in _of_kind(ini, "KENLM")),
-            _first_components(_of_kind(ini, "Distortion"), layout),
-            _first_components(_of_kind(ini, "WordPenalty"), layout),
-            _first_components(
-                [line for line in _of_kind(ini, "PhrasePenalty") if not _is_per_table(line)], layout
-            ),
-            _first_components(filter(_is_per_table, _of_kind(ini, "PhrasePenalty")), layout),
-            _first_components(_of_kind(ini, "UnknownWordPenalty"), layout),
-            tuple(numbers),
+            language_models=tuple(_language_model(line, layout) for line in _of_kind(ini, "KENLM")),
+            distortions=components("Distortion"),
+            word_penalties=components("WordPenalty"),
+            phrase_penalties=components("PhrasePenalty"),
+            table_penalties=components("PhrasePenalty", per_table=True),
+            unknown_penalties=components("UnknownWordPenalty"),
+            table_numbers=tuple(numbers),
         )
 
 
 def _of_kind(ini: MosesIni, kind: str) -> list[FeatureLine]:
     return [line for line in ini.features if line.kind == kind]
-
-
-def _first_components(lines: Iterable[FeatureLine], layout: FeatureLayout) -> tuple[int, ...]:
-    return tuple(layout.slices[line.name].start for line in lines)
 
 
 def _is_per_table(line: FeatureLine) -> bool:

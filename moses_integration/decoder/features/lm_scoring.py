@@ -71,15 +71,15 @@ def join_models(models: Sequence[ArrayLanguageModel]) -> LanguageModels:
         )
     tables = [model.tables for model in models] or [_no_tables()]
     return LanguageModels(
-        tables[0]
+        tables=tables[0]
         if len(tables) == 1
         else AutomatonTables(*map(np.concatenate, zip(*tables, strict=False))),
-        offsets_of([model.tables.unigram_log10.size for model in models]),
-        offsets_of(nodes),
-        offsets_of([model.tables.slots.size for model in models]),
-        np.array([model.order for model in models], np.int64),
-        np.array([model.end_word for model in models], np.int64),
-        np.array([begin_state], np.int64),
+        word_offsets=offsets_of([model.tables.unigram_log10.size for model in models]),
+        node_offsets=offsets_of(nodes),
+        slot_offsets=offsets_of([model.tables.slots.size for model in models]),
+        order=np.array([model.order for model in models], np.int64),
+        end_word=np.array([model.end_word for model in models], np.int64),
+        begin_state=np.array([begin_state], np.int64),
     )
 
 

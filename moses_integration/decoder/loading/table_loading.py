@@ -219,12 +219,12 @@ def _needed_entries(
     most_words = target_bytes // 2 + len(lines)
     vocabulary.reserve(most_words, target_bytes)
     parsed = entry_parsing.ParsedLines(
-        np.empty((len(lines), scores), np.float32),
-        np.zeros(len(lines), np.int64),
-        np.empty(most_words, np.int32),
-        np.zeros(len(lines), np.int64),
-        np.empty((len(data) // 4 + 1, 2), np.int16),
-        np.zeros(2, np.int64),
+        scores=np.empty((len(lines), scores), np.float32),
+        word_ends=np.zeros(len(lines), np.int64),
+        words=np.empty(most_words, np.int32),
+        link_ends=np.zeros(len(lines), np.int64),
+        links=np.empty((len(data) // 4 + 1, 2), np.int16),
+        problem=np.zeros(2, np.int64),
     )
     entry_parsing.parse_lines(data, spans, lines, vocabulary.arrays, parsed)
     line, problem = parsed.problem.tolist()

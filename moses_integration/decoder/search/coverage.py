@@ -108,12 +108,12 @@ def new_coverages(longest_sentence: int) -> Coverages:
     """Make room for the coverages of sentences of up to so many words."""
     words = (longest_sentence + 63) // 64
     return Coverages(
-        np.empty(_FIRST_COVERAGES, COVERAGE),
-        np.zeros((_FIRST_COVERAGES, words), np.uint64),
-        np.empty(_BUCKETS, np.int32),
-        np.empty(4 * _FIRST_COVERAGES, STEP),
-        np.zeros(words, np.uint64),
-        np.zeros(1, COVERAGES_USED),
+        records=np.empty(_FIRST_COVERAGES, COVERAGE),
+        bits=np.zeros((_FIRST_COVERAGES, words), np.uint64),
+        heads=np.empty(_BUCKETS, np.int32),
+        steps=np.empty(4 * _FIRST_COVERAGES, STEP),
+        scratch=np.zeros(words, np.uint64),
+        used=np.zeros(1, COVERAGES_USED),
     )
 
 

@@ -65,13 +65,13 @@ class Cubes(NamedTuple):
 def new_cubes(longest_sentence: int) -> Cubes:
     """Make room for the cubes of sentences of up to so many words."""
     return Cubes(
-        np.empty(_FIRST_EDGES, EDGE),
-        np.empty(longest_sentence + 1, np.int32),
-        np.empty(_FIRST_RANKED, np.int32),
-        np.empty(_FIRST_CELLS, CELL),
-        np.empty(BUCKETS, np.int32),
-        np.empty(_FIRST_CELLS, np.int32),
-        np.zeros(1, CUBES_USED),
+        edges=np.empty(_FIRST_EDGES, EDGE),
+        heads=np.empty(longest_sentence + 1, np.int32),
+        ranked=np.empty(_FIRST_RANKED, np.int32),
+        cells=np.empty(_FIRST_CELLS, CELL),
+        buckets=np.empty(BUCKETS, np.int32),
+        heap=np.empty(_FIRST_CELLS, np.int32),
+        used=np.zeros(1, CUBES_USED),
     )
 
 

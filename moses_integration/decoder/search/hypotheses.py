@@ -100,16 +100,16 @@ def new_stacks(longest_sentence: int, stack_size: int) -> Stacks:
     count = longest_sentence + 1
     buckets = 1 << (2 * stack_size - 1).bit_length() if stack_size > 0 else _UNLIMITED_BUCKETS
     return Stacks(
-        np.empty(_FIRST_RECORDS, HYPOTHESIS),
-        np.empty((count, buckets), np.int32),
-        np.empty(count, np.int32),
-        np.empty(count, np.int64),
-        np.empty(count),
-        np.empty(count),
-        np.empty(2 * stack_size),
-        np.empty(2 * stack_size, np.int32),
-        np.empty(_FIRST_RECORDS, np.int32),
-        np.zeros(1, np.int64),
+        records=np.empty(_FIRST_RECORDS, HYPOTHESIS),
+        heads=np.empty((count, buckets), np.int32),
+        members=np.empty(count, np.int32),
+        size=np.empty(count, np.int64),
+        best=np.empty(count),
+        worst=np.empty(count),
+        totals=np.empty(2 * stack_size),
+        pruned=np.empty(2 * stack_size, np.int32),
+        numbers=np.empty(_FIRST_RECORDS, np.int32),
+        used=np.zeros(1, np.int64),
     )
 
 

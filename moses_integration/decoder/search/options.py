@@ -169,11 +169,11 @@ def spans_of(
     length = len(words)
     longest = max(1, min(longest, length))
     sentence = SentenceSpans(
-        length,
-        longest,
-        np.zeros(length * longest, np.int32),
-        np.zeros(length * longest, np.int32),
-        np.full((length, length), -np.inf),
+        length=length,
+        longest=longest,
+        begin=np.zeros(length * longest, np.int32),
+        stop=np.zeros(length * longest, np.int32),
+        estimates=np.full((length, length), -np.inf),
     )
     _look_up(words, trie, options, sentence)
     return sentence

@@ -65,12 +65,8 @@ def put(stacks: Stacks, stack: int, limits: Limits, forward_class: NDArray[np.in
         rival = stacks.records[rival].chain
     record.arcs = NONE
     record.next_arc = NONE
-    record.chain = stacks.heads[stack, bucket]
-    stacks.heads[stack, bucket] = new
-    record.member = stacks.members[stack]
-    stacks.members[stack] = new
     stacks.used[0] = new + 1
-    stacks.size[stack] += 1
+    _link(stacks, stack, new, bucket)
     _note_best(stacks, stack, record.total, limits)
     if limits.stack > 0 and stacks.size[stack] > 2 * limits.stack - 1:
         prune(stacks, stack, limits, forward_class)
@@ -159,21 +155,15 @@ def prune(stacks: Stacks, stack: int, limits: Limits, forward_class: NDArray[np.
             ties -= 1
             keeps = True
         if keeps and record.total > lowest:
-            _link(stacks, stack, stacks.pruned[i], limits, forward_class)
+            bucket = _bucket(record, limits, forward_class, stacks.heads.shape[1])
+            _link(stacks, stack, stacks.pruned[i], bucket)
     if stacks.size[stack] == limits.stack:
         stacks.worst[stack] = threshold
 
 
 @leaf
-def _link(
-    stacks: Stacks,
-    stack: int,
-    member: int,
-    limits: Limits,
-    forward_class: NDArray[np.int32],
-) -> None:
+def _link(stacks: Stacks, stack: int, member: int, bucket: int) -> None:
     record = stacks.records[member]
-    bucket = _bucket(record, limits, forward_class, stacks.heads.shape[1])
     record.chain = stacks.heads[stack, bucket]
     stacks.heads[stack, bucket] = member
     record.member = stacks.members[stack]

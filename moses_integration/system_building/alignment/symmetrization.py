@@ -40,14 +40,14 @@ def grow_diag_final_and(
     Returns:
         The joint alignment, its links sorted by source, then by target position.
     """
-    lengths = np.stack([source_lengths, target_lengths])
     most = len(forward.sources) + len(backward.sources)
     links = np.empty((2, most), np.int32)
     offsets = np.zeros(len(forward) + 1, np.int64)
     _join_all(
         (forward.sources, forward.targets, forward.offsets),
         (backward.sources, backward.targets, backward.offsets),
-        lengths,
+        source_lengths,
+        target_lengths,
         links,
         offsets,
     )
@@ -55,15 +55,17 @@ def grow_diag_final_and(
 
 
 @njit(cache=True, nogil=True)
-def _join_all(forward: Any, backward: Any, lengths: Any, links: Any, offsets: Any) -> None:
+def _join_all(
+    forward: Any, backward: Any, source_lengths: Any, target_lengths: Any, links: Any, offsets: Any
+) -> None:
     used = 0
-    for sentence in range(lengths.shape[1]):
-        shape = (lengths[1, sentence], lengths[0, sentence])
+    for sentence in range(len(source_lengths)):
+        shape = (target_lengths[sentence], source_lengths[sentence])
         one = _matrix(forward, sentence, shape)
         other = _matrix(backward, sentence, shape)
         joint = _join(one, other)
-        for s in range(shape[1]):
-            for t in range(shape[0]):
+        for s in range(source_lengths[sentence]):
+            for t in range(target_lengths[sentence]):
                 if joint[t, s]:
                     links[0, used], links[1, used] = s, t
                     used += 1
@@ -74,8 +76,9 @@ def _join_all(forward: Any, backward: Any, lengths: Any, links: Any, offsets: An
 def _matrix(links: Any, sentence: int, shape: Any) -> NDArray[np.bool_]:
     """Return the links of a sentence as (target words, source words) bool."""
     matrix = np.zeros(shape, np.bool_)
-    for link in range(links[2][sentence], links[2][sentence + 1]):
-        matrix[links[1][link], links[0][link]] = True
+    sources, targets, offsets = links
+    for link in range(offsets[sentence], offsets[sentence + 1]):
+        matrix[targets[link], sources[link]] = True
     return matrix
 
 

@@ -6,21 +6,28 @@ in the way.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
-from moses_integration.system_building.alignment.links import Links
-from moses_integration.system_building.alignment.programs import align_with_program
+from moses_integration.system_building.alignment.links import (
+    Links,
+    check_links,
+    read_links,
+    select_links,
+)
 from moses_integration.system_building.alignment.symmetrization import grow_diag_final_and
+from moses_integration.system_building.build_settings import Aligner
 from moses_integration.system_building.corpus.numbered_text import NumberedText
-from phrasescore.errors import MissingDependencyError
+from phrasescore.errors import CorpusError, MissingDependencyError
+from phrasescore.files import open_output
 from phrasescore.progress import Progress
 
-Aligner = Literal["fast_align", "hmm", "eflomal", "program:fast_align", "program:eflomal-align"]
-ALIGNERS: tuple[Aligner, ...] = get_args(Aligner)
 PROGRAM = "program:"
 # the library's own defaults
 _FAST_ALIGN_ROUNDS, _IBM1_ROUNDS, _HMM_ROUNDS = 4, 5, 5
@@ -44,7 +51,7 @@ def align_words(
     """
     if aligner.startswith(PROGRAM):
         name = aligner.removeprefix(PROGRAM)
-        forward, backward = align_with_program(name, source, target, folder)
+        forward, backward = _align_with_program(name, source, target, folder)
     else:
         forward = _align_with_model(aligner, source, target)
         reverse = _align_with_model(aligner, target, source)
@@ -89,14 +96,8 @@ def _new_model(aligner: Aligner) -> list[tuple[Any, int]]:
 
 def _sentences(text: NumberedText, begin: int = 0, end: int | None = None) -> Iterator[list[str]]:
     """Yield sentences whose words are their ids, as text."""
-    names = _names(text)
     for sentence in range(begin, len(text) if end is None else end):
-        ids = text.ids[text.starts[sentence] : text.starts[sentence + 1] - 1]
-        yield [names[number] for number in ids.tolist()]
-
-
-def _names(text: NumberedText) -> Sequence[str]:
-    return [str(number) for number in range(len(text.words))]
+        yield list(map(str, text.sentence(sentence)))
 
 
 def _best_links(model: Any, source: NumberedText, target: NumberedText) -> Links:
@@ -114,3 +115,62 @@ def _best_links(model: Any, source: NumberedText, target: NumberedText) -> Links
         np.concatenate(targets),
         np.cumsum(np.concatenate(counts)),
     )
+
+
+def _align_with_program(
+    name: str, source: NumberedText, target: NumberedText, folder: Path
+) -> tuple[Links, Links]:
+    """Run ``fast_align`` twice or ``eflomal-align`` once, on words written as numbers.
+
+    Returns:
+        The links of p(target | source), and those of p(source | target).
+
+    Raises:
+        MissingDependencyError: The program is not on PATH.
+        CorpusError: It failed, or gave something else than an alignment of these sentences.
+    """
+    program = shutil.which(name)
+    if program is None:
+        raise MissingDependencyError(
+            f"there is no program {name} on PATH",
+            remedy="install it, or choose a model of the library with --aligner fast_align",
+        )
+    with tempfile.TemporaryDirectory(prefix=".alignment-", dir=folder) as scratch:
+        here = Path(scratch)
+        outputs = here / "forward", here / "backward"
+        if name == "fast_align":
+            _write_ids(here / "text", [source, target], b" ||| ")
+            options = [program, "-i", str(here / "text"), "-d", "-o", "-v"]
+            _run(options, here, outputs[0])
+            _run([*options, "-r"], here, outputs[1])
+        else:
+            _write_ids(here / "source", [source], b"")
+            _write_ids(here / "target", [target], b"")
+            texts = ["-s", str(here / "source"), "-t", str(here / "target")]
+            results = ["-f", str(outputs[0]), "-r", str(outputs[1])]
+            _run([program, "--overwrite", *texts, *results], here, here / "output")
+        links = [read_links(output) for output in outputs]
+        lines = np.arange(1, len(source) + 1)
+        for output, direction in zip(outputs, links, strict=True):
+            every = select_links(direction, lines, len(source), output)
+            check_links(every, lines, (source.lengths, target.lengths), output)
+    return links[0], links[1]
+
+
+def _write_ids(path: Path, sides: list[NumberedText], separator: bytes) -> None:
+    """Write one sentence, or one pair, per line, each word as its id."""
+    with open_output(path) as stream:
+        for sentence in range(len(sides[0])):
+            texts = (b" ".join(map(b"%d".__mod__, side.sentence(sentence))) for side in sides)
+            stream.write(separator.join(texts) + b"\n")
+
+
+def _run(command: list[str], folder: Path, output: Path) -> None:
+    """Run a program; its output goes to a file, its messages are shown only if it fails."""
+    log = folder / "log"
+    with output.open("wb") as stdout, log.open("wb") as stderr:
+        status = subprocess.run(command, stdout=stdout, stderr=stderr, check=False).returncode
+    if status != 0:
+        lines = [line for line in log.read_text("utf-8", "replace").split("\n") if line.strip()]
+        said = lines[-1].strip() if lines else "it said nothing"
+        raise CorpusError(f"{Path(command[0]).name} failed with status {status}: {said}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -87,15 +86,6 @@ class Cleaner:
         if any(len(word) > longest and _characters(word) > longest for word in (*source, *target)):
             return Reason.LONG_WORD
         return None
-
-    @property
-    def left_out(self) -> Mapping[Reason, int]:
-        """How many pairs were left out, by reason."""
-        return self._left_out
-
-    def first(self, reason: Reason) -> int:
-        """Return the first line that was left out for a reason."""
-        return self._first[reason]
 
     def report(self) -> dict[str, Any]:
         """Return the counts as JSON values."""

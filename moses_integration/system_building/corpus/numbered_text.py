@@ -50,6 +50,10 @@ class NumberedText:
         """(sentences,) int64, the words of each sentence."""
         return np.diff(self.starts) - 1
 
+    def sentence(self, number: int) -> list[int]:
+        """Return the ids of the words of a sentence."""
+        return self.ids[self.starts[number] : self.starts[number + 1] - 1].tolist()
+
     def id_of(self, word: bytes) -> int:
         """Return a word's id, or the first unused id where it does not occur."""
         # a rare question: no index is kept for it

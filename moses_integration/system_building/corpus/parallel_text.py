@@ -185,8 +185,8 @@ def check_raw_text(lines: Sequence[bytes], path: str | Path, first: int, notes: 
             notes.add(LOOKS_ESCAPED, path, number)
 
 
-def decode(line: bytes, path: str | Path, number: int) -> str:
-    """Decode a line that is to be tokenised.
+def decode_line(line: bytes, path: str | Path, number: int) -> str:
+    """Decode a line of UTF-8.
 
     Raises:
         CorpusError: It is not UTF-8.
@@ -195,8 +195,8 @@ def decode(line: bytes, path: str | Path, number: int) -> str:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
         raise CorpusError(
-            f"byte {error.start + 1} of the line is not UTF-8",
+            f"not UTF-8 at byte {error.start + 1} of the line",
             path=path,
             line=number,
-            remedy="convert the file, e.g. iconv -f latin1 -t utf-8",
+            remedy="convert the text, e.g. iconv -f latin1 -t utf-8",
         ) from None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +24,13 @@ from moses_integration.system_building.corpus.parallel_text import (
     ParallelLines,
     check_raw_text,
     check_taken_text,
-    decode,
+    decode_line,
     read_parallel_lines,
 )
+from moses_integration.system_building.corpus.text_preparation import Preprocessor, TextSettings
 from phrasescore.errors import CorpusError
 from phrasescore.files import open_output
 from phrasescore.progress import Progress
-
-Prepare = Callable[[str], str]
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,18 @@ class TextSource:
 
     Args:
         path: Its file, plain or gzip.
-        prepare: What to do to a sentence, e.g. tokenise it; ``None`` takes it as it is.
-        tokenizes: Whether that separates and escapes words.
+        settings: What to do to a sentence; without tokenising and lower-casing it is taken as it
+            is.
     """
 
     path: str | Path
-    prepare: Prepare | None
-    tokenizes: bool = False
+    settings: TextSettings
+
+    @cached_property
+    def preprocessor(self) -> Preprocessor | None:
+        """What prepares a sentence, if anything is to be done."""
+        changes = self.settings.tokenize or self.settings.lowercase
+        return Preprocessor(self.settings) if changes else None
 
 
 @dataclass(frozen=True)
@@ -93,27 +98,23 @@ def prepare_corpus(
             pairs = _words_of(block, sources, notes)
             good = []
             for line, pair in enumerate(pairs, block.first):
-                if max(map(len, pair)) > MOST_WORDS and cleaning is None:
-                    raise _too_long(pair, sources, line)
+                if cleaning is None:
+                    _check_lengths(pair, sources, line)
                 if cleaner.keeps(*pair, line):
                     good.append(pair)
                     kept.append(line)
-                elif cleaning is None:
-                    raise _empty(pair, sources, line)
             for side, stream in enumerate(streams):
                 stream.write(b"".join(b" ".join(pair[side]) + b"\n" for pair in good))
                 words[side] += sum(len(pair[side]) for pair in good)
             progress.advance(len(pairs))
         if not kept:
-            raise _nothing_left(cleaner, sources[0].path)
-    if any(source.tokenizes for source in sources):
+            raise _nothing_left(cleaner.report()["left_out"], sources[0].path)
+    if any(source.settings.tokenize for source in sources):
         notes.counts.pop(LOOKS_RAW, None)
     notes.forget_if_rare(LOOKS_RAW, 2 * len(kept))
     report = cleaner.report() | {"source_words": words[0], "target_words": words[1]}
-    for reason in cleaner.left_out:
-        place = f"{sources[0].path}:{cleaner.first(reason)}"
-        notes.first[f"left out: {reason.value}"] = place
-        notes.counts[f"left out: {reason.value}"] = cleaner.left_out[reason]
+    for reason, entry in report["left_out"].items():
+        notes.add(f"left out: {reason}", sources[0].path, entry["first_line"], entry["pairs"])
     return PreparedCorpus(np.array(kept, np.int64), report["pairs_read"], notes, report)
 
 
@@ -123,12 +124,12 @@ def _words_of(
     """Prepare, check and split the lines of a block."""
     sides = []
     for source, lines in zip(sources, (block.source, block.target), strict=True):
-        if source.prepare is not None:
-            if source.tokenizes:
+        if (preprocess := source.preprocessor) is not None:
+            if source.settings.tokenize:
                 check_raw_text(lines, source.path, block.first, notes)
             numbered = enumerate(lines, block.first)
-            texts = [decode(line, source.path, number) for number, line in numbered]
-            prepared = [source.prepare(text).encode("utf-8") for text in texts]
+            texts = [decode_line(line, source.path, number) for number, line in numbered]
+            prepared = [preprocess(text).encode("utf-8") for text in texts]
         else:
             prepared = lines
         check_taken_text(prepared, source.path, block.first, notes)
@@ -137,34 +138,28 @@ def _words_of(
     return list(zip(*sides, strict=True))
 
 
-def _empty(
+def _check_lengths(
     pair: tuple[list[bytes], list[bytes]], sources: tuple[TextSource, TextSource], line: int
-) -> CorpusError:
-    side = 0 if not pair[0] else 1
-    return CorpusError(
-        "the sentence is empty",
-        path=sources[side].path,
-        line=line,
-        remedy="remove the line from both files (and from the alignment), or do not give "
-        "--no-cleaning, which would leave the pair out",
-    )
+) -> None:
+    """Refuse a sentence that no later step could use, where cleaning does not leave it out."""
+    for words, source in zip(pair, sources, strict=True):
+        if not words:
+            problem = "the sentence is empty"
+            remedy = (
+                "remove the line from both files (and from the alignment), or do not give "
+                "--no-cleaning, which would leave the pair out"
+            )
+        elif len(words) > MOST_WORDS:
+            problem = f"a sentence of {len(words):,} words, more than {MOST_WORDS:,}"
+            remedy = "break it up, or do not give --no-cleaning"
+        else:
+            continue
+        raise CorpusError(problem, path=source.path, line=line, remedy=remedy)
 
 
-def _too_long(
-    pair: tuple[list[bytes], list[bytes]], sources: tuple[TextSource, TextSource], line: int
-) -> CorpusError:
-    side = 0 if len(pair[0]) > MOST_WORDS else 1
-    return CorpusError(
-        f"a sentence of {len(pair[side]):,} words, more than {MOST_WORDS:,}",
-        path=sources[side].path,
-        line=line,
-        remedy="break it up, or do not give --no-cleaning",
-    )
-
-
-def _nothing_left(cleaner: Cleaner, path: str | Path) -> CorpusError:
-    counts = ", ".join(f"{count:,} {reason.value}" for reason, count in cleaner.left_out.items())
+def _nothing_left(left_out: Mapping[str, Mapping[str, int]], path: str | Path) -> CorpusError:
+    counts = ", ".join(f"{entry['pairs']:,} {reason}" for reason, entry in left_out.items())
     remedy = "allow longer sentences with --max-sentence-length"
-    if set(cleaner.left_out) == {Reason.EMPTY}:
+    if left_out.keys() == {Reason.EMPTY.value}:
         remedy = "give two files with a sentence per line"
     return CorpusError(f"no sentence pair is left: {counts}", path=path, remedy=remedy)

@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from moses_integration.system_building.corpus.parallel_text import decode_line
 from phrasescore.closed_settings import from_mapping
-from phrasescore.errors import CorpusError, InputError, SettingsError
+from phrasescore.errors import InputError, SettingsError
 from phrasescore.files import read_lines
 from phrasescore.provenance import write_json
 
@@ -261,13 +262,5 @@ def read_text(path: str | Path) -> Iterator[str]:
         CorpusError: A line is not UTF-8; the error names it.
     """
     for number, line in enumerate(read_lines(path), 1):
-        try:
-            text = line.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise CorpusError(
-                f"not UTF-8 at byte {error.start + 1} of the line",
-                path=path,
-                line=number,
-                remedy="convert the text with iconv",
-            ) from None
+        text = decode_line(line, path, number)
         yield text.removeprefix("\ufeff") if number == 1 else text

@@ -31,7 +31,7 @@ _COPIES = 3
 
 
 @dataclass(frozen=True)
-class Run:
+class SortedRun:
     """One sorted file of counts.
 
     Args:
@@ -85,9 +85,9 @@ def rows_within(memory: int, longest: int) -> int:
     return max(memory // (_COPIES * _record(longest).itemsize), 1)
 
 
-def write_run(path: Path, longest: int, counts: PairCounts) -> Run:
+def write_run(path: Path, longest: int, counts: PairCounts) -> SortedRun:
     """Write sorted rows as a run."""
-    run = Run(path, longest)
+    run = SortedRun(path, longest)
     records = np.empty(len(counts.pairs), run.record)
     for name, array in zip(("pair", "alignment", "orientations"), counts, strict=True):
         records[name] = array
@@ -96,7 +96,7 @@ def write_run(path: Path, longest: int, counts: PairCounts) -> Run:
     return run
 
 
-def merged_slices(runs: Sequence[Run], rows: int) -> Iterator[list[PairCounts]]:
+def merged_slices(runs: Sequence[SortedRun], rows: int) -> Iterator[list[PairCounts]]:
     """Cut sorted runs into slices, in ascending order of pairs.
 
     Args:
@@ -127,8 +127,8 @@ def together(pieces: Sequence[PairCounts]) -> PairCounts:
     return sorted_and_added(PairCounts._make(np.concatenate(column) for column in columns))
 
 
-def _cuts(runs: Sequence[Run], rows: int) -> list[np.uint64]:
-    """Choose pairs to cut before, from every so-manieth pair of each run."""
+def _cuts(runs: Sequence[SortedRun], rows: int) -> list[np.uint64]:
+    """Choose pairs to cut before, from pairs at even distances in each run."""
     step = max(rows // (2 * len(runs) + 2), 1)
     samples = np.sort(np.concatenate([run.pairs[step::step] for run in runs]))
     # m samples between two cuts stand for fewer than (m + runs) * step records

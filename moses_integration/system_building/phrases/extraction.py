@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from moses_integration.system_building.alignment.links import Links
 from moses_integration.system_building.corpus.numbered_text import NumberedText
@@ -48,14 +49,24 @@ class SpanLimits(NamedTuple):
     source_length: int
     target_length: int
 
-    @classmethod
-    def of(cls, text: AlignedText) -> SpanLimits:
-        """Return the limits of a text."""
-        return cls(
-            text.source_phrases.longest,
-            int(text.source.lengths.max(initial=0)),
-            int(text.target.lengths.max(initial=0)),
-        )
+
+class SentenceLinks(NamedTuple):
+    """A sentence pair while it is extracted from.
+
+    Attributes:
+        linked: Whether two words are linked, by target and source position counted from 1, with
+            the ends of both sentences linked too.
+        degree: The links of each source word.
+        target_length: The target words.
+        source_numbers: The numbers of the phrases from each source word on.
+        target_numbers: The same for the target.
+    """
+
+    linked: NDArray[np.bool_]
+    degree: NDArray[np.int64]
+    target_length: int
+    source_numbers: NDArray[np.uint32]
+    target_numbers: NDArray[np.uint32]
 
 
 def extract_phrase_pairs(
@@ -68,7 +79,11 @@ def extract_phrase_pairs(
         once, in no particular order. The rows are views of one buffer, which is filled again for
         the next: copy what shall last.
     """
-    limits = SpanLimits.of(text)
+    limits = SpanLimits(
+        text.source_phrases.longest,
+        int(text.source.lengths.max(initial=0)),
+        int(text.target.lengths.max(initial=0)),
+    )
     most = _most_rows(limits.source_length, limits.target_length, limits.longest)
     buffer = empty_counts(max(rows, int(most)), limits.longest)
     sentence, end = sentences
@@ -97,11 +112,13 @@ def _extract(
     """Fill the buffer; return the first sentence that did not fit, and the rows in use."""
     source_starts, target_starts = starts
     link_sources, link_targets, link_offsets = links
+    source_numbers, target_numbers = numbers
+    first, end = sentences
     # one row and column more on each side, for the links before the first and behind the last word
     linked = np.zeros((limits.target_length + 2, limits.source_length + 2), np.bool_)
     degree = np.zeros(limits.source_length, np.int64)
     used, room = 0, len(out.pairs)
-    for sentence in range(sentences[0], sentences[1]):
+    for sentence in range(first, end):
         source_length = source_starts[sentence + 1] - source_starts[sentence] - 1
         target_length = target_starts[sentence + 1] - target_starts[sentence] - 1
         if used + _most_rows(source_length, target_length, limits.longest) > room:
@@ -114,16 +131,21 @@ def _extract(
             if not linked[target + 1, source + 1]:
                 linked[target + 1, source + 1] = True
                 degree[source] += 1
-        begins = (source_starts[sentence], target_starts[sentence])
-        here = (linked, degree[:source_length], target_length, begins)
-        used = _extract_sentence(here, numbers, limits.longest, out, used)
-    return sentences[1], used
+        here = SentenceLinks(
+            linked,
+            degree[:source_length],
+            target_length,
+            source_numbers[source_starts[sentence] :],
+            target_numbers[target_starts[sentence] :],
+        )
+        used = _extract_sentence(here, limits.longest, out, used)
+    return end, used
 
 
 @njit(cache=True, nogil=True)
-def _extract_sentence(here: Any, numbers: Any, longest: int, out: Any, used: int) -> int:
+def _extract_sentence(here: Any, longest: int, out: Any, used: int) -> int:
     """Write the rows of one sentence; return the rows in use."""
-    linked, degree, target_length, _ = here
+    linked, degree, target_length = here.linked, here.degree, here.target_length
     source_length = len(degree)
     inside = np.zeros(source_length, np.int64)
     for t1 in range(target_length):
@@ -135,7 +157,7 @@ def _extract_sentence(here: Any, numbers: Any, longest: int, out: Any, used: int
                     inside[s] += 1
                     low, high = min(low, s), max(high, s)
             if high >= low > high - longest and not _leaves(inside, degree, low, high):
-                used = _extend(here, (low, high, t1, t2), numbers, longest, out, used)
+                used = _extend(here, (low, high, t1, t2), longest, out, used)
     return used
 
 
@@ -149,18 +171,18 @@ def _leaves(inside: Any, degree: Any, low: int, high: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _extend(here: Any, span: Any, numbers: Any, longest: int, out: Any, used: int) -> int:
+def _extend(here: Any, span: Any, longest: int, out: Any, used: int) -> int:
     """Write the pair, and those whose source also covers words without a link around it."""
-    _, degree, _, begins = here
+    degree = here.degree
     low, high, t1, t2 = span
-    target_number = np.uint64(numbers[1][begins[1] + t1, t2 - t1])
+    target_number = np.uint64(here.target_numbers[t1, t2 - t1])
     s1 = low
     while s1 >= 0 and s1 > high - longest and (s1 == low or degree[s1] == 0):
         s2 = high
         while s2 < len(degree) and s2 < s1 + longest and (s2 == high or degree[s2] == 0):
-            source_number = np.uint64(numbers[0][begins[0] + s1, s2 - s1])
+            source_number = np.uint64(here.source_numbers[s1, s2 - s1])
             out.pairs[used] = (source_number << np.uint64(32)) | target_number
-            _write_links(here[0], (s1, s2, t1, t2), longest, out, used)
+            _write_links(here.linked, (s1, s2, t1, t2), longest, out, used)
             used += 1
             s2 += 1
         s1 -= 1

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -56,6 +57,44 @@ class PhraseNumbers:
             for name in ("at", "position", "length")
         )
         return cls(at, position, length)
+
+
+class Phrases(NamedTuple):
+    """Some phrases as places in a text, and how to spell them.
+
+    Args:
+        ids: The text's word ids.
+        positions: (rows,) where each phrase begins.
+        lengths: (rows,) its words.
+        characters: All words of the text, one behind the other, by id.
+        word_starts: (words + 1,) where each of these begins.
+    """
+
+    ids: NDArray[np.int32]
+    positions: NDArray[np.int32]
+    lengths: NDArray[np.uint8]
+    characters: NDArray[np.uint8]
+    word_starts: NDArray[np.int64]
+
+
+class PhraseTexts:
+    """The words of all phrases of one side.
+
+    Args:
+        text: The text.
+        phrases: Its phrases.
+    """
+
+    def __init__(self, text: NumberedText, phrases: PhraseNumbers) -> None:
+        self.phrases, self._ids = phrases, text.ids
+        self._characters = np.frombuffer(b"".join(text.words), np.uint8)
+        self._word_starts = np.zeros(len(text.words) + 1, np.int64)
+        np.cumsum([len(word) for word in text.words], out=self._word_starts[1:])
+
+    def chosen(self, numbers: NDArray[np.int64]) -> Phrases:
+        """Return the phrases with these numbers."""
+        places = self.phrases.position[numbers], self.phrases.length[numbers]
+        return Phrases(self._ids, *places, self._characters, self._word_starts)
 
 
 def number_phrases(text: NumberedText, longest: int) -> PhraseNumbers:

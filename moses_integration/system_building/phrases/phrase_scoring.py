@@ -16,29 +16,20 @@ other direction compares them as lists over source words, so it may use another 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from moses_integration.system_building.corpus.numbered_text import NumberedText
-from moses_integration.system_building.phrases.external_sort import Run
+from moses_integration.system_building.phrases.external_sort import SortedRun
 from moses_integration.system_building.phrases.lexical_weights import LexicalTable
 from moses_integration.system_building.phrases.pair_counts import MASK_BITS, PairCounts
-from moses_integration.system_building.phrases.phrase_numbers import PhraseNumbers
+from moses_integration.system_building.phrases.phrase_numbers import PhraseNumbers, Phrases
 
 # from here on, Moses prints counts with an exponent and six digits, and divides what it printed
 _ROUNDED_COUNT = 1_000_000
-
-
-@dataclass(frozen=True)
-class PhraseTexts:
-    """The words of all phrases of one side."""
-
-    text: NumberedText
-    phrases: PhraseNumbers
+_SMOOTHING = 0.5  # train-model.perl's: added to each count of an orientation
 
 
 class PairSummaries(NamedTuple):
@@ -61,7 +52,7 @@ class PairSummaries(NamedTuple):
     inverse_best: NDArray[np.int64]
 
 
-def count_phrases(runs: Sequence[Run], sources: int, targets: int) -> list[NDArray[np.int64]]:
+def count_phrases(runs: Sequence[SortedRun], sources: int, targets: int) -> list[NDArray[np.int64]]:
     """Count how often each source and each target phrase was extracted.
 
     Args:
@@ -121,8 +112,10 @@ def summarise(counts: PairCounts, source: PhraseNumbers, target: PhraseNumbers) 
 
 @njit(cache=True, nogil=True)
 def _summarise(counts: Any, groups: Any, lengths: Any, longest: int, out: Any) -> None:
+    firsts, ends = groups
+    source_lengths, target_lengths = lengths
     for pair in range(len(out.sources)):
-        first, end = groups[0][pair], groups[1][pair]
+        first, end = firsts[pair], ends[pair]
         best, inverse_best, most = first, first, 0
         for row in range(first, end):
             count = _occurrences(counts.orientations, row)
@@ -132,7 +125,7 @@ def _summarise(counts: Any, groups: Any, lengths: Any, longest: int, out: Any) -
             if count > most:
                 best, inverse_best, most = row, row, count
             elif count == most:
-                source_length, target_length = lengths[0][pair], lengths[1][pair]
+                source_length, target_length = source_lengths[pair], target_lengths[pair]
                 masks = counts.alignments
                 # bit t * longest + s: by target words, and by source words
                 if _less(masks[best], masks[row], target_length, source_length, longest, 1):
@@ -168,30 +161,28 @@ def _less(one: Any, other: Any, words: int, partners: int, word_step: int, step:
 def lexical_weights(
     counts: PairCounts,
     pairs: PairSummaries,
-    sides: tuple[PhraseTexts, PhraseTexts],
+    phrases: tuple[Phrases, Phrases],
     tables: tuple[LexicalTable, LexicalTable],
+    longest: int,
 ) -> NDArray[np.float32]:
     """Return lex(source | target) and lex(target | source) of each pair, (pairs, 2) float32.
 
     Args:
         counts: The rows that ``pairs`` refers to.
         pairs: The pairs.
-        sides: The source and the target phrases.
+        phrases: Their source and their target phrases.
         tables: p(target word | source word) by source word, and p(source word | target word) by
             target word.
+        longest: The most words of a phrase, which the alignments are laid out by.
     """
-    source, target = sides
-    longest = source.phrases.longest
-    words = [
-        (side.text.ids, side.phrases.position[numbers], side.phrases.length[numbers])
-        for side, numbers in ((source, pairs.sources), (target, pairs.targets))
-    ]
+    source, target = phrases
+    by_source, by_target = tables
     weights = np.empty((len(pairs.sources), 2), np.float32)
     masks = counts.alignments
     _lexical_weights(
-        masks, pairs.inverse_best, words[0], words[1], (1, longest), tables[1], weights[:, 0]
+        masks, pairs.inverse_best, source, target, (1, longest), by_target, weights[:, 0]
     )
-    _lexical_weights(masks, pairs.best, words[1], words[0], (longest, 1), tables[0], weights[:, 1])
+    _lexical_weights(masks, pairs.best, target, source, (longest, 1), by_source, weights[:, 1])
     return weights
 
 
@@ -200,15 +191,16 @@ def _lexical_weights(
     masks: Any, rows: Any, scored: Any, given: Any, steps: Any, table: Any, weights: Any
 ) -> None:
     """Score the words of one side given those of the other, in Moses's order of operations."""
+    scored_step, given_step = steps
     for pair in range(len(rows)):
         mask = masks[rows[pair]]
         product = 1.0
-        for i in range(scored[2][pair]):
-            word = scored[0][scored[1][pair] + i]
+        for i in range(scored.lengths[pair]):
+            word = scored.ids[scored.positions[pair] + i]
             total, links = 0.0, 0
-            for j in range(given[2][pair]):
-                if _linked(mask, i * steps[0] + j * steps[1]):
-                    total += _look_up(table, given[0][given[1][pair] + j], word)
+            for j in range(given.lengths[pair]):
+                if _linked(mask, i * scored_step + j * given_step):
+                    total += _look_up(table, given.ids[given.positions[pair] + j], word)
                     links += 1
             if links > 0:
                 product *= total / links
@@ -238,3 +230,18 @@ def printed_counts(counts: NDArray[np.int64]) -> NDArray[np.float32]:
     for place in np.flatnonzero(counts >= _ROUNDED_COUNT):
         printed[place] = np.float32(f"{counts[place]:.6g}")
     return printed
+
+
+def orientation_probabilities(orientations: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return p(orientation | pair), (pairs, 6) float64, in the order of the table's columns.
+
+    Args:
+        orientations: (pairs, 6), how often monotone, swapped and other, towards the phrase before
+            and then towards the phrase behind.
+
+    >>> orientation_probabilities(np.array([[1, 0, 0, 0, 0, 1]])).round(3).tolist()
+    [[0.6, 0.2, 0.2, 0.2, 0.2, 0.6]]
+    """
+    smoothed = orientations.reshape(-1, 2, 3) + _SMOOTHING
+    probabilities: NDArray[np.float64] = smoothed / smoothed.sum(axis=2, keepdims=True)
+    return probabilities.reshape(-1, 6)

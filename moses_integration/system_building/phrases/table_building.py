@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from moses_integration.system_building.phrases.external_sort import (
-    Run,
+    SortedRun,
     merged_slices,
     rows_within,
     together,
@@ -27,16 +27,15 @@ from moses_integration.system_building.phrases.extraction import AlignedText, ex
 from moses_integration.system_building.phrases.lexical_weights import LexicalTable
 from moses_integration.system_building.phrases.number_text import six_digits
 from moses_integration.system_building.phrases.pair_counts import PairCounts, sorted_and_added
+from moses_integration.system_building.phrases.phrase_numbers import PhraseTexts
 from moses_integration.system_building.phrases.phrase_scoring import (
-    PhraseTexts,
     count_phrases,
     lexical_weights,
+    orientation_probabilities,
     printed_counts,
     summarise,
 )
-from moses_integration.system_building.phrases.reordering import orientation_probabilities
 from moses_integration.system_building.phrases.table_lines import (
-    Speller,
     phrase_table_lines,
     reordering_table_lines,
 )
@@ -48,38 +47,26 @@ from phrasescore.progress import Progress
 _SCORING_COPIES = 5
 
 
-@dataclass(frozen=True)
-class Resources:
-    """What may be used.
-
-    Args:
-        threads: How many work at the same time.
-        memory: Bytes for sorting; the corpus itself comes on top.
-    """
-
-    threads: int
-    memory: int
-
-
-def extract_runs(text: AlignedText, folder: Path, resources: Resources) -> list[Run]:
+def extract_runs(text: AlignedText, folder: Path, *, threads: int, memory: int) -> list[SortedRun]:
     """Extract all phrase pairs into sorted runs.
 
     Args:
         text: The aligned corpus.
         folder: An empty folder for the runs.
-        resources: Threads and memory.
+        threads: How many work at the same time.
+        memory: Bytes for sorting; the corpus itself comes on top.
 
     Raises:
         CorpusError: No phrase pair could be extracted.
     """
     longest = text.source_phrases.longest
-    rows = rows_within(resources.memory // resources.threads, longest)
-    bounds = np.linspace(0, len(text.links), resources.threads + 1).astype(int).tolist()
+    rows = rows_within(memory // threads, longest)
+    bounds = np.linspace(0, len(text.links), threads + 1).astype(int).tolist()
     stop = threading.Event()
     lock = threading.Lock()
 
-    def extract(part: int) -> list[Run]:
-        runs: list[Run] = []
+    def extract(part: int) -> list[SortedRun]:
+        runs: list[SortedRun] = []
         reported = 0
         for done, counts in extract_phrase_pairs(text, (bounds[part], bounds[part + 1]), rows):
             if stop.is_set():
@@ -93,10 +80,10 @@ def extract_runs(text: AlignedText, folder: Path, resources: Resources) -> list[
 
     with (
         Progress("extracting", len(text.links), "sentence pairs") as progress,
-        ThreadPoolExecutor(resources.threads) as executor,
+        ThreadPoolExecutor(threads) as executor,
     ):
         try:
-            parts = list(executor.map(extract, range(resources.threads)))
+            parts = list(executor.map(extract, range(threads)))
         except BaseException:
             stop.set()
             raise
@@ -126,31 +113,36 @@ class PhraseModel:
     by_target: LexicalTable
 
 
-@dataclass(frozen=True)
-class TableCounts:
-    """What the tables hold: distinct pairs, and the places they were extracted from."""
-
-    pairs: int
-    occurrences: int
-
-
 def write_tables(
     model: PhraseModel,
-    runs: Sequence[Run],
+    runs: Sequence[SortedRun],
     outputs: tuple[Path, Path],
-    resources: Resources,
-) -> TableCounts:
-    """Score all pairs and write the phrase table and the reordering table, in byte order."""
+    *,
+    threads: int,
+    memory: int,
+) -> dict[str, int]:
+    """Score all pairs and write the phrase table and the reordering table, in byte order.
+
+    Args:
+        model: What scores are made from.
+        runs: All counts.
+        outputs: The two tables.
+        threads: How many work at the same time.
+        memory: Bytes for sorting.
+
+    Returns:
+        How many distinct pairs the tables hold, and how many places these were extracted from.
+    """
     longest = model.source.phrases.longest
-    scorer = _Scorer(model, runs)
-    waiting = resources.threads + 1
-    rows = rows_within(resources.memory // (_SCORING_COPIES * waiting), longest)
+    scorer = _SliceScorer(model, runs)
+    waiting = threads + 1
+    rows = rows_within(memory // (_SCORING_COPIES * waiting), longest)
     pairs = 0
     with (
         open_output(outputs[0]) as phrase_table,
         open_output(outputs[1]) as reordering_table,
         Progress("scoring", sum(map(len, runs)), "records") as progress,
-        ThreadPoolExecutor(resources.threads) as executor,
+        ThreadPoolExecutor(threads) as executor,
     ):
         submitted = (executor.submit(scorer.score, pieces) for pieces in merged_slices(runs, rows))
         for scored in _in_order(submitted, waiting):
@@ -158,7 +150,7 @@ def write_tables(
             reordering_table.write(scored.reordering_table)
             pairs += scored.pairs
             progress.advance(scored.records)
-    return TableCounts(pairs, int(scorer.source_totals.sum()))
+    return {"phrase_pairs": pairs, "occurrences": int(scorer.source_totals.sum())}
 
 
 def _in_order(submitted: Iterator[Future[_ScoredSlice]], most: int) -> Iterator[_ScoredSlice]:
@@ -180,12 +172,11 @@ class _ScoredSlice:
     records: int
 
 
-class _Scorer:
+class _SliceScorer:
     """Scores slices; everything it holds is read only, so threads may share it."""
 
-    def __init__(self, model: PhraseModel, runs: Sequence[Run]) -> None:
+    def __init__(self, model: PhraseModel, runs: Sequence[SortedRun]) -> None:
         self._model = model
-        self._spellers = Speller.of(model.source), Speller.of(model.target)
         self.source_totals, self.target_totals = count_phrases(
             runs, len(model.source.phrases), len(model.target.phrases)
         )
@@ -194,9 +185,10 @@ class _Scorer:
         model = self._model
         counts = together(pieces)
         pairs = summarise(counts, model.source.phrases, model.target.phrases)
-        lexical = lexical_weights(
-            counts, pairs, (model.source, model.target), (model.by_source, model.by_target)
-        )
+        phrases = model.source.chosen(pairs.sources), model.target.chosen(pairs.targets)
+        longest = model.source.phrases.longest
+        tables = model.by_source, model.by_target
+        lexical = lexical_weights(counts, pairs, phrases, tables, longest)
         joint = printed_counts(pairs.counts)
         source = printed_counts(self.source_totals[pairs.sources])
         target = printed_counts(self.target_totals[pairs.targets])
@@ -204,16 +196,12 @@ class _Scorer:
             *(joint / target, lexical[:, 0], joint / source, lexical[:, 1]),
             *(target, source, joint),
         )
-        phrases = (
-            self._spellers[0].spell(pairs.sources),
-            self._spellers[1].spell(pairs.targets),
-        )
         return _ScoredSlice(
             phrase_table_lines(
                 phrases,
                 six_digits(np.stack(columns, axis=1).astype(np.float64)),
                 counts.alignments[pairs.best],
-                model.source.phrases.longest,
+                longest,
             ),
             reordering_table_lines(
                 phrases, six_digits(orientation_probabilities(pairs.orientations))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from moses_integration.system_building.phrases.number_text import WIDTH, NumberTexts
 from moses_integration.system_building.phrases.pair_counts import MASK_BITS
-from moses_integration.system_building.phrases.phrase_scoring import PhraseTexts
+from moses_integration.system_building.phrases.phrase_numbers import Phrases
 from phrasescore.table.phrase_table import SEPARATOR
 
 _SPACE, _MINUS, _ZERO = 32, 45, 48
@@ -20,60 +19,6 @@ _SEPARATOR = np.frombuffer(SEPARATOR, np.uint8)
 # empty columns for sparse features and properties, as Moses writes them
 _PHRASE_TABLE_END = np.frombuffer(b" ||| |||\n", np.uint8)
 _LINE_FEED = np.frombuffer(b"\n", np.uint8)
-
-
-class WordTexts(NamedTuple):
-    """All words of a text in one array; word i is ``characters[starts[i]:starts[i + 1]]``."""
-
-    characters: NDArray[np.uint8]
-    starts: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, words: list[bytes]) -> WordTexts:
-        """Lay out a list of words."""
-        starts = np.zeros(len(words) + 1, np.int64)
-        np.cumsum([len(word) for word in words], out=starts[1:])
-        return cls(np.frombuffer(b"".join(words), np.uint8), starts)
-
-
-class Phrases(NamedTuple):
-    """Some phrases as places in a text, and how to spell them.
-
-    Args:
-        ids: The text's word ids.
-        positions: (rows,) where each phrase begins.
-        lengths: (rows,) its words.
-        words: The words by id.
-    """
-
-    ids: NDArray[np.int32]
-    positions: NDArray[np.int32]
-    lengths: NDArray[np.uint8]
-    words: WordTexts
-
-
-@dataclass(frozen=True)
-class Speller:
-    """Spells the phrases of one side.
-
-    Args:
-        side: The phrases.
-        words: The words of its text.
-    """
-
-    side: PhraseTexts
-    words: WordTexts
-
-    @classmethod
-    def of(cls, side: PhraseTexts) -> Speller:
-        """Lay out the words of a side."""
-        return cls(side, WordTexts.of(side.text.words))
-
-    def spell(self, numbers: NDArray[np.int64]) -> Phrases:
-        """Return the phrases with these numbers."""
-        phrases = self.side.phrases
-        places = phrases.position[numbers], phrases.length[numbers]
-        return Phrases(self.side.text.ids, *places, self.words)
 
 
 def phrase_table_lines(
@@ -116,19 +61,20 @@ def _room(source: Phrases, target: Phrases) -> int:
         for row in range(len(side.positions)):
             for i in range(side.lengths[row]):
                 word = side.ids[side.positions[row] + i]
-                total += side.words.starts[word + 1] - side.words.starts[word] + 1
+                total += side.word_starts[word + 1] - side.word_starts[word] + 1
     return total
 
 
 @njit(cache=True, nogil=True)
 def _phrase_table_lines(sides: Any, numbers: Any, alignments: Any, longest: int, out: Any) -> int:
     at = 0
+    source, target = sides
     for row in range(len(alignments)):
         at = _write_phrases(sides, row, out, at)
         at = _write_numbers(numbers, row, 0, 4, out, at)
         at = _copy(_SEPARATOR, 0, len(_SEPARATOR), out, at)
-        for t in range(sides[1].lengths[row]):
-            for s in range(sides[0].lengths[row]):
+        for t in range(target.lengths[row]):
+            for s in range(source.lengths[row]):
                 bit = t * longest + s
                 if (alignments[row, bit // MASK_BITS] >> np.uint64(bit % MASK_BITS)) & np.uint64(1):
                     at = _write_position(s, out, at)
@@ -161,8 +107,8 @@ def _write_phrases(sides: Any, row: int, out: Any, at: int) -> int:
                 out[at] = _SPACE
                 at += 1
             word = side.ids[position + i]
-            begin, end = side.words.starts[word], side.words.starts[word + 1]
-            at = _copy(side.words.characters, begin, end, out, at)
+            begin, end = side.word_starts[word], side.word_starts[word + 1]
+            at = _copy(side.characters, begin, end, out, at)
         at = _copy(_SEPARATOR, 0, len(_SEPARATOR), out, at)
     return at
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.system_building.default_ini import ModelPaths, default_ini
+from moses_integration.system_building.default_ini import default_ini
 
 
 def test_features_and_weights() -> None:
     """The features, options and weights that train-model.perl writes for this kind of system."""
-    paths = ModelPaths(Path("s/pt.gz"), Path("s/rt.gz"), Path("s/lm.arpa.gz"))
-    ini = MosesIni.parse(default_ini(paths, order=4, distortion_limit=-1))
+    paths = (Path("s/pt.gz"), Path("s/rt.gz"), Path("s/lm.arpa.gz"))
+    ini = MosesIni.parse(default_ini(*paths, order=4, distortion_limit=-1))
     assert ini.values("distortion-limit") == ("-1",)
     assert ini.values("mapping") == ("0 T 0",)
     features = {feature.name: feature for feature in ini.features}

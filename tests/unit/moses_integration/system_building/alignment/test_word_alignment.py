@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from moses_integration.system_building.alignment.links import Links, link_lines
-from moses_integration.system_building.alignment.word_alignment import Aligner, align_words
+from moses_integration.system_building.alignment.word_alignment import align_words
+from moses_integration.system_building.build_settings import Aligner
 from moses_integration.system_building.corpus.numbered_text import NumberedText, read_numbered_text
 from phrasescore.errors import CorpusError, MissingDependencyError
 

@@ -33,7 +33,8 @@ def test_rules_of_clean_corpus_n(
     """1 to 80 words, at most 9 to 1, words of at most 1,000 characters; the limits are allowed."""
     cleaner = Cleaner(CleaningSettings())
     assert cleaner.keeps(source, target, 1) == (reason is None)
-    assert dict(cleaner.left_out) == ({} if reason is None else {reason: 1})
+    left_out = {} if reason is None else {reason.value: {"pairs": 1, "first_line": 1}}
+    assert cleaner.report()["left_out"] == left_out
 
 
 def test_without_cleaning() -> None:

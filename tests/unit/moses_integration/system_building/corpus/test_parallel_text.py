@@ -12,7 +12,7 @@ from moses_integration.system_building.corpus.parallel_text import (
     OTHER_SPACES,
     Notes,
     check_taken_text,
-    decode,
+    decode_line,
     read_parallel_lines,
 )
 from phrasescore.errors import CorpusError
@@ -104,6 +104,6 @@ def test_notes() -> None:
 
 def test_text_to_tokenise_must_be_utf8() -> None:
     """The byte that is not UTF-8 is named."""
-    assert decode("été".encode(), "x", 1) == "été"
-    with pytest.raises(CorpusError, match=r"x:7: byte 2 of the line is not UTF-8"):
-        decode(b"a\xe9", "x", 7)
+    assert decode_line("été".encode(), "x", 1) == "été"
+    with pytest.raises(CorpusError, match=r"x:7: not UTF-8 at byte 2 of the line"):
+        decode_line(b"a\xe9", "x", 7)

@@ -14,7 +14,7 @@ from moses_integration.system_building.corpus.preparation import (
     TextSource,
     prepare_corpus,
 )
-from moses_integration.system_building.corpus.text_preparation import Preprocessor, TextSettings
+from moses_integration.system_building.corpus.text_preparation import TextSettings
 from phrasescore.errors import CorpusError
 
 
@@ -28,7 +28,7 @@ def prepare(
     (folder / "en").write_bytes(source)
     (folder / "fr").write_bytes(target)
     sources = [
-        TextSource(folder / name, Preprocessor(TextSettings(name)) if tokenize else None, tokenize)
+        TextSource(folder / name, TextSettings(name, tokenize, escape=tokenize))
         for name in ("en", "fr")
     ]
     outputs = folder / "out.en.gz", folder / "out.fr.gz"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from moses_integration.system_building.phrases.external_sort import (
-    Run,
+    SortedRun,
     merged_slices,
     rows_within,
     together,
@@ -83,7 +83,7 @@ def test_run_reads_back(tmp_path: Path, rng: np.random.Generator) -> None:
     assert len(run) == len(counts.pairs)
     assert table(*run.blocks()) == table(counts)
     assert run.read(3, 7).pairs.tolist() == counts.pairs[3:7].tolist()
-    assert Run(tmp_path / "run", LONGEST).pairs.tolist() == counts.pairs.tolist()
+    assert SortedRun(tmp_path / "run", LONGEST).pairs.tolist() == counts.pairs.tolist()
 
 
 def test_rows_within() -> None:
