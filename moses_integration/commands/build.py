@@ -42,7 +42,7 @@ class Memory(click.ParamType):  # type: ignore[type-arg]  # generic in new versi
         return size
 
 
-@click.command("build")
+@click.command("build", context_settings={"show_default": True})
 @click.argument("source", type=click.Path(path_type=Path))
 @click.argument("target", type=click.Path(path_type=Path))
 @click.argument("system", type=click.Path(path_type=Path))
@@ -61,7 +61,6 @@ class Memory(click.ParamType):  # type: ignore[type-arg]  # generic in new versi
 @click.option(
     "--aligner",
     default=BuildSettings.aligner,
-    show_default=True,
     help="What aligns words, in both directions: the models fast_align, hmm and eflomal of the "
     "extra alignment, or program:fast_align or program:eflomal-align on PATH.",
 )
@@ -69,16 +68,12 @@ class Memory(click.ParamType):  # type: ignore[type-arg]  # generic in new versi
     "--max-phrase-length",
     type=int,
     default=BuildSettings.max_phrase_length,
-    show_default=True,
     metavar="WORDS",
 )
-@click.option(
-    "--lm-order", type=int, default=BuildSettings.lm_order, show_default=True, metavar="N"
-)
+@click.option("--lm-order", type=int, default=BuildSettings.lm_order, metavar="N")
 @click.option(
     "--lmplz",
     default=BuildSettings.lmplz,
-    show_default=True,
     metavar="auto|own|PATH",
     help="What estimates the language model: lmplz if it is on PATH, our own, or that program.",
 )
@@ -86,14 +81,12 @@ class Memory(click.ParamType):  # type: ignore[type-arg]  # generic in new versi
     "--distortion-limit",
     type=int,
     default=BuildSettings.distortion_limit,
-    show_default=True,
     metavar="WORDS",
 )
 @click.option(
     "--max-sentence-length",
     type=int,
     default=BuildSettings.max_sentence_length,
-    show_default=True,
     metavar="WORDS",
     help="Leave out pairs with a longer sentence.",
 )
@@ -111,8 +104,7 @@ class Memory(click.ParamType):  # type: ignore[type-arg]  # generic in new versi
 @click.option(
     "--memory",
     type=Memory(),
-    default="1G",
-    show_default=True,
+    default=f"{BuildSettings.memory >> 30}G",
     help="For sorting phrase pairs; the corpus comes on top.",
 )
 @click.option(

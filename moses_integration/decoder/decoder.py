@@ -193,11 +193,11 @@ class _InputSearch:
         derivations = Derivations.of(paths, records, options.entry)
         features = feature_values(derivations, self._loaded.tables, size)
         statistics = SentenceStatistics(
-            len(words),
-            int((sentence.stop - sentence.begin).sum()),
-            len(records),
-            len(complete),
-            time.perf_counter() - start,
+            words=len(words),
+            options=int((sentence.stop - sentence.begin).sum()),
+            hypotheses=len(records),
+            complete=len(complete),
+            seconds=time.perf_counter() - start,
         )
         return DecodedSentence(number, self._loaded, derivations, features, totals, statistics)
 

@@ -119,14 +119,24 @@ class ForcedScorer:
         self._static = tables.static @ weights[tables.static_components]
         self._entries: dict[int, dict[bytes, int]] = {}
 
-    def score(self, entries: Sequence[NBestEntry]) -> list[NBestEntry]:
+    def score(self, entries: Sequence[NBestEntry], path: str, first: int) -> list[NBestEntry]:
         """Return candidates of one sentence with recomputed features and totals.
+
+        Args:
+            entries: The candidates.
+            path: Their list, for errors.
+            first: The line of the first of them, from 1, for errors.
 
         Raises:
             NBestError: A candidate has no segmentation, or one that does not fit the sentence, or
                 a phrase pair that no table has.
         """
-        spans = [self._spans(entry) for entry in entries]
+        spans = []
+        for line, entry in enumerate(entries, first):
+            try:
+                spans.append(self._spans(entry))
+            except NBestError as error:
+                raise error.at(path, line) from None
         phrases = [phrase for one in spans for phrase in one]
         derivations = Derivations(
             offsets_of([len(one) for one in spans]),
@@ -215,7 +225,8 @@ def force_score(
     with contextlib.ExitStack() as stack:
         writer = stack.enter_context(open_output(output)) if output is not None else None
         for _, entries in read_nbest_lists(path):
-            for number, (entry, new) in enumerate(_scored(scorer, path, lines, entries), lines + 1):
+            scored = zip(entries, scorer.score(entries, path, lines + 1), strict=True)
+            for number, (entry, new) in enumerate(scored, lines + 1):
                 if writer is not None:
                     writer.write(format_entry(new))
                 if comparison is not None:
@@ -226,18 +237,3 @@ def force_score(
             lines += len(entries)
             advance(len(entries))
     return lines
-
-
-def _scored(
-    scorer: ForcedScorer, path: str, before: int, entries: Sequence[NBestEntry]
-) -> list[tuple[NBestEntry, NBestEntry]]:
-    try:
-        return list(zip(entries, scorer.score(entries), strict=True))
-    except NBestError:
-        # once more, one by one, to name the line
-        for number, entry in enumerate(entries, before + 1):
-            try:
-                scorer.score([entry])
-            except NBestError as error:
-                raise error.at(path, number) from None
-        raise

@@ -20,6 +20,7 @@ from phrasescore.byte_scanning import BLANKS, LINE_FEED, Bytes, find_byte
 from phrasescore.compiled import leaf
 from phrasescore.errors import CorpusError
 from phrasescore.files import line_blocks, open_input
+from phrasescore.words.position_sorting import sorted_by_words
 from phrasescore.words.word_table import WordArrays, WordTable, as_array, number_words
 
 UNKNOWN, BEGIN, END = 0, 1, 2
@@ -138,33 +139,10 @@ class SortedPositions(NamedTuple):
 def sort_positions(corpus: Corpus, order: int) -> SortedPositions:
     """Sort by the last word, then the one before it, and so on, ``order`` words in all."""
     positions = np.flatnonzero(corpus.ids > BEGIN).astype(np.int32)
-    spare = np.empty_like(positions)
-    for back in range(order - 1, -1, -1):  # least significant first; each pass keeps ties' order
-        _sort_by_word(corpus.ids, positions, back, len(corpus.words), spare)
-        positions, spare = spare, positions
+    positions = sorted_by_words(corpus.ids, positions, len(corpus.words), range(1 - order, 1))
     shared = np.zeros(positions.size, np.uint8)
     _count_shared(corpus.ids, positions, order, shared)
     return SortedPositions(positions, shared)
-
-
-@njit(cache=True)
-def _sort_by_word(
-    ids: NDArray[np.int32],
-    positions: NDArray[np.int32],
-    back: int,
-    vocabulary: int,
-    target: NDArray[np.int32],
-) -> None:
-    """Counting sort by the word ``back`` places before each position."""
-    next_place = np.zeros(vocabulary + 1, np.int64)
-    for position in positions:
-        next_place[ids[position - back] + 1] += 1
-    for word in range(vocabulary):
-        next_place[word + 1] += next_place[word]
-    for position in positions:
-        word = ids[position - back]
-        target[next_place[word]] = position
-        next_place[word] += 1
 
 
 @njit(cache=True)

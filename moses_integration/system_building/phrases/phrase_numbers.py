@@ -18,6 +18,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from moses_integration.system_building.corpus.numbered_text import BOUNDARY, NumberedText
+from phrasescore.words.position_sorting import sorted_by_words
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,8 @@ class PhraseTexts:
 def number_phrases(text: NumberedText, longest: int) -> PhraseNumbers:
     """Number all phrases of up to ``longest`` words."""
     ids = np.concatenate([text.ids, np.full(longest, BOUNDARY, np.int32)])
-    positions = _sorted_positions(ids, len(text.words), longest)
+    positions = np.flatnonzero(ids != BOUNDARY).astype(np.int32)
+    positions = sorted_by_words(ids, positions, len(text.words), range(longest - 1, -1, -1))
     shared = np.zeros(len(positions), np.uint8)
     phrases = _count_shared(ids, positions, longest, shared)
     at = np.zeros((len(text.ids), longest), np.uint32)
@@ -108,37 +110,6 @@ def number_phrases(text: NumberedText, longest: int) -> PhraseNumbers:
     length = np.zeros(phrases, np.uint8)
     _number_in_order(ids, positions, shared, text.separator, at, position, length)
     return PhraseNumbers(at, position, length)
-
-
-def _sorted_positions(ids: NDArray[np.int32], words: int, longest: int) -> NDArray[np.int32]:
-    """Return all positions of words, sorted by the words from there on."""
-    positions = np.flatnonzero(ids != BOUNDARY).astype(np.int32)
-    spare = np.empty_like(positions)
-    counts = np.zeros(words + 1, np.int64)
-    for ahead in range(longest - 1, -1, -1):  # least significant first; ties keep their order
-        _sort_by_word(ids, positions, ahead, counts, spare)
-        positions, spare = spare, positions
-    return positions
-
-
-@njit(cache=True, nogil=True)
-def _sort_by_word(
-    ids: NDArray[np.int32],
-    positions: NDArray[np.int32],
-    ahead: int,
-    counts: NDArray[np.int64],
-    target: NDArray[np.int32],
-) -> None:
-    """Counting sort by the word ``ahead`` places behind each position."""
-    counts[:] = 0
-    for position in positions:
-        counts[ids[position + ahead] + 1] += 1
-    for word in range(1, len(counts)):
-        counts[word] += counts[word - 1]
-    for position in positions:
-        word = ids[position + ahead]
-        target[counts[word]] = position
-        counts[word] += 1
 
 
 @njit(cache=True, nogil=True)

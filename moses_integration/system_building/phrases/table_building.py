@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from moses_integration.system_building.phrases.external_sort import (
     SortedRun,
@@ -134,7 +135,7 @@ def write_tables(
         How many distinct pairs the tables hold, and how many places these were extracted from.
     """
     longest = model.source.phrases.longest
-    scorer = _SliceScorer(model, runs)
+    totals = count_phrases(runs, len(model.source.phrases), len(model.target.phrases))
     waiting = threads + 1
     rows = rows_within(memory // (_SCORING_COPIES * waiting), longest)
     pairs = 0
@@ -144,13 +145,14 @@ def write_tables(
         Progress("scoring", sum(map(len, runs)), "records") as progress,
         ThreadPoolExecutor(threads) as executor,
     ):
-        submitted = (executor.submit(scorer.score, pieces) for pieces in merged_slices(runs, rows))
+        slices = merged_slices(runs, rows)
+        submitted = (executor.submit(_score_slice, model, totals, pieces) for pieces in slices)
         for scored in _in_order(submitted, waiting):
             phrase_table.write(scored.phrase_table)
             reordering_table.write(scored.reordering_table)
             pairs += scored.pairs
             progress.advance(scored.records)
-    return {"phrase_pairs": pairs, "occurrences": int(scorer.source_totals.sum())}
+    return {"phrase_pairs": pairs, "occurrences": int(totals[0].sum())}
 
 
 def _in_order(submitted: Iterator[Future[_ScoredSlice]], most: int) -> Iterator[_ScoredSlice]:
@@ -172,40 +174,32 @@ class _ScoredSlice:
     records: int
 
 
-class _SliceScorer:
-    """Scores slices; everything it holds is read only, so threads may share it."""
-
-    def __init__(self, model: PhraseModel, runs: Sequence[SortedRun]) -> None:
-        self._model = model
-        self.source_totals, self.target_totals = count_phrases(
-            runs, len(model.source.phrases), len(model.target.phrases)
-        )
-
-    def score(self, pieces: Sequence[PairCounts]) -> _ScoredSlice:
-        model = self._model
-        counts = together(pieces)
-        pairs = summarise(counts, model.source.phrases, model.target.phrases)
-        phrases = model.source.chosen(pairs.sources), model.target.chosen(pairs.targets)
-        longest = model.source.phrases.longest
-        tables = model.by_source, model.by_target
-        lexical = lexical_weights(counts, pairs, phrases, tables, longest)
-        joint = printed_counts(pairs.counts)
-        source = printed_counts(self.source_totals[pairs.sources])
-        target = printed_counts(self.target_totals[pairs.targets])
-        columns = (
-            *(joint / target, lexical[:, 0], joint / source, lexical[:, 1]),
-            *(target, source, joint),
-        )
-        return _ScoredSlice(
-            phrase_table_lines(
-                phrases,
-                six_digits(np.stack(columns, axis=1).astype(np.float64)),
-                counts.alignments[pairs.best],
-                longest,
-            ),
-            reordering_table_lines(
-                phrases, six_digits(orientation_probabilities(pairs.orientations))
-            ),
-            len(pairs.sources),
-            sum(len(piece.pairs) for piece in pieces),
-        )
+def _score_slice(
+    model: PhraseModel, totals: Sequence[NDArray[np.int64]], pieces: Sequence[PairCounts]
+) -> _ScoredSlice:
+    """Score the pairs of one slice; threads share the model and the totals, which are only read."""
+    source_totals, target_totals = totals
+    counts = together(pieces)
+    pairs = summarise(counts, model.source.phrases, model.target.phrases)
+    phrases = model.source.chosen(pairs.sources), model.target.chosen(pairs.targets)
+    longest = model.source.phrases.longest
+    tables = model.by_source, model.by_target
+    lexical = lexical_weights(counts, pairs, phrases, tables, longest)
+    joint = printed_counts(pairs.counts)
+    source = printed_counts(source_totals[pairs.sources])
+    target = printed_counts(target_totals[pairs.targets])
+    columns = (
+        *(joint / target, lexical[:, 0], joint / source, lexical[:, 1]),
+        *(target, source, joint),
+    )
+    return _ScoredSlice(
+        phrase_table_lines(
+            phrases,
+            six_digits(np.stack(columns, axis=1).astype(np.float64)),
+            counts.alignments[pairs.best],
+            longest,
+        ),
+        reordering_table_lines(phrases, six_digits(orientation_probabilities(pairs.orientations))),
+        len(pairs.sources),
+        sum(len(piece.pairs) for piece in pieces),
+    )
