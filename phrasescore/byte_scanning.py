@@ -98,7 +98,7 @@ def find_bars(data: Bytes, at: int, end: int) -> int:
 
 @leaf
 def column_after(data: Bytes, at: int, end: int, columns: int) -> tuple[int, int]:
-    """Find the column that stands so many ``|||`` behind ``at``; an empty run if there is none."""
+    """Find the column this many ``|||`` after ``at``; an empty run if there is none."""
     for _ in range(columns):
         at = find_bars(data, at, end)
         if at < 0:

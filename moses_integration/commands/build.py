@@ -61,7 +61,7 @@ class Memory(click.ParamType):  # type: ignore[type-arg]  # generic in new versi
 @click.option(
     "--aligner",
     default=BuildSettings.aligner,
-    help="What aligns words, in both directions: the models fast_align, hmm and eflomal of the "
+    help="What aligns words in both directions: the models fast_align, hmm and eflomal of the "
     "extra alignment, or program:fast_align or program:eflomal-align on PATH.",
 )
 @click.option(
@@ -105,7 +105,7 @@ class Memory(click.ParamType):  # type: ignore[type-arg]  # generic in new versi
     "--memory",
     type=Memory(),
     default=f"{BuildSettings.memory >> 30}G",
-    help="For sorting phrase pairs; the corpus comes on top.",
+    help="Memory for sorting phrase pairs, besides the corpus.",
 )
 @click.option(
     "--update", is_flag=True, help="Build again in SYSTEM what other text or options change."

@@ -48,7 +48,7 @@ _search_options = _together(
         help=f"Entries of a source phrase.  [{DEFAULT_TABLE_LIMIT}]",
     ),
     _search_option("cube-pruning-pop-limit", int, "Hypotheses popped per stack."),
-    _search_option("cube-pruning-diversity", int, "At least so many per coverage."),
+    _search_option("cube-pruning-diversity", int, "Least hypotheses per coverage."),
     _search_option("max-phrase-length", int, "Words of a source phrase."),
     _search_option("max-trans-opt-per-coverage", int, "Options of a span."),
     click.option("--drop-unknown", is_flag=True, help="Drop unknown words without digits."),
@@ -57,7 +57,7 @@ _search_options = _together(
 # what is loaded, and with which weights
 model_options = _together(
     click.option(
-        "-i", "--input", "input_path", default="-", metavar="FILE", help="What to translate."
+        "-i", "--input", "input_path", default="-", metavar="FILE", help="The text to translate."
     ),
     click.option(
         "--weight",
@@ -87,14 +87,14 @@ _output_options = _together(
         "--distinct/--no-distinct",
         default=NBestSettings().distinct,
         show_default=True,
-        help="Whether words alone tell the derivations of a list apart.",
+        help="Whether a list has one derivation of each translation, or all.",
     ),
     click.option(
         "--n-best-factor",
         type=click.IntRange(0),
         default=NBestSettings().factor,
         show_default=True,
-        help="Derivations looked at per distinct one.",
+        help="Derivations to look at for each distinct one.",
     ),
     click.option("--include-segmentation-in-n-best", is_flag=True),
     click.option("--print-alignment-info-in-n-best", is_flag=True),
@@ -102,7 +102,7 @@ _output_options = _together(
     click.option("--print-alignment-info", is_flag=True, help="Print word links."),
     click.option("--output-hypo-score", is_flag=True, help="Print the model score first."),
     click.option("--output-unknowns", metavar="FILE", help="Unknown words, line by line."),
-    click.option("--statistics", metavar="FILE", help="What each sentence cost (TSV)."),
+    click.option("--statistics", metavar="FILE", help="Cost of each sentence (TSV)."),
     click.option("--minimum-bayes-risk", "--mbr", is_flag=True, help="Choose by expected BLEU."),
     click.option(
         "--mbr-size", type=click.IntRange(1), default=RiskSettings.size, show_default=True

@@ -45,7 +45,7 @@ _NO_FILE = ""
     is_flag=False,
     flag_value=_NO_FILE,
     metavar="[FILE]",
-    help="Print JSON in place of text; with a FILE, do as --json-file does.",
+    help="Print JSON instead of text; with a FILE, do as --json-file does.",
 )
 @json_file_option()
 @click.option("--strict", is_flag=True, help="Count warnings as errors in the exit status.")

@@ -20,7 +20,7 @@ def _finite(context: click.Context, option: click.Parameter, value: float) -> fl
 @click.argument("path", metavar="MOSES_INI")
 @json_options
 def show(path: str, as_json: bool, json_file: str | None) -> None:
-    """List the features, weights and files of MOSES_INI, and what Moses would stumble over."""
+    """List the features, weights and files of MOSES_INI, and what Moses would refuse or ignore."""
     from moses_integration.ini.listing import listing, listing_text
     from moses_integration.ini.moses_ini import MosesIni
 

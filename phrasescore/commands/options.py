@@ -56,7 +56,7 @@ def json_options(command: _Command, old_names: Sequence[str] = ()) -> _Command:
         command: A command that has a result.
         old_names: What this command called ``--json-file`` before.
     """
-    show = click.option("--json", "as_json", is_flag=True, help="Print JSON in place of text.")
+    show = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
     return show(json_file_option(*old_names)(command))
 
 

@@ -30,7 +30,7 @@ INSPECTED_LINES = 1000
 
 Side = Literal["source", "target"]
 
-# the grammar Moses reads strictly (double-conversion without flags), less its inf
+# the grammar Moses reads strictly (double-conversion without flags), without its inf
 _SCORE = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 # what nearly every line has: recognised at once, to be quick
 _UNSIGNED = rb"[0-9]+(?:\.[0-9]*)?(?:e-?[0-9]+)?"

@@ -124,7 +124,7 @@ class Vocabulary:
 
     def encode_spans(self, spans: TokenSpans) -> TokenSequences:
         """Return the ids of all phrases of a block, at once."""
-        # the number of a word here is its id less 2; -1, not found, becomes 1, <unk>
+        # the number of a word here is its id minus 2; -1, not found, becomes 1, <unk>
         numbers: Ids = self._table.find_spans(spans.data, spans.begins, spans.ends)
         numbers += len(SPECIALS)
         return TokenSequences(numbers, spans.offsets)

@@ -40,7 +40,7 @@ class WordArrays(NamedTuple):
 
 @leaf
 def find_slot(words: WordArrays, source: Bytes, start: int, stop: int) -> int:
-    """Return the slot where the word ``source[start:stop]`` stands, or where it would go."""
+    """Return the slot of the word ``source[start:stop]``, or where it would go."""
     digest = hash_bytes(source, start, stop, HASH_START)
     digest ^= digest >> _SHIFT
     mask = words.slots.size - 1

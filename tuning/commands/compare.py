@@ -32,8 +32,8 @@ from tuning.metrics.metric_settings import TEST_SEED, TRIALS
     help="A translation by another system; repeat it for each tuning run, with NAME= for each of "
     "several systems.",
 )
-@click.option("--trials", type=click.IntRange(min=100), default=TRIALS, help="Of each test.")
-@click.option("--seed", type=int, default=TEST_SEED, help="Of both tests.")
+@click.option("--trials", type=click.IntRange(min=100), default=TRIALS, help="Trials of each test.")
+@click.option("--seed", type=int, default=TEST_SEED, help="For both tests.")
 @json_options
 @click.option("--markdown", "form", flag_value="markdown", help="Print a table of Markdown.")
 @click.option("--latex", "form", flag_value="latex", help="Print a table of LaTeX (booktabs).")

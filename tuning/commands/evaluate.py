@@ -21,7 +21,7 @@ def evaluate(
 ) -> None:
     """Score translations: BLEU, chrF, TER and length.
 
-    Words are what stands between spaces, because the text of Moses is tokenised; --tokenize 13a is
+    Spaces separate words, because the text of Moses is tokenised; --tokenize 13a is
     for plain text. Scores are printed times 100, with the signatures of sacrebleu; in JSON they
     are 0 to 1.
     """

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     help="The folder for all results; a stopped run continues in the same one.",
 )
 @click.option(
-    "--data", metavar="FOLDER", help="The data's folder, in place of the one that the file names."
+    "--data", metavar="FOLDER", help="The data's folder, instead of the one that the file names."
 )
 @click.option(
     "--decoder",

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     "--patience",
     type=click.IntRange(min=0),
     default=StopRules.patience,
-    help="End after so many rounds without a better score on the dev set; 0 for no such rule.",
+    help="End after this many rounds without a better score on the dev set; 0: never.",
 )
 @click.option(
     "--seeds",

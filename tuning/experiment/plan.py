@@ -80,7 +80,7 @@ class Plan:
         return tuple(steps)
 
     def folder(self, system: ExperimentSystem) -> Path:
-        """Where a system's files lie."""
+        """The folder of a system's files."""
         return self.results / "systems" / slug(system.name)
 
     def translation(self, system: ExperimentSystem, seed: int, text: str) -> Path:

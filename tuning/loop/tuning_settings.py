@@ -41,8 +41,8 @@ class StopRules:
     Besides, it ends when a round finds no new candidate.
 
     Args:
-        rounds: After so many optimisations.
-        patience: After so many rounds without a better score on the dev set; 0 for no such rule.
+        rounds: After this many optimisations.
+        patience: After this many rounds without a better score on the dev set; 0 for no such rule.
         weights: Whether to end when no weight moves by 0.00001, as Moses does.
     """
 

@@ -53,7 +53,7 @@ class EnvelopeSpace(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def workspace_for(lines: int) -> EnvelopeSpace:
-    """Return room for up to so many lines."""
+    """Return room for up to this many lines."""
     return EnvelopeSpace(np.empty((8, lines)), np.empty((8, lines + 1), np.int64))
 
 
@@ -172,7 +172,7 @@ def _split(
 
 @njit(cache=True, nogil=True)
 def _push(space: EnvelopeSpace, top: int, right: int, begin: int, end: int, x: float) -> None:
-    """Put a piece on the stack: the lines from begin to end lie above the point at x."""
+    """Put a piece on the stack: the lines from begin to end are above the point at x."""
     space.places[_RIGHT, top] = right
     space.places[_BEGIN, top] = begin
     space.places[_END, top] = end

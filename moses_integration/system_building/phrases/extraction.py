@@ -114,7 +114,7 @@ def _extract(
     link_sources, link_targets, link_offsets = links
     source_numbers, target_numbers = numbers
     first, end = sentences
-    # one row and column more on each side, for the links before the first and behind the last word
+    # one row and column more on each side, for the links before the first and after the last word
     linked = np.zeros((limits.target_length + 2, limits.source_length + 2), np.bool_)
     degree = np.zeros(limits.source_length, np.int64)
     used, room = 0, len(out.pairs)
