@@ -96,7 +96,7 @@ def test_half_written_files_are_swept_away(tmp_path: Path) -> None:
     """What a killed process left under a temporary name is removed, whole files are not."""
     with WorkFolder(tmp_path / "run").opened({}) as work:
         folder = work.round(1)
-    part = folder.path / ".nbest.gz.123.part"
+    part = folder.nbest.with_name(".nbest.gz.123.part")
     part.write_bytes(b"half")
     folder.nbest.write_bytes(b"whole")
     with WorkFolder(tmp_path / "run").opened({}):
@@ -120,9 +120,8 @@ def test_a_round_adopts_what_another_run_decoded(tmp_path: Path) -> None:
     with WorkFolder(tmp_path / "two").opened({}) as work:
         mine, own = work.round(1), work.round(2)
     mine.adopt(other)
-    assert sorted(path.name for path in mine.path.iterdir()) == sorted(
-        path.name for path in other.path.iterdir()
-    )
+    names = [sorted(path.name for path in each.nbest.parent.iterdir()) for each in (mine, other)]
+    assert names[0] == names[1]
     assert mine.nbest.read_bytes() == b"nbest.gz"
     own.nbest.write_bytes(b"own")
     own.adopt(other)
