@@ -45,6 +45,16 @@ def _recombines(
 
 
 @inlined
+def _link(stacks: Stacks, stack: int, member: int, bucket: int) -> None:
+    record = stacks.records[member]
+    record.chain = stacks.heads[stack, bucket]
+    stacks.heads[stack, bucket] = member
+    record.member = stacks.members[stack]
+    stacks.members[stack] = member
+    stacks.size[stack] += 1
+
+
+@inlined
 def put(stacks: Stacks, stack: int, limits: Limits, forward_class: NDArray[np.int32]) -> bool:
     """Put the record after the last one in use into a stack, or recombine it.
 
@@ -159,13 +169,3 @@ def prune(stacks: Stacks, stack: int, limits: Limits, forward_class: NDArray[np.
             _link(stacks, stack, stacks.pruned[i], bucket)
     if stacks.size[stack] == limits.stack:
         stacks.worst[stack] = threshold
-
-
-@leaf
-def _link(stacks: Stacks, stack: int, member: int, bucket: int) -> None:
-    record = stacks.records[member]
-    record.chain = stacks.heads[stack, bucket]
-    stacks.heads[stack, bucket] = member
-    record.member = stacks.members[stack]
-    stacks.members[stack] = member
-    stacks.size[stack] += 1
