@@ -11,7 +11,7 @@ import numpy as np
 
 from moses_integration.bleu.statistics import COLUMNS, BleuStatistics
 from tuning.metrics.metric_scores import columns_of, metric_scores
-from tuning.metrics.metric_settings import TextScoring
+from tuning.metrics.metric_settings import MetricName, TextScoring
 from tuning.metrics.score_tables import ScoreTable, points
 from tuning.metrics.text_scores import LABELS, ReferenceTexts, ScoredText, signatures
 
@@ -41,7 +41,7 @@ class TextScores:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, text: ScoredText, metrics: Sequence[str]) -> TextScores:
+    def of(cls, text: ScoredText, metrics: Sequence[MetricName]) -> TextScores:
         """Score a text whose statistics are known."""
         sums = text.statistics.sum(0)
         bleu = BleuStatistics.from_matrix(sums[:COLUMNS])
