@@ -100,7 +100,7 @@ def test_compare(phrasescore: Phrasescore, texts: dict[str, list[str]]) -> None:
         (["--baseline", "system=base.s1"], 2, "two systems are called system"),
         (["--baseline", "=base.s1"], 2, "'=base.s1' is not NAME=FILE"),
         (["--baseline", "there.is.none"], 3, "there.is.none: no such file"),
-        (["--baseline", "short"], 3, "short: 1 lines, where ref.fr has 40"),
+        (["--baseline", "short"], 3, "short: 1 line, where ref.fr has 40"),
     ],
 )
 def test_compare_refuses(

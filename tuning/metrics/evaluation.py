@@ -11,7 +11,7 @@ import numpy as np
 
 from moses_integration.bleu.statistics import COLUMNS, BleuStatistics
 from tuning.metrics.metric_scores import columns_of, metric_scores
-from tuning.metrics.metric_settings import TextScoring
+from tuning.metrics.metric_settings import MetricName, TextScoring
 from tuning.metrics.score_tables import ScoreTable, points
 from tuning.metrics.text_scores import LABELS, ReferenceTexts, ScoredText, signatures
 
@@ -27,6 +27,7 @@ class TextScores:
         brevity_penalty: 1 where the translation is long enough.
         words: How many it has, as BLEU counts them.
         reference_words: How many it should have.
+        length_ratio: Words per reference word; none where the references are empty.
         notes: What may be wrong with it.
     """
 
@@ -36,10 +37,11 @@ class TextScores:
     brevity_penalty: float
     words: int
     reference_words: int
+    length_ratio: float | None
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, text: ScoredText, metrics: Sequence[str]) -> TextScores:
+    def of(cls, text: ScoredText, metrics: Sequence[MetricName]) -> TextScores:
         """Score a text whose statistics are known."""
         sums = text.statistics.sum(0)
         bleu = BleuStatistics.from_matrix(sums[:COLUMNS])
@@ -54,13 +56,9 @@ class TextScores:
             brevity_penalty=float(np.exp(min(0.0, 1 - wanted / words))) if words else 0.0,
             words=words,
             reference_words=wanted,
+            length_ratio=words / wanted if wanted else None,
             notes=text.notes,
         )
-
-    @property
-    def length_ratio(self) -> float | None:
-        """Words per reference word; none where the references are empty."""
-        return self.words / self.reference_words if self.reference_words else None
 
 
 @dataclass(frozen=True)

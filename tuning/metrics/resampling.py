@@ -17,7 +17,8 @@ at least the real difference, on either side.
 All take the runs as given and ask about other sentences; what other runs would have given shows in
 the deviation over runs. With one run a system the first two are the same.
 
-Shapes: S sentences, A and B runs of the systems, K statistics, T trials.
+Shapes: S sentences, A and B runs of the systems, K statistics, T trials. Everywhere ``first`` is
+(A, S, K), ``second`` (B, S, K), and ``score`` turns (..., K) sums into (...,) scores.
 """
 
 from __future__ import annotations
@@ -74,11 +75,7 @@ def swapped_differences(
 ) -> Floats:
     """Return (T,) the absolute difference of the two systems after some sentences changed sides.
 
-    Args:
-        first: (A, S, K).
-        second: (B, S, K).
-        swapped: (T, S) which sentences.
-        score: (T, K) sums to (T,) scores.
+    ``swapped`` is (T, S) and says which sentences.
     """
     left, right = first.mean(0), second.mean(0)
     moved = swapped.astype(np.float64) @ (right - left)
@@ -108,11 +105,7 @@ def dealt_differences(
 ) -> Floats:
     """Return (T,) the absolute difference of the two systems after each deal.
 
-    Args:
-        first: (A, S, K).
-        second: (B, S, K).
-        chosen: (T, S, A + B) as ``deals`` returns it.
-        score: (T, K) sums to (T,) scores.
+    ``chosen`` is (T, S, A + B), as ``deals`` returns it.
     """
     both = np.concatenate([first, second]).astype(np.float64)
     rows = both.transpose(1, 0, 2).reshape(-1, both.shape[2])
@@ -124,15 +117,7 @@ def dealt_differences(
 def randomization_p_value(
     first: Statistics, second: Statistics, score: Score, trials: int, seed: int
 ) -> float:
-    """Return the p-value of approximate randomisation; systems that agree everywhere give 1.
-
-    Args:
-        first: (A, S, K).
-        second: (B, S, K).
-        score: (T, K) sums to (T,) scores.
-        trials: How many shuffles.
-        seed: Of the shuffles.
-    """
+    """Return the p-value of approximate randomisation; systems that agree everywhere give 1."""
     rng = np.random.default_rng(seed)
     sentences = first.shape[1]
     found = [
@@ -145,7 +130,7 @@ def randomization_p_value(
 def replica_p_value(
     first: Statistics, second: Statistics, score: Score, trials: int, seed: int
 ) -> float:
-    """Return the p-value of randomisation of replicas; arguments of ``randomization_p_value``."""
+    """Return the p-value of randomisation of replicas."""
     rng = np.random.default_rng(seed)
     runs, sentences = len(first) + len(second), first.shape[1]
     found = []
@@ -164,10 +149,7 @@ def pooled_difference(first: Statistics, second: Statistics, score: Score) -> fl
 def resampled_scores(runs: Statistics, draws: NDArray[np.int64], score: Score) -> Floats:
     """Return (T, R) the score of each run over drawn sentences.
 
-    Args:
-        runs: (R, S, K).
-        draws: (T, S) numbers of sentences.
-        score: (T, R, K) sums to (T, R) scores.
+    ``runs`` is (R, S, K), ``draws`` (T, S) numbers of sentences.
     """
     trials, sentences = len(draws), runs.shape[1]
     flat = draws + sentences * np.arange(trials)[:, None]
@@ -179,15 +161,7 @@ def resampled_scores(runs: Statistics, draws: NDArray[np.int64], score: Score) -
 def bootstrap(
     first: Statistics, second: Statistics, score: Score, trials: int, seed: int
 ) -> Bootstrap:
-    """Resample the difference of the means over runs, second minus first.
-
-    Args:
-        first: (A, S, K).
-        second: (B, S, K).
-        score: (..., K) sums to (...,) scores.
-        trials: How many resamples.
-        seed: Of the draws.
-    """
+    """Resample the difference of the means over runs, second minus first."""
     rng = np.random.default_rng(seed)
     sentences = first.shape[1]
     pieces = []

@@ -36,16 +36,16 @@ class SystemDifference:
         low: Of the 95 % bootstrap interval of the gain.
         high: The same.
         p_randomization: Of approximate randomisation, a sentence's runs together, two-sided.
-        p_bootstrap: Of the paired bootstrap over sentences, two-sided.
         p_replicas: Of randomisation of replicas (Clark et al. 2011), often too small; or none.
+        p_bootstrap: Of the paired bootstrap over sentences, two-sided.
     """
 
     gain: float
     low: float
     high: float
     p_randomization: float
-    p_bootstrap: float
     p_replicas: float | None
+    p_bootstrap: float
 
 
 @dataclass(frozen=True)

@@ -139,7 +139,7 @@ class _Ascent:
     """Gradient ascent with Barzilai-Borwein steps, in weights measured by their spread."""
 
     def __init__(
-        self, pool: PoolArrays, region: Region, shares: NDArray[np.float64], sharpness: float
+        self, pool: PoolArrays, region: Region, shares: tuple[float, float, float], sharpness: float
     ) -> None:
         self._pool, self._region, self._shares = pool, region, shares
         self._sharpness = sharpness
@@ -199,7 +199,7 @@ def anneal(
     pool: PoolArrays,
     weights: NDArray[np.float64],
     region: Region,
-    shares: NDArray[np.float64],
+    shares: tuple[float, float, float],
     sharpnesses: Sequence[float] = SHARPNESSES,
 ) -> NDArray[np.float64]:
     """Return weights of high expected score, found by climbing at rising sharpness.

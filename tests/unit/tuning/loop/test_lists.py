@@ -76,9 +76,9 @@ def test_what_lists_do_not_show(tmp_path: Path, statistics: CandidateStatistics)
     scored = read(tmp_path, statistics, line_of(0, b"a house", total=-107.0), *PERFECT[1:])
     fixed = scored.fixed_part(np.array([0.5, 1.0, 2.0]))
     assert fixed[0] == pytest.approx(-107.0 - (-2 - 1 - 4))
-    batch = scored.batch(fixed)
-    assert batch.features.shape == (4, 4)
-    assert batch.features[0].tolist() == [-4, -1, -2, -100]
+    pool = CandidatePool(4, 4, 9)
+    assert scored.add_to(pool, fixed) == 4
+    assert pool.arrays.features[:, 0].tolist() == [-4, -1, -2, -100]
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def test_a_last_line_needs_no_line_feed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"a b\n", r"hyp: 1 lines, where .*ref has 2"),
+        (b"a b\n", r"hyp: 1 line, where .*ref has 2"),
         (b"a b\nc d\ne f\n", r"hyp: 3 lines, where .*ref has 2"),
         (b"a b\nc \xff d\n", r"hyp:2: not UTF-8 at byte 3 of the line"),
         (b"", r"hyp: 0 lines, where .*ref has 2"),
@@ -122,7 +122,7 @@ def test_what_is_wrong_with_a_translation(tmp_path: Path, content: bytes, messag
 def test_what_is_wrong_with_references(tmp_path: Path) -> None:
     """Uneven or empty references are refused."""
     one, two = write(tmp_path / "one", ["a", "b"]), write(tmp_path / "two", ["a"])
-    with pytest.raises(CorpusError, match=r"two: 1 lines, where .*one has 2"):
+    with pytest.raises(CorpusError, match=r"two: 1 line, where .*one has 2"):
         ReferenceTexts([one, two])
     with pytest.raises(CorpusError, match="there is not one reference"):
         ReferenceTexts([write(tmp_path / "none", [])])
