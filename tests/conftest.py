@@ -1,4 +1,4 @@
-"""What every test may use: evaluation data, real Moses, a command runner, Hypothesis profiles."""
+"""What every test may use: goldens, real Moses, a command runner, Hypothesis profiles."""
 
 from __future__ import annotations
 
@@ -30,9 +30,20 @@ def _shared() -> Path:
     return Path(os.environ.get("PHRASESCORE_SHARED", PROJECT.parent / "shared"))
 
 
+BUNDLED_GOLDEN = PROJECT / "tests" / "data" / "golden"
+
+
 @pytest.fixture(scope="session")
-def golden() -> Path:
-    """The folder with what real Moses and the reference model gave."""
+def bundled_golden() -> Path:
+    """What real Moses gave on a part of the sample corpus: always there."""
+    return BUNDLED_GOLDEN
+
+
+@pytest.fixture(scope="session", params=["bundled", "shared"])
+def golden(request: pytest.FixtureRequest) -> Path:
+    """Each folder with what real Moses and the reference model gave; tests of parity use both."""
+    if request.param == "bundled":
+        return BUNDLED_GOLDEN
     folder = _shared() / "golden"
     if not folder.is_dir():
         pytest.skip(f"no {folder}: set PHRASESCORE_SHARED to the folder that holds golden/")

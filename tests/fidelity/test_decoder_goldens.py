@@ -53,13 +53,20 @@ def system(golden: Path, tmp_path: Path) -> Path:
     return folder
 
 
+def moses_lists(golden: Path, name: str) -> dict[int, list[NBestEntry]]:
+    """Moses's n-best lists with one setting, by sentence."""
+    return dict(read_nbest_lists(golden / "decode" / f"{name}.nbest.gz"))
+
+
 def decode(
-    phrasescore: Phrasescore, golden: Path, system: Path, setting: Setting
+    phrasescore: Phrasescore, golden: Path, system: Path, name: str
 ) -> dict[int, list[NBestEntry]]:
-    """Decode the input with one setting; return the n-best lists by sentence."""
+    """Decode the input as Moses did for one list; return our n-best lists by sentence."""
+    setting = SETTINGS[name]
+    size = max(map(len, moses_lists(golden, name).values()))
     done = phrasescore(
         "decode", system / setting.ini, "-i", golden / "decode" / "input.en", "-o", "best",
-        "--nbest", "list", "--nbest-size", "50", "--include-segmentation-in-n-best",
+        "--nbest", "list", "--nbest-size", str(size), "--include-segmentation-in-n-best",
         "--print-alignment-info-in-n-best", *setting.options,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr.decode()
@@ -71,8 +78,8 @@ def test_search_finds_what_moses_finds(
     phrasescore: Phrasescore, golden: Path, system: Path, name: str
 ) -> None:
     """Our best translation scores at least what Moses's does, with every setting of the search."""
-    ours = decode(phrasescore, golden, system, SETTINGS[name])
-    theirs = dict(read_nbest_lists(golden / "decode" / f"{name}.nbest.gz"))
+    ours = decode(phrasescore, golden, system, name)
+    theirs = moses_lists(golden, name)
     assert ours.keys() == theirs.keys()
     gains = [ours[s][0].total - entries[0].total for s, entries in theirs.items()]
     # both are printed with six digits, so that a step in the last of them is 1e-3
@@ -85,8 +92,8 @@ def test_lists_agree_where_nothing_is_pruned_early(
     phrasescore: Phrasescore, golden: Path, system: Path
 ) -> None:
     """With wide stacks the ten best derivations of nearly all sentences have Moses's totals."""
-    ours = decode(phrasescore, golden, system, SETTINGS["wide"])
-    theirs = dict(read_nbest_lists(golden / "decode" / "wide.nbest.gz"))
+    ours = decode(phrasescore, golden, system, "wide")
+    theirs = moses_lists(golden, "wide")
     agree = 0
     for sentence, entries in theirs.items():
         pairs = zip(entries[:10], ours[sentence][:10], strict=True)
@@ -98,7 +105,7 @@ def test_translations_are_moses_s_to_the_byte(
     phrasescore: Phrasescore, golden: Path, system: Path
 ) -> None:
     """With default settings every translation is the one Moses printed."""
-    decode(phrasescore, golden, system, SETTINGS["default"])
+    decode(phrasescore, golden, system, "default")
     expected = (golden / "decode" / "default.1best").read_bytes()
     assert (system.parent / "best").read_bytes() == expected
 
@@ -107,7 +114,7 @@ def test_list_lines_are_moses_s_to_the_byte(
     phrasescore: Phrasescore, golden: Path, system: Path
 ) -> None:
     """Most lines are Moses's; the others differ by the last digit of a sum or the order of ties."""
-    decode(phrasescore, golden, system, SETTINGS["default"])
+    decode(phrasescore, golden, system, "default")
     with gzip.open(golden / "decode" / "default.nbest.gz") as stream:
         expected = stream.read().split(b"\n")
     ours = (system.parent / "list").read_bytes().split(b"\n")

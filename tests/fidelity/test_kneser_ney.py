@@ -9,7 +9,7 @@ from moses_integration.language_model.estimation.kneser_ney import write_arpa
 
 
 def test_golden_trigram_model_to_the_byte(golden: Path, tmp_path: Path) -> None:
-    """`lmplz -o 3 --discount_fallback` of 2,000 sentences: the same bytes."""
+    """`lmplz -o 3 --discount_fallback` of real sentences: the same bytes."""
     write_arpa(golden / "extraction" / "corpus.fr", 3, tmp_path / "arpa")
     with gzip.open(golden / "system" / "lm.arpa.gz") as stream:
         assert (tmp_path / "arpa").read_bytes() == stream.read()

@@ -10,25 +10,52 @@ import operator
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import sacrebleu
 
-from tests.conftest import Phrasescore
+from tests.conftest import BUNDLED_GOLDEN, Phrasescore
 from tuning.loop.list_optimization import ListOptimization, optimize_lists
 from tuning.optimizers.optimizer_settings import OptimizerName, OptimizerSettings
 
-# Moses's mert, 20 restarts, seeds 1 to 5 on these lists: 0.591603 to 0.593353; kbmira, recomputed,
-# at most 0.5847
-MERT_OF_MOSES, KBMIRA_OF_MOSES = 0.59335, 0.5847
+
+class Reached(NamedTuple):
+    """Corpus BLEU on the lists of one set of goldens; its README has the runs of Moses."""
+
+    start: float
+    mert_of_moses: float
+    """The best of mert's seeds 1 to 5, 20 restarts each."""
+    kbmira_of_moses: float
+    """The best of five runs, recomputed."""
+    pro: float
+    """What our PRO exceeds."""
+
+
+REACHED = {
+    "bundled": Reached(0.350177, 0.373918, 0.357193, 0.3535),
+    # Moses's own pairs (its pro, seeds 1 to 3), exactly regressed, lead to 0.5729 to 0.5740 only,
+    # less than the start
+    "shared": Reached(0.579112, 0.59335, 0.5847, 0.5815),
+}
+
+
+@pytest.fixture
+def reached(golden: Path) -> Reached:
+    return REACHED["bundled" if golden == BUNDLED_GOLDEN else "shared"]
+
+
+def rounds(folder: Path) -> tuple[Path, ...]:
+    """The n-best lists of all rounds, in order."""
+    return tuple(sorted(folder.glob("run?.best*.gz")))
 
 
 @functools.cache
 def candidates(folder: Path) -> dict[int, list[tuple[str, dict[str, list[float]]]]]:
     """Words and features of all candidates of each sentence, in the order of the lists."""
     found: dict[int, list[tuple[str, dict[str, list[float]]]]] = {}
-    for number in (1, 2, 3):
-        text = gzip.decompress((folder / f"run{number}.best100.gz").read_bytes()).decode("utf-8")
+    for path in rounds(folder):
+        text = gzip.decompress(path.read_bytes()).decode("utf-8")
         for line in text.removesuffix("\n").split("\n"):
             sentence, words, features = line.split(" ||| ")[:3]
             values: dict[str, list[float]] = {}
@@ -59,7 +86,7 @@ def optimized(golden: Path, optimizer: OptimizerName, seed: int) -> float:
     """Optimise over the three rounds; return the BLEU recomputed, which must be the one claimed."""
     folder = golden / "tuning"
     task = ListOptimization(
-        lists=tuple(str(folder / f"run{number}.best100.gz") for number in (1, 2, 3)),
+        lists=tuple(map(str, rounds(folder))),
         references=(str(folder / "refs.fr"),),
         start=str(golden / "system" / "moses.ini"),
         optimizer=OptimizerSettings(optimizer, restarts=20),
@@ -72,28 +99,28 @@ def optimized(golden: Path, optimizer: OptimizerName, seed: int) -> float:
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3, 4, 5])
-def test_mert_beats_the_best_run_of_moses(golden: Path, seed: int) -> None:
+def test_mert_beats_the_best_run_of_moses(golden: Path, reached: Reached, seed: int) -> None:
     """From every seed MERT reaches what the best of five runs of Moses's mert reached."""
-    assert optimized(golden, "mert", seed) >= MERT_OF_MOSES
+    assert optimized(golden, "mert", seed) >= reached.mert_of_moses
 
 
-def test_mira_beats_the_best_run_of_kbmira(golden: Path) -> None:
+def test_mira_beats_the_best_run_of_kbmira(golden: Path, reached: Reached) -> None:
     """The median of five seeds of batch MIRA is at least the best of five runs of kbmira."""
     figures = [optimized(golden, "mira", seed) for seed in range(1, 6)]
-    assert statistics.median(figures) >= KBMIRA_OF_MOSES
+    assert statistics.median(figures) >= reached.kbmira_of_moses
 
 
-def test_pairwise_ranking_gains(golden: Path) -> None:
+def test_pairwise_ranking_gains(golden: Path, reached: Reached) -> None:
     """PRO learns from pairs, and goes as far towards what it learnt as corpus BLEU rises."""
-    # Moses's own pairs (its pro, seeds 1 to 3), exactly regressed, lead to 0.5729 to 0.5740 only,
-    # less than the 0.5791 of the start
-    assert optimized(golden, "pro", 1) > 0.5815
+    assert optimized(golden, "pro", 1) > reached.pro
 
 
-def test_the_command_does_the_same(phrasescore: Phrasescore, golden: Path, tmp_path: Path) -> None:
+def test_the_command_does_the_same(
+    phrasescore: Phrasescore, golden: Path, reached: Reached, tmp_path: Path
+) -> None:
     """`phrasescore optimize` writes the weights of the same seed, and says where they are."""
     folder = golden / "tuning"
-    lists = [text for n in (1, 2, 3) for text in ("--nbest", str(folder / f"run{n}.best100.gz"))]
+    lists = [text for path in rounds(folder) for text in ("--nbest", str(path))]
     done = phrasescore(
         "optimize", *lists, "--reference", folder / "refs.fr",
         "--start", golden / "system" / "moses.ini", "--optimizer", "mert", "--restarts", "20",
@@ -105,4 +132,4 @@ def test_the_command_does_the_same(phrasescore: Phrasescore, golden: Path, tmp_p
     recomputed = recomputed_bleu(folder, result["weights"])
     assert result["bleu"] == pytest.approx(recomputed, abs=1e-6)
     assert recomputed == optimized(golden, "mert", 1)
-    assert f"bleu: 0.579112 -> {recomputed:.6f}" in done.stderr.decode()
+    assert f"bleu: {reached.start:.6f} -> {recomputed:.6f}" in done.stderr.decode()

@@ -25,7 +25,7 @@ def unzipped(path: Path) -> bytes:
 
 
 def test_golden_system(golden: Path, tmp_path: Path) -> None:
-    """train-model.perl steps 4 to 6 and lmplz on 2,000 sentences: every file to the byte."""
+    """train-model.perl steps 4 to 6 and lmplz on real sentences: every file to the byte."""
     given = golden / "extraction"
     texts = given / "corpus.en", given / "corpus.fr"
     build(tmp_path / "s", BuildInputs(*texts, given / "aligned.grow-diag-final-and"))
