@@ -50,7 +50,6 @@ def main() -> int:
             ["bench_language_model", text[1], *moses],
             ["bench_build", *text, *moses],
             ["bench_decoder", data, *moses],
-            ["bench_decoder", data, *moses],
             ["bench_training", table],
             ["bench_training", table, "--agreement", "--hidden", 250, "--batch-size", 128],
             ["bench_scoring", model, table, *joeynmt],
