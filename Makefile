@@ -41,4 +41,5 @@ format: $(INSTALLED)
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
 
 clean:
+	find . -path ./.venv -prune -o -name '*.nb[ic]' -print | xargs rm -f
 	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-output
