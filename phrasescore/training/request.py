@@ -80,6 +80,7 @@ class TrainingRequest:
                 f"--{name.replace('_', '-')} is not an option of --kind {kind.option}",
                 remedy=f"it belongs to {' and '.join(others)}" if others else "leave it out",
             )
+        self._settings(2, 2)  # a value that no model knows, before hours of reading
 
     @property
     def described_kind(self) -> Kind:
@@ -161,11 +162,14 @@ class TrainingRequest:
         Raises:
             SettingsError: A value is none that the kind knows.
         """
+        return self._settings(len(pairs.source.vocabulary), len(pairs.target.vocabulary))
+
+    def _settings(self, source_vocabulary: int, target_vocabulary: int) -> ModelSettings:
         kind = self.described_kind
         values = {
             "kind": kind.name,
-            "source_vocabulary": len(pairs.source.vocabulary) if kind.reads_source else 0,
-            "target_vocabulary": len(pairs.target.vocabulary),
+            "source_vocabulary": source_vocabulary if kind.reads_source else 0,
+            "target_vocabulary": target_vocabulary,
             **kind.settings.completed(self.sizes),
         }
         return read_settings(values, where=f"--kind {kind.option}")

@@ -90,7 +90,7 @@ def test_the_paper_s_recipe_holds_nothing_out_and_keeps_the_last_weights(
 
 def test_options_that_a_kind_does_not_know(phrasescore: Phrasescore, table: Path) -> None:
     """The error names the kind, what was given, and what there is."""
-    done = phrasescore("train", table, "model", "--formulation", "paper")
+    done = phrasescore("train", "no-such-table", "model", "--formulation", "paper")
     assert done.returncode == 2
     assert b"--kind phrase: formulation is 'paper', which is none of: code, appendix" in done.stderr
     done = phrasescore("train", table, "model", "more")
