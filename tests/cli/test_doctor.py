@@ -12,19 +12,19 @@ import pytest
 from tests.conftest import Phrasescore
 
 
-def copy_system(golden: Path, folder: Path) -> None:
+def copy_system(bundled_golden: Path, folder: Path) -> None:
     """Put the golden system, with its language model unzipped, into a folder."""
-    shutil.copytree(golden / "system", folder / "system", copy_function=shutil.copyfile)
+    shutil.copytree(bundled_golden / "system", folder / "system", copy_function=shutil.copyfile)
     (folder / "system").chmod(0o755)
     with gzip.open(folder / "system" / "lm.arpa.gz") as stream:
         (folder / "system" / "lm.arpa").write_bytes(stream.read())
 
 
-def test_statuses(golden: Path, tmp_path: Path, phrasescore: Phrasescore) -> None:
+def test_statuses(bundled_golden: Path, tmp_path: Path, phrasescore: Phrasescore) -> None:
     """0 for warnings alone, 1 with --strict or for errors; what is written as JSON is the same."""
-    copy_system(golden, tmp_path)
-    texts = ["--source", golden / "decode" / "input.en"]
-    texts += ["--reference", golden / "decode" / "input.fr"]
+    copy_system(bundled_golden, tmp_path)
+    texts = ["--source", bundled_golden / "decode" / "input.en"]
+    texts += ["--reference", bundled_golden / "decode" / "input.fr"]
     process = phrasescore("doctor", "system/moses.ini", *texts, "--json", "found.json")
     assert process.returncode == 0, process.stderr
     assert b"\n0 errors, 1 warning and 4 notes: this system can be tuned; " in process.stdout

@@ -46,15 +46,15 @@ not_run = "it is not there yet"
 
 
 @pytest.fixture
-def experiment(golden: Path, tmp_path: Path) -> Path:
+def experiment(bundled_golden: Path, tmp_path: Path) -> Path:
     """An experiment file; dev and test are ten sentences each."""
     for side in ("en", "fr"):
-        lines = (golden / "decode" / f"input.{side}").read_bytes().split(b"\n")
+        lines = (bundled_golden / "decode" / f"input.{side}").read_bytes().split(b"\n")
         (tmp_path / f"dev.{side}").write_bytes(b"\n".join(lines[:10]) + b"\n")
         (tmp_path / f"test.{side}").write_bytes(b"\n".join(lines[10:20]) + b"\n")
     write_phrase_table(tmp_path / "small-table", 300)
     path = tmp_path / "experiment.toml"
-    path.write_text(EXPERIMENT.format(golden=golden, folder=tmp_path), "utf-8")
+    path.write_text(EXPERIMENT.format(golden=bundled_golden, folder=tmp_path), "utf-8")
     return path
 
 
@@ -100,7 +100,9 @@ def test_from_a_file_to_the_table_and_again(
     assert (tmp_path / "results" / "table.md").read_bytes() == before
 
 
-def test_only_some_systems(phrasescore: Phrasescore, experiment: Path, golden: Path) -> None:
+def test_only_some_systems(
+    phrasescore: Phrasescore, experiment: Path, bundled_golden: Path
+) -> None:
     """--only leaves rows out, --dry-run prints commands and makes nothing."""
     done = phrasescore(
         "experiment", experiment.name, "-o", "results", "--dry-run", "--only", "Baseline"
@@ -108,7 +110,7 @@ def test_only_some_systems(phrasescore: Phrasescore, experiment: Path, golden: P
     assert done.returncode == 0, done.stderr.decode()
     commands = done.stdout.decode().strip().split("\n")
     assert len(commands) == 4
-    assert commands[0].startswith(f"phrasescore filter {golden}/system/moses.ini")
+    assert commands[0].startswith(f"phrasescore filter {bundled_golden}/system/moses.ini")
     assert not (experiment.parent / "results").exists()
 
 

@@ -10,16 +10,18 @@ from tests.conftest import Phrasescore
 from tests.support.random_models import save_random_model
 
 
-def test_from_list_to_weights(golden: Path, tmp_path: Path, phrasescore: Phrasescore) -> None:
+def test_from_list_to_weights(
+    bundled_golden: Path, tmp_path: Path, phrasescore: Phrasescore
+) -> None:
     """Two models give two features, for which optimize finds weights."""
-    decoded = golden / "decode"
+    decoded = bundled_golden / "decode"
     for folder, direction in (("there", "source-target"), ("back", "target-source")):
         words = ((decoded / f"input.{side}").read_bytes().split()[:200] for side in ("en", "fr"))
         save_random_model(tmp_path / folder, *words, direction=direction)  # type: ignore[arg-type]
     process = phrasescore(
         *("nbest", decoded / "default.nbest.gz", "--model", "there", "--model", "back"),
         *("--source", decoded / "input.en", "-o", "dev.rnn.nbest.gz", "--threads", "1"),
-        *("--table", golden / "system" / "phrase-table.gz"),
+        *("--table", bundled_golden / "system" / "phrase-table.gz"),
     )
     assert process.returncode == 0, process.stderr
     assert process.stderr.startswith(b"1,865 candidates of 16,821 phrase pairs, 723 of them scored")
@@ -41,7 +43,7 @@ def test_from_list_to_weights(golden: Path, tmp_path: Path, phrasescore: Phrases
     assert {"PhraseModel0", "PhraseModel1", "TranslationModel0"} < set(weights)
 
 
-def test_refusals(golden: Path, tmp_path: Path, phrasescore: Phrasescore) -> None:
+def test_refusals(bundled_golden: Path, tmp_path: Path, phrasescore: Phrasescore) -> None:
     """A list without phrases is refused with the option that makes it; names go with models."""
     save_random_model(tmp_path / "model", [b"a"], [b"un"])
     (tmp_path / "list").write_bytes(b"0 ||| un  ||| LM0= -1 ||| -1\n")

@@ -28,14 +28,16 @@ def phrasescore(folder: Path, *arguments: str) -> None:
     )
 
 
-def prepare(golden: Path, folder: Path) -> None:
+def prepare(bundled_golden: Path, folder: Path) -> None:
     """Make a system of the golden one in which the table has the column of a random model."""
     (folder / "system").mkdir()
     for name in ("reordering-table.gz", "moses.ini", "phrase-table.gz"):
-        (folder / "system" / name).write_bytes((golden / "system" / name).read_bytes())
-    with gzip.open(golden / "system" / "lm.arpa.gz") as stream:
+        (folder / "system" / name).write_bytes((bundled_golden / "system" / name).read_bytes())
+    with gzip.open(bundled_golden / "system" / "lm.arpa.gz") as stream:
         (folder / "system" / "lm.arpa").write_bytes(stream.read())
-    words = ((golden / "extraction" / f"corpus.{side}").read_bytes() for side in ("en", "fr"))
+    words = (
+        (bundled_golden / "extraction" / f"corpus.{side}").read_bytes() for side in ("en", "fr")
+    )
     save_random_model(folder / "model", *(text.split()[:3000] for text in words))
     table, column = "system/phrase-table.gz", "system/phrase-table.rnn.gz"
     phrasescore(folder, "score", table, "--model", "model", "-o", column, "--precision", "fp32")
@@ -46,10 +48,10 @@ def prepare(golden: Path, folder: Path) -> None:
     )
 
 
-def test_equal_to_the_column(golden: Path, tmp_path: Path, moses_bin: Path) -> None:
+def test_equal_to_the_column(bundled_golden: Path, tmp_path: Path, moses_bin: Path) -> None:
     """In both notations of phrases, dropped and copied unknown words included."""
-    prepare(golden, tmp_path)
-    source = golden / "decode" / "input.en"
+    prepare(bundled_golden, tmp_path)
+    source = bundled_golden / "decode" / "input.en"
     for options in (["-include-segmentation-in-n-best"], ["-t"], ["-t", "-drop-unknown"]):
         command = [moses_bin / "moses", "-f", "moses.rnn.ini", "-input-file", source]
         command += ["-n-best-list", "list", "30", "distinct", *options]

@@ -22,14 +22,14 @@ GIVEN = Examined("system/moses.ini", "dev.en", ("dev.fr",))
 
 
 @pytest.fixture(scope="module")
-def healthy(golden: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def healthy(bundled_golden: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The golden system with its language model unzipped, and a development set beside it."""
     folder = tmp_path_factory.mktemp("healthy")
-    shutil.copytree(golden / "system", folder / "system", copy_function=shutil.copyfile)
+    shutil.copytree(bundled_golden / "system", folder / "system", copy_function=shutil.copyfile)
     (folder / "system").chmod(0o755)
     (folder / "system" / LM).write_bytes(unzipped(folder / "system" / "lm.arpa.gz"))
     for side in ("en", "fr"):
-        shutil.copyfile(golden / "decode" / f"input.{side}", folder / f"dev.{side}")
+        shutil.copyfile(bundled_golden / "decode" / f"input.{side}", folder / f"dev.{side}")
     return folder
 
 
@@ -136,11 +136,11 @@ def stale_work_folder() -> None:
 def used_work_folder() -> None:
     Path("mert-work/filtered").mkdir(parents=True)
     ini = Path("system/moses.ini").read_text()
-    old = ini.replace("num-features=4", "num-features=3").replace("TranslationModel0= 0.06", "#")
+    old = ini.replace("num-features=4", "num-features=3").replace("TranslationModel0= 0.09", "#")
     Path("mert-work/filtered/moses.ini").write_text(old)
 
 
-WEIGHTS = b"TranslationModel0= 0.0631997 0.028587 0.0875955 0.031136"
+WEIGHTS = b"0.0964898082720017 0.114643013358085 0.0387269165332793 -0.0329637835735919"
 
 
 def all_zero(data: bytes) -> bytes:
@@ -163,14 +163,14 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
     "all log-probabilities": (
         edit(TABLE, every_line(score(b"-1"))),
         "error",
-        "72,309 more lines are like this",
+        "10,612 more lines are like this",
         f"system/{TABLE}:1",
     ),
     "nan": (line(TABLE, 9, score(b"nan")), "error", "score 1 is nan", f"system/{TABLE}:9"),
     "zeros": (
         line(TABLE, 9, score(b"0")),
         "warning",
-        "score 1 is floored at -100 by Moses in 1 of 72,310 lines (0.0%), 1 of them zero",
+        "score 1 is floored at -100 by Moses in 1 of 10,613 lines (0.0%), 1 of them zero",
         f"system/{TABLE}",
     ),
     "infinite": (
@@ -180,10 +180,10 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
         f"system/{TABLE}",
     ),
     "a score too few": (
-        line(TABLE, 72310, column(2, b"0.5 0.5 0.5")),
+        line(TABLE, 10613, column(2, b"0.5 0.5 0.5")),
         "error",
         "3 scores, where the lines before have 4",
-        f"system/{TABLE}:72310",
+        f"system/{TABLE}:10613",
     ),
     "a broken line": (
         line(TABLE, 20, lambda text: text[:9]),
@@ -201,13 +201,13 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
         edit(TABLE, lambda data: data[:-1]),
         "warning",
         "the last line has no line feed",
-        f"system/{TABLE}:72310",
+        f"system/{TABLE}:10613",
     ),
     "no final line feed (reordering)": (
         edit(REORDERING, lambda data: data[:-1]),
         "error",
         "the last line has no line feed, and Moses ignores it",
-        f"system/{REORDERING}:72310",
+        f"system/{REORDERING}:10613",
     ),
     "bar in a source": (
         line(TABLE, 30, column(0, b"a|b")),
@@ -293,13 +293,13 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
         "system/moses.ini",
     ),
     "a feature without effect": (
-        replaced("moses.ini", b"LM0= 0.0896664", b"LM0= 0"),
+        replaced("moses.ini", b"LM0= 0.17623068916659", b"LM0= 0"),
         "warning",
         "the weights of LM0 are all zero",
         "system/moses.ini:19",
     ),
     "no weights": (
-        replaced("moses.ini", b"LM0= 0.0896664\n", b""),
+        replaced("moses.ini", b"LM0= 0.17623068916659\n", b""),
         "warning",
         "no weights for LM0, so Moses takes 1 for each",
         "system/moses.ini",
@@ -329,7 +329,7 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
         "system/moses.ini:6",
     ),
     "an ini that cannot be read": (
-        replaced("moses.ini", b"LM0= 0.08", b"LM0=0.08"),
+        replaced("moses.ini", b"LM0= 0.17", b"LM0=0.17"),
         "error",
         "is not of the form 'Name= 0.3'",
         "system/moses.ini:19",

@@ -82,10 +82,10 @@ def test_flags(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple], ende
 
 
 def test_blocks_do_not_matter(
-    golden: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bundled_golden: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Small blocks give what one large block gives, lines that lie across two included."""
-    with gzip.open(golden / "system" / "phrase-table.5col.gz") as stream:
+    with gzip.open(bundled_golden / "system" / "phrase-table.5col.gz") as stream:
         lines = stream.read().split(b"\n")[:3000]
     random.Random(1).shuffle(lines)
     lines[1000] = b"broken"
@@ -106,14 +106,14 @@ def test_blocks_do_not_matter(
     assert one.pairs.missing_in(other.pairs)[1] == 0
 
 
-def test_words_of_a_table(golden: Path) -> None:
+def test_words_of_a_table(bundled_golden: Path) -> None:
     """A source word is known if it has a pair of its own, a target word if it occurs."""
-    path = golden / "system" / "phrase-table.gz"
+    path = bundled_golden / "system" / "phrase-table.gz"
     entries = list(read_entries(path))
     alone = {entry.source for entry in entries if b" " not in entry.source}
     targets = {token for entry in entries for token in entry.target.split(b" ")}
-    source = TextWords((golden / "decode" / "input.en").read_bytes().split(), "en")
-    target = TextWords((golden / "decode" / "input.fr").read_bytes().split(), "fr")
+    source = TextWords((bundled_golden / "decode" / "input.en").read_bytes().split(), "en")
+    target = TextWords((bundled_golden / "decode" / "input.fr").read_bytes().split(), "fr")
     words = TableWords.of(source, target)
     survey_table(path, words)
     assert words.known_sources.tolist() == source.known_to(alone).tolist()

@@ -80,7 +80,9 @@ def test_a_missing_table(tmp_path: Path) -> None:
 
 
 @pytest.mark.moses
-def test_experiment_perl_plans_the_step(golden: Path, tmp_path: Path, moses_bin: Path) -> None:
+def test_experiment_perl_plans_the_step(
+    bundled_golden: Path, tmp_path: Path, moses_bin: Path
+) -> None:
     """With the example, EMS would rescore the table between its scoring and the moses.ini."""
     data, work = tmp_path / "data", tmp_path / "work"
     data.mkdir()
@@ -92,7 +94,7 @@ def test_experiment_perl_plans_the_step(golden: Path, tmp_path: Path, moses_bin:
         *((f"{text}.{side}", f"decode/input.{side}") for text in ("dev", "test") for side in SIDES),
         ("lm.arpa", "system/lm.arpa.gz"),
     ):
-        shutil.copyfile(golden / source, data / name)
+        shutil.copyfile(bundled_golden / source, data / name)
     text = EXAMPLE.read_text()
     for key, value in (
         ("working-dir", work),
