@@ -59,5 +59,5 @@ def test_refusals(bundled_golden: Path, tmp_path: Path, phrasescore: Phrasescore
     process = phrasescore(*common, "--name", "A", "--name", "B")
     assert (process.returncode, process.stderr) == (
         2,
-        b"phrasescore: 2 names for 1 models. Give one --name for each.\n",
+        b"phrasescore: 2 names for 1 model. Give one --name for each.\n",
     )
