@@ -22,8 +22,10 @@ hypothesis.settings.register_profile("search", max_examples=200, deadline=None)
 hypothesis.settings.load_profile("repeat")
 
 
-# a shell that starts this in the background has its children ignore Ctrl-C, and they theirs
+# a shell that starts this in the background has its children ignore Ctrl-C, nohup has them ignore
+# SIGHUP, and they theirs; what is tested is what the commands do when they hear them
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def _shared() -> Path:

@@ -119,7 +119,7 @@ def test_references_out_of_step(tmp_path: Path) -> None:
     """Uneven references, none at all, and candidates of sentences beyond them are refused."""
     for name, text in (("one", "a\nb\n"), ("two", "a\n")):
         (tmp_path / name).write_text(text)
-    with pytest.raises(CorpusError, match=r"two: 1 lines, where .*one has 2"):
+    with pytest.raises(CorpusError, match=r"two: 1 line, where .*one has 2"):
         References.read([tmp_path / "one", tmp_path / "two"])
     with pytest.raises(CorpusError, match="reference 2 has 1 lines, reference 1 has 2"):
         References([[b"a", b"b"], [b"a"]])
