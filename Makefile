@@ -17,8 +17,8 @@ $(INSTALLED): setup.cfg pyproject.toml constraints.txt
 demo: $(INSTALLED)  ## the main job, start to finish, on the bundled sample corpus
 	@$(BIN)/python sample_corpus/demo.py
 
-test: $(INSTALLED)  ## the tests (under ten minutes)
-	@$(BIN)/python -m pytest -q -m "not slow"
+test: $(INSTALLED)  ## the tests, two at a time (under ten minutes)
+	@$(BIN)/python -m pytest -q -m "not slow" -n 2 --dist loadfile
 
 test-all: $(INSTALLED)  ## the slow tests too, and more random examples, other ones each time
 	@$(BIN)/python -m pytest -q --hypothesis-profile=search

@@ -181,7 +181,7 @@ def test_an_interrupted_run_is_not_continued_as_another(
     longer.write_bytes(table.read_bytes() + b"a ||| b ||| 1 1 1 1\n")
     other = phrasescore("train", longer, *base)
     assert other.returncode == 6
-    assert b"sha256 of the table is another" in other.stderr
+    assert b"sha256 of the input is another" in other.stderr
     anew = phrasescore("train", longer, "model", *QUICK, "--overwrite")
     assert anew.returncode == 0, anew.stderr.decode()
     assert b"resuming after" not in anew.stderr
@@ -226,7 +226,7 @@ def test_a_finished_model_is_not_trained_again(
     before = weights.stat().st_mtime_ns
     again = phrasescore(*command, "--maxout", "8", "--checkpoint-every", "1m")
     assert again.returncode == 0
-    assert again.stderr == b"model/ is trained already, with the same options and table\n"
+    assert again.stderr == b"model/ is trained already, with the same options and input\n"
     other = phrasescore(*command, "--hidden", "12")
     assert other.returncode == 6
     said = b"model: begun with other settings: hidden was 16 and is now 12; maxout was 8 and is"
@@ -241,7 +241,7 @@ def test_a_finished_model_is_not_trained_again(
     (tmp_path / "model" / "provenance.json").write_text(json.dumps(record), "utf-8")
     old = phrasescore(*command, "--hidden", "12")
     assert old.returncode == 2
-    assert b"it cannot be told from which options and table. --overwrite replaces" in old.stderr
+    assert b"it cannot be told from which options and input. --overwrite replaces" in old.stderr
 
 
 def test_a_table_through_a_pipe(phrasescore: Phrasescore, table: Path, tmp_path: Path) -> None:
@@ -273,7 +273,7 @@ def test_an_interrupted_run_from_a_pipe_goes_on(
     run.communicate()
     other = phrasescore(*command, stdin=table.read_bytes().replace(b" ||| ", b" x ||| ", 1))
     assert other.returncode == 6
-    assert b"sha256 of the table is another" in other.stderr
+    assert b"sha256 of the input is another" in other.stderr
     done = phrasescore(*command, stdin=table.read_bytes())
     assert done.returncode == 0, done.stderr.decode()
     assert b"resuming after" in done.stderr

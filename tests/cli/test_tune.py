@@ -159,7 +159,7 @@ def test_a_folder_belongs_to_one_run(faulty: Faulty, phrasescore: Phrasescore) -
     faulty.wait_for((faulty.bin / "hanging").exists)
     done = phrasescore(*arguments(faulty.toy), *faulty.options)
     assert done.returncode == 6
-    assert b"another process is tuning in this folder" in done.stderr
+    assert b"another process is at work here" in done.stderr
     faulty.processes[-1].kill()
     faulty.processes[-1].communicate()
     done = phrasescore(*arguments(faulty.toy), *faulty.options, "--seed", "2")
