@@ -164,4 +164,4 @@ def test_a_folder_belongs_to_one_run(faulty: Faulty, phrasescore: Phrasescore) -
     faulty.processes[-1].communicate()
     done = phrasescore(*arguments(faulty.toy), *faulty.options, "--seed", "2")
     assert (done.returncode, done.stderr.count(b"\n")) == (6, 1)
-    assert b"the folder belongs to a run with another seed (1, now 2)" in done.stderr
+    assert b"begun with other settings: seed was 1 and is now 2" in done.stderr
