@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from phrasescore.files import read_lines
 from tests.conftest import PROJECT, Phrasescore
 from tests.support import fake_moses
 from tests.support.toy_system import TOY_WEIGHTS, ToySystem, toy_list, write_toy_system
@@ -128,8 +129,11 @@ def test_killed_in_every_phase(faulty: Faulty) -> None:
     kill_when((killed / "round01/optimized.json").exists)
     kill_when((killed / "round02/nbest.gz").exists)
     faulty.finish("killed")
-    for name in ("moses.ini", "curve.svg", "round02/weights.json", "round02/nbest.gz"):
-        assert (killed / name).read_bytes() == (faulty.folder / "whole" / name).read_bytes()
+    whole = faulty.folder / "whole"
+    for name in ("moses.ini", "curve.svg", "round02/weights.json"):
+        assert (killed / name).read_bytes() == (whole / name).read_bytes()
+    # the same text may be packed in two ways: isal has been seen to do so
+    assert [*read_lines(killed / "round02/nbest.gz")] == [*read_lines(whole / "round02/nbest.gz")]
     assert weights_of(killed) == weights_of(faulty.folder / "whole")
     assert not list(killed.rglob(".*.part"))
 
