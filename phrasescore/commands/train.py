@@ -21,7 +21,9 @@ SIZES = {
     "embedding": f"Size of word vectors.  [default: {_PHRASE.embedding}]",
     "maxout": "Maxout units.  [default: half of --hidden]",
     "rank": f"Inner size of the factored output layer.  [default: {_PHRASE.rank}]",
-    "unit": f"The hidden unit: gated or tanh.  [default: {_PHRASE.unit}]",
+    "unit": f"The hidden unit: gated, tanh or lstm.  [default: {_PHRASE.unit}]",
+    "context": "When the decoder sees the source's summary: every-step, or once, at its start.  "
+    f"[default: {_PHRASE.context}]",
     "formulation": "code: what the authors ran; appendix: the paper's appendix.  "
     f"[default: {_PHRASE.formulation}]",
     "direction": "Which side the encoder reads: source-target or target-source.  "

@@ -10,6 +10,8 @@ The paper's text and the program its authors ran differ; ``formulation`` chooses
   and word 1 is predicted from the initial state without a step.
 * ``appendix``: c = tanh(V h), enters inside the reset product, and a step with a zero word vector
   precedes word 1.
+
+Of what the decoder takes from c, ``context`` = ``once`` leaves the first state alone.
 """
 
 from __future__ import annotations
@@ -44,13 +46,15 @@ class EncoderDecoder(SequenceModel):
             self.summary_weight = nn.Parameter(torch.empty(H, H))  # V
         self.target_embedding = nn.Parameter(torch.empty(V_t, E))
         self.target_embedding_bias = nn.Parameter(torch.empty(E))
-        self.start_weight = nn.Parameter(torch.empty(H, H))  # V'
-        self.start_bias = nn.Parameter(torch.empty(H))
-        self.decoder = unit(E, H, with_context=True)
+        self.start_weight = nn.Parameter(torch.empty(H, unit.carries * H))  # V'
+        self.start_bias = nn.Parameter(torch.empty(unit.carries * H))
+        self._sees_context = settings.context == "every-step"
+        self.decoder = unit(E, H, with_context=self._sees_context)
         self.readout_state = nn.Parameter(torch.empty(H, 2 * M))  # O_h
         self.readout_bias = nn.Parameter(torch.empty(2 * M))
         self.readout_word = nn.Parameter(torch.empty(E, 2 * M))  # O_y
-        self.readout_context = nn.Parameter(torch.empty(H, 2 * M))  # O_c
+        if self._sees_context:
+            self.readout_context = nn.Parameter(torch.empty(H, 2 * M))  # O_c
         self.output_inner = nn.Parameter(torch.empty(M, R))  # G_r
         self.output_words = nn.Parameter(torch.empty(V_t, R))  # G_l, a row for each word
         self.output_bias = nn.Parameter(torch.empty(V_t))
@@ -101,8 +105,8 @@ class EncoderDecoder(SequenceModel):
         if lengths is not None:
             # the words and the first </s> are read, positions 0 .. length; the rest is waited out
             waiting = torch.arange(S + 1, device=source.device)[:, None] > lengths[None, :]
-        start = inputs.new_zeros(B, self.settings.hidden)
-        last = self.encoder.states(inputs, start, waiting)[-1]
+        start = inputs.new_zeros(B, self.encoder.carries * self.settings.hidden)
+        last = self.encoder.states(inputs, start, waiting)[0][-1]
         if self.settings.formulation == "appendix":
             return torch.tanh(last @ self.summary_weight.to(dtype))
         return last
@@ -121,36 +125,45 @@ class EncoderDecoder(SequenceModel):
         embedded = self._embedded(target.t(), dtype)  # (T, B, E)
         none = embedded.new_zeros(1, len(target), embedded.shape[2])
         previous = torch.cat([none, embedded])
-        projected = context @ self.decoder.context_weight.to(dtype)
-        start = self._first_state(context)
+        given, start = self._given(context), self._first_state(context)
         if self.settings.formulation == "code":
             # word t is predicted from the state after words 1 .. t-1: word 1 without a step
-            states = self._states(embedded, projected, start)
+            hidden = self._run(embedded, start, given)[0]
         else:
-            states = self._states(previous, projected, start)[1:]
-        read = context @ self.readout_context.to(dtype) + self.readout_bias.to(dtype)
-        return self._readout(states, previous, read)
+            hidden = self._run(previous, start, given)[0][1:]
+        return self._readout(hidden, previous, given)
 
     def _embedded(self, words: Tensor, dtype: torch.dtype) -> Tensor:
         return (self.target_embedding[words] + self.target_embedding_bias).to(dtype)
+
+    def _given(self, context: Tensor) -> tuple[Tensor, ...]:
+        """Return what every step takes from c: its part of the unit's inputs, of the readout."""
+        if not self._sees_context:
+            return ()
+        dtype = context.dtype
+        read = context @ self.readout_context.to(dtype) + self.readout_bias.to(dtype)
+        return context @ self.decoder.context_weight.to(dtype), read
 
     def _first_state(self, context: Tensor) -> Tensor:
         dtype = context.dtype
         return torch.tanh(context @ self.start_weight.to(dtype) + self.start_bias.to(dtype))
 
-    def _states(self, words: Tensor, projected: Tensor, start: Tensor) -> Tensor:
-        """Return the decoder's states over word vectors ``(L, B, E)``, ``start`` first."""
+    def _run(
+        self, words: Tensor, start: Tensor, given: tuple[Tensor, ...]
+    ) -> tuple[Tensor, Tensor]:
+        """Run the decoder's unit over word vectors ``(L, B, E)``; as its ``states`` returns."""
         inputs = self.decoder.inputs(words)
+        projected = given[0] if given else inputs.new_zeros(1, inputs.shape[2])
         if self.settings.formulation == "code":
-            return self.decoder.states(inputs + projected, start)
+            return self.decoder.states(inputs + projected if given else inputs, start)
         return self.decoder.states_with_context_inside(inputs, projected, start)
 
-    def _readout(self, states: Tensor, previous: Tensor, read: Tensor) -> Tensor:
-        """Return ``(L, B, R)`` from states ``(L, B, H)``, word vectors and c's part."""
-        dtype = states.dtype
-        readout = states @ self.readout_state.to(dtype) + previous @ self.readout_word.to(dtype)
-        readout = readout + read
-        maxout = readout.view(*states.shape[:2], self.settings.maxout, 2).amax(3)  # (L, B, M)
+    def _readout(self, hidden: Tensor, previous: Tensor, given: tuple[Tensor, ...]) -> Tensor:
+        """Return ``(L, B, R)`` from hidden states ``(L, B, H)``, word vectors and c's part."""
+        dtype = hidden.dtype
+        readout = hidden @ self.readout_state.to(dtype) + previous @ self.readout_word.to(dtype)
+        readout = readout + (given[1] if given else self.readout_bias.to(dtype))
+        maxout = readout.view(*hidden.shape[:2], self.settings.maxout, 2).amax(3)  # (L, B, M)
         return maxout @ self.output_inner.to(dtype)
 
     def log_probabilities(
@@ -198,27 +211,25 @@ class EncoderDecoder(SequenceModel):
     def start(
         self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
     ) -> tuple[State, Tensor]:
-        """See :meth:`SequenceModel.start`; a state is h, c projected, c's part of the readout."""
+        """See :meth:`SequenceModel.start`; a state is the unit's and what each step is given."""
         context = self.summaries(source, lengths, dtype)
-        kind = context.dtype
-        projected = context @ self.decoder.context_weight.to(kind)
-        read = context @ self.readout_context.to(kind) + self.readout_bias.to(kind)
         # e(y_0) = 0, the bias left out as well
         none = context.new_zeros(len(context), self.settings.embedding)
-        h = self._first_state(context)
+        given, state = self._given(context), self._first_state(context)
         if self.settings.formulation == "appendix":
-            h = self._states(none[None], projected, h)[1]
-        return (h, projected, read), self._next_word(h, none, read)
+            state = self._run(none[None], state, given)[1]
+        return (state, *given), self._next_word(state, none, given)
 
     def step(self, state: State, words: Tensor) -> tuple[State, Tensor]:
         """See :meth:`SequenceModel.step`."""
-        h, projected, read = state
-        embedded = self._embedded(words, h.dtype)
-        h = self._states(embedded[None], projected, h)[1]
-        return (h, projected, read), self._next_word(h, embedded, read)
+        before, *given = state
+        embedded = self._embedded(words, before.dtype)
+        after = self._run(embedded[None], before, tuple(given))[1]
+        return (after, *given), self._next_word(after, embedded, tuple(given))
 
-    def _next_word(self, h: Tensor, previous: Tensor, read: Tensor) -> Tensor:
-        features = self._readout(h[None], previous[None], read)[0].to(self.output_words.dtype)
+    def _next_word(self, state: Tensor, previous: Tensor, given: tuple[Tensor, ...]) -> Tensor:
+        hidden = state[None, :, : self.settings.hidden]
+        features = self._readout(hidden, previous[None], given)[0].to(self.output_words.dtype)
         return torch.log_softmax(features @ self.output_words.t() + self.output_bias, 1)
 
 

@@ -10,7 +10,8 @@ from phrasescore.errors import SettingsError
 
 Formulation = Literal["code", "appendix"]
 Direction = Literal["source-target", "target-source"]
-UnitName = Literal["gated", "tanh"]
+UnitName = Literal["gated", "tanh", "lstm"]
+ContextName = Literal["every-step", "once"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +59,8 @@ class EncoderDecoderSettings(ModelSettings):
     embedding: int = 100  # size of a word's vector, both sides
     maxout: int = 500  # maxout units, each the larger of two readout units
     rank: int = 100  # inner size of the factored output layer
-    unit: UnitName = "gated"  # the hidden unit of section 2.3, or a plain tanh layer
+    unit: UnitName = "gated"  # the hidden unit of section 2.3, a plain tanh layer, or an LSTM
+    context: ContextName = "every-step"  # where the decoder sees the summary c; once: at its start
     formulation: Formulation = "code"  # what the authors ran, or the paper's appendix
     kind: Literal["rnn-encoder-decoder"] = "rnn-encoder-decoder"
 

@@ -1,12 +1,15 @@
 """The hidden units of a recurrent network, each run over whole sequences.
 
 A unit projects what comes from outside the state (words, and in a decoder the summary c) to its
-columns, H for each thing that it computes, and steps through them. Row vectors: ``x @ W``.
+columns, H for each thing that it computes, and steps through them. What the rest of the network
+sees is the hidden state h; what a unit carries on is h and, in an LSTM, its memory beside it. Row
+vectors: ``x @ W``.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -26,41 +29,56 @@ class RecurrentUnit(nn.Module, ABC):
         E: Size of a word vector.
         H: Number of units.
         parts: How many times H the columns of a projection are.
+        biased: How many of the parts, from the first on, have a bias.
+
+    Attributes:
+        carries: How many times H the state that is carried on has: 2 with a memory.
     """
 
+    carries: ClassVar[int] = 1
     context_weight: nn.Parameter  # (H, parts * H), where a summary c enters (the decoder)
 
-    def __init__(self, E: int, H: int, parts: int) -> None:
+    def __init__(self, E: int, H: int, parts: int, biased: int = 1) -> None:
         super().__init__()
         self.input_weight = nn.Parameter(torch.empty(E, parts * H))
-        self.input_bias = nn.Parameter(torch.empty(H))  # the candidate's; gates have none
+        self.input_bias = nn.Parameter(torch.empty(biased * H))
 
     def inputs(self, words: Tensor) -> Tensor:
         """Project word vectors ``(L, B, E)`` to the unit's columns ``(L, B, parts * H)``."""
-        gates = self.input_weight.shape[1] - len(self.input_bias)
+        without = self.input_weight.shape[1] - len(self.input_bias)
         projected = words @ self.input_weight.to(words.dtype)
-        bias = torch.cat([self.input_bias, self.input_bias.new_zeros(gates)])
+        bias = torch.cat([self.input_bias, self.input_bias.new_zeros(without)])
         return projected + bias.to(words.dtype)
 
     @abstractmethod
-    def states(self, inputs: Tensor, start: Tensor, waiting: Tensor | None = None) -> Tensor:
-        """Return all states ``(L + 1, B, H)`` over ``inputs (L, B, parts * H)``, ``start`` first.
+    def states(
+        self, inputs: Tensor, start: Tensor, waiting: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Run the unit over ``inputs (L, B, parts * H)``.
 
         Args:
             inputs: What reaches the unit from outside the state.
-            start: ``(B, H)``.
+            start: ``(B, carries * H)``, h first.
             waiting: ``(L, B)`` bool, where a state stays as it is; ``None``: nowhere.
+
+        Returns:
+            Hidden states ``(L + 1, B, H)``, that of ``start`` first, and the state that the last
+            step carries on, ``(B, carries * H)``.
         """
 
-    @abstractmethod
-    def states_with_context_inside(self, inputs: Tensor, context: Tensor, start: Tensor) -> Tensor:
+    def states_with_context_inside(
+        self, inputs: Tensor, context: Tensor, start: Tensor
+    ) -> tuple[Tensor, Tensor]:
         """Like :meth:`states`, with c where the appendix has it: inside the reset product.
+
+        Without a reset, c just adds.
 
         Args:
             inputs: ``(L, B, parts * H)``, without c.
-            context: ``(B, parts * H)``, c projected.
-            start: ``(B, H)``.
+            context: ``(B, parts * H)``, c projected; ``(1, parts * H)`` if it is the same for all.
+            start: ``(B, carries * H)``.
         """
+        return self.states(inputs + context, start)
 
 
 class GatedUnit(RecurrentUnit):
@@ -82,16 +100,21 @@ class GatedUnit(RecurrentUnit):
         if with_context:
             self.context_weight = nn.Parameter(torch.empty(H, 3 * H))  # C, C_z, C_r
 
-    def states(self, inputs: Tensor, start: Tensor, waiting: Tensor | None = None) -> Tensor:
+    def states(
+        self, inputs: Tensor, start: Tensor, waiting: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         """See :meth:`RecurrentUnit.states`."""
         if waiting is not None:
             inputs = _hold(inputs, waiting)
         kind = inputs.dtype
-        return run_gated_unit(
+        hidden = run_gated_unit(
             inputs, start, self.gate_weight.to(kind), self.candidate_weight.to(kind)
         )
+        return hidden, hidden[-1]
 
-    def states_with_context_inside(self, inputs: Tensor, context: Tensor, start: Tensor) -> Tensor:
+    def states_with_context_inside(
+        self, inputs: Tensor, context: Tensor, start: Tensor
+    ) -> tuple[Tensor, Tensor]:
         """See :meth:`RecurrentUnit.states_with_context_inside`: tanh(a + r * (h U + c C))."""
         H = start.shape[1]
         gate_weight = self.gate_weight.to(inputs.dtype)
@@ -103,7 +126,7 @@ class GatedUnit(RecurrentUnit):
             update, reset = gates[:, :H], gates[:, H:]
             k = torch.tanh(step[:, :H] + reset * (h @ candidate_weight + context[:, :H]))
             states.append(update * h + (1 - update) * k)
-        return torch.stack(states)
+        return torch.stack(states), states[-1]
 
 
 class TanhUnit(RecurrentUnit):
@@ -118,7 +141,9 @@ class TanhUnit(RecurrentUnit):
         if with_context:
             self.context_weight = nn.Parameter(torch.empty(H, H))  # C
 
-    def states(self, inputs: Tensor, start: Tensor, waiting: Tensor | None = None) -> Tensor:
+    def states(
+        self, inputs: Tensor, start: Tensor, waiting: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         """See :meth:`RecurrentUnit.states`."""
         weight = self.recurrent_weight.to(inputs.dtype)
         states = [start]
@@ -127,14 +152,52 @@ class TanhUnit(RecurrentUnit):
             if waiting is not None:
                 state = torch.where(waiting[at][:, None], states[-1], state)
             states.append(state)
-        return torch.stack(states)
-
-    def states_with_context_inside(self, inputs: Tensor, context: Tensor, start: Tensor) -> Tensor:
-        """See :meth:`RecurrentUnit.states_with_context_inside`; without a reset c just adds."""
-        return self.states(inputs + context, start)
+        return torch.stack(states), states[-1]
 
 
-UNITS: dict[UnitName, type[GatedUnit] | type[TanhUnit]] = {"gated": GatedUnit, "tanh": TanhUnit}
+class LstmUnit(RecurrentUnit):
+    """The long short-term memory without peepholes, ``torch.nn.LSTM``.
+
+    m' = f m + i tanh(k), h' = o tanh(m'). The columns of a projection hold candidate k, input gate
+    i, forget gate f and output gate o, each with a bias. Arguments as for :class:`GatedUnit`.
+    """
+
+    carries = 2  # h and the memory m
+
+    def __init__(self, E: int, H: int, *, with_context: bool) -> None:
+        super().__init__(E, H, 4, biased=4)  # W, W_i, W_f, W_o
+        self.recurrent_weight = nn.Parameter(torch.empty(H, 4 * H))  # U, U_i, U_f, U_o
+        if with_context:
+            self.context_weight = nn.Parameter(torch.empty(H, 4 * H))  # C, C_i, C_f, C_o
+
+    def states(
+        self, inputs: Tensor, start: Tensor, waiting: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """See :meth:`RecurrentUnit.states`."""
+        weight = self.recurrent_weight.to(inputs.dtype)
+        H = len(weight)
+        # the memory adds up over the steps, in at least float32
+        wide = torch.promote_types(inputs.dtype, torch.float32)
+        hidden, memory = [start[:, :H]], start[:, H:].to(wide)
+        for at, step in enumerate(inputs):
+            columns = torch.addmm(step, hidden[-1], weight)
+            gates = torch.sigmoid(columns[:, H:])
+            admit, keep, show = gates.chunk(3, dim=1)
+            m = keep * memory + admit * torch.tanh(columns[:, :H])
+            h = (show * torch.tanh(m)).to(inputs.dtype)
+            if waiting is not None:
+                waits = waiting[at][:, None]
+                m, h = torch.where(waits, memory, m), torch.where(waits, hidden[-1], h)
+            memory = m
+            hidden.append(h)
+        return torch.stack(hidden), torch.cat([hidden[-1], memory.to(inputs.dtype)], dim=1)
+
+
+UNITS: dict[UnitName, type[GatedUnit] | type[TanhUnit] | type[LstmUnit]] = {
+    "gated": GatedUnit,
+    "tanh": TanhUnit,
+    "lstm": LstmUnit,
+}
 
 
 def _hold(inputs: Tensor, waiting: Tensor) -> Tensor:

@@ -88,11 +88,12 @@ def pack(
         target = model.target_embedding + model.target_embedding_bias
         # e(y_0) = 0, the embedding's bias left out as well
         target = torch.cat([target, target.new_zeros(1, target.shape[1])])
-        contexts: tuple[Tensor, ...] = (
-            decoder.context_weight,
-            model.readout_context,
-            model.start_weight,
-        )
+        H, M2 = model.readout_state.shape
+        if model.settings.context == "every-step":
+            each_step = decoder.context_weight, model.readout_context
+        else:
+            each_step = model.start_weight.new_zeros(H, 3 * H), target.new_zeros(H, M2)
+        contexts: tuple[Tensor, ...] = (*each_step, model.start_weight)
 
         def placed(weight: Tensor) -> Tensor:
             return weight.to(device, dtype).contiguous()

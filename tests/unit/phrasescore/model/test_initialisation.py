@@ -30,7 +30,7 @@ def weights(unit: UnitName, initialisation: Initialisation) -> dict[str, np.ndar
     return {name: value.detach().numpy() for name, value in model.named_parameters()}
 
 
-@pytest.mark.parametrize("unit", ["gated", "tanh"])
+@pytest.mark.parametrize("unit", ["gated", "tanh", "lstm"])
 @pytest.mark.parametrize("initialisation", ["paper", "scaled"])
 def test_each_weight_has_its_distribution(unit: UnitName, initialisation: Initialisation) -> None:
     """Biases 0, recurrences orthogonal; the rest normal: 0.01, or 1 and 1 / sqrt(inputs)."""

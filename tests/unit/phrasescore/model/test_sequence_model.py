@@ -21,13 +21,16 @@ ALL_SETTINGS = [
         maxout=5,
         rank=3,
         unit=unit,
+        context=context,
         formulation=formulation,
     )
-    for unit, formulation in itertools.product(("gated", "tanh"), ("code", "appendix"))
+    for unit, context, formulation in itertools.product(
+        ("gated", "tanh", "lstm"), ("every-step", "once"), ("code", "appendix")
+    )
 ]
 
 
-@pytest.fixture(params=ALL_SETTINGS, ids=lambda s: f"{s.kind}-{s.unit}-{s.formulation}")
+@pytest.fixture(params=ALL_SETTINGS, ids=lambda s: f"{s.unit}-{s.context}-{s.formulation}")
 def model(request: pytest.FixtureRequest) -> SequenceModel:
     """A small model of each kind in float64."""
     settings: ModelSettings = request.param

@@ -1,4 +1,4 @@
-"""The plain unit against torch.nn.RNN, and the waiting of finished phrases, for every unit."""
+"""Units against torch.nn.RNN and torch.nn.LSTM, and the waiting of finished phrases."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from phrasescore.model.model_settings import UnitName
-from phrasescore.model.units import UNITS, TanhUnit
+from phrasescore.model.units import UNITS, LstmUnit, TanhUnit
 
 
 def random_unit(name: UnitName, E: int, H: int) -> torch.nn.Module:
@@ -32,7 +32,8 @@ def test_tanh_is_the_unit_of_torch_with_its_gradients() -> None:
         theirs.bias_hh_l0.zero_()
     words = torch.randn(L, B, E, dtype=torch.float64)
     start = torch.randn(B, H, dtype=torch.float64)
-    states = unit.states(unit.inputs(words), start)
+    states, last = unit.states(unit.inputs(words), start)
+    assert torch.equal(last, states[-1])
     expected, _ = theirs(words, start[None])
     torch.testing.assert_close(states[1:], expected, rtol=0, atol=1e-12)
     weighting = torch.randn(L, B, H, dtype=torch.float64)
@@ -46,16 +47,53 @@ def test_tanh_is_the_unit_of_torch_with_its_gradients() -> None:
     torch.testing.assert_close(unit.input_bias.grad, theirs.bias_ih_l0.grad, rtol=0, atol=1e-12)
 
 
+def in_torch_order(columns: torch.Tensor) -> torch.Tensor:
+    """Return (..., 4H) of candidate, input, forget, output as input, forget, candidate, output."""
+    candidate, admit, keep, show = columns.chunk(4, dim=-1)
+    return torch.cat([admit, keep, candidate, show], dim=-1)
+
+
+def test_lstm_is_the_unit_of_torch_with_its_gradients() -> None:
+    """Hidden states, memory and the gradients of all weights are torch.nn.LSTM's within 1e-12."""
+    E, H, L, B = 5, 7, 6, 4
+    unit = random_unit("lstm", E, H)
+    assert isinstance(unit, LstmUnit)
+    theirs = torch.nn.LSTM(E, H).double()
+    with torch.no_grad():
+        theirs.weight_ih_l0.copy_(in_torch_order(unit.input_weight).t())
+        theirs.weight_hh_l0.copy_(in_torch_order(unit.recurrent_weight).t())
+        theirs.bias_ih_l0.copy_(in_torch_order(unit.input_bias))
+        theirs.bias_hh_l0.zero_()
+    words = torch.randn(L, B, E, dtype=torch.float64)
+    start = torch.randn(B, 2 * H, dtype=torch.float64)
+    hidden, last = unit.states(unit.inputs(words), start)
+    expected, (h, m) = theirs(words, tuple(start[None].contiguous().chunk(2, dim=2)))
+    torch.testing.assert_close(hidden[1:], expected, rtol=0, atol=1e-12)
+    torch.testing.assert_close(last, torch.cat([h[0], m[0]], dim=1), rtol=0, atol=1e-12)
+    weighting = torch.randn(L, B, H, dtype=torch.float64)
+    (hidden[1:] * weighting).sum().backward()
+    (expected * weighting).sum().backward()
+    for mine, their in (
+        (unit.input_weight.grad, theirs.weight_ih_l0.grad.t()),
+        (unit.recurrent_weight.grad, theirs.weight_hh_l0.grad.t()),
+        (unit.input_bias.grad, theirs.bias_ih_l0.grad),
+    ):
+        torch.testing.assert_close(in_torch_order(mine), their, rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("name", list(UNITS))
 def test_a_waiting_state_stays(name: UnitName) -> None:
     """Where a phrase waits, its state is that before, whatever comes in."""
     unit = random_unit(name, 3, 4)
-    words, start = torch.randn(4, 2, 3).double(), torch.randn(2, 4).double()
+    words, start = torch.randn(4, 2, 3).double(), torch.randn(2, 4 * unit.carries).double()
     waiting = torch.tensor([[False, False], [False, True], [True, True], [False, True]])
-    states = unit.states(unit.inputs(words), start, waiting)
-    free = unit.states(unit.inputs(words), start)
+    states, last = unit.states(unit.inputs(words), start, waiting)
+    free, _ = unit.states(unit.inputs(words), start)
     torch.testing.assert_close(states[:2], free[:2], rtol=0, atol=1e-12)
     # a gate that is closed leaves a rounding error
     torch.testing.assert_close(states[2:, 1], states[1, 1].expand(3, -1), rtol=0, atol=1e-12)
     torch.testing.assert_close(states[3, 0], states[2, 0], rtol=0, atol=1e-12)
     assert (states[4, 0] - states[3, 0]).abs().max() > 0.01
+    # what is carried on waited, too: a phrase read alone carries the same
+    alone = unit.states(unit.inputs(words[:1, 1:]), start[1:])[1]
+    torch.testing.assert_close(last[1:], alone, rtol=0, atol=1e-12)

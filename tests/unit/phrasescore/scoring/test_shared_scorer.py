@@ -9,14 +9,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phrasescore.model.encoder_decoder import EncoderDecoder
-from phrasescore.model.model_settings import EncoderDecoderSettings, Formulation, UnitName
+from phrasescore.model.model_settings import (
+    ContextName,
+    EncoderDecoderSettings,
+    Formulation,
+    UnitName,
+)
 from phrasescore.scoring.precision import Precision
 from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.scoring.unshared_scorer import UnsharedScorer
 from phrasescore.words.token_sequences import TokenSequences, from_lists
 
 
-def model_of(formulation: Formulation = "code", unit: UnitName = "gated") -> EncoderDecoder:
+def model_of(
+    formulation: Formulation = "code",
+    unit: UnitName = "gated",
+    context: ContextName = "every-step",
+) -> EncoderDecoder:
     """Return a small model with strong weights, so that mistakes show."""
     settings = EncoderDecoderSettings(
         source_vocabulary=31,
@@ -27,6 +36,7 @@ def model_of(formulation: Formulation = "code", unit: UnitName = "gated") -> Enc
         rank=5,
         formulation=formulation,
         unit=unit,
+        context=context,
     )
     model = EncoderDecoder(settings)
     model.initialise(torch.Generator().manual_seed(5), "scaled")
@@ -69,14 +79,19 @@ def one_by_one(
         ]
 
 
-@pytest.mark.parametrize("unit", ["gated", "tanh"])
+@pytest.mark.parametrize("context", ["every-step", "once"])
+@pytest.mark.parametrize("unit", ["gated", "tanh", "lstm"])
 @pytest.mark.parametrize("formulation", ["code", "appendix"])
 @pytest.mark.parametrize("batch_size", [1, 7, 512])
 def test_any_batch_size_gives_the_exact_score(
-    unit: UnitName, formulation: Formulation, batch_size: int, rng: np.random.Generator
+    context: ContextName,
+    unit: UnitName,
+    formulation: Formulation,
+    batch_size: int,
+    rng: np.random.Generator,
 ) -> None:
     """Each score is within 1e-4 of the pair's own in float64, empty phrases included."""
-    model = model_of(formulation, unit)
+    model = model_of(formulation, unit, context)
     sources, targets = phrases(rng, 90, 31), phrases(rng, 90, 37)
     scorer = SharedScorer(model, "cpu", "fp32", batch_size)
     found = scorer.score(from_lists(sources), from_lists(targets))
@@ -84,12 +99,15 @@ def test_any_batch_size_gives_the_exact_score(
 
 
 @pytest.mark.parametrize("formulation", ["code", "appendix"])
-@pytest.mark.parametrize(("unit", "compiled"), [("gated", True), ("gated", False), ("tanh", None)])
+@pytest.mark.parametrize("context", ["every-step", "once"])
+@pytest.mark.parametrize(
+    ("unit", "compiled"), [("gated", True), ("gated", False), ("tanh", None), ("lstm", None)]
+)
 def test_sharing_changes_no_score(
-    formulation: Formulation, unit: UnitName, compiled: bool | None
+    formulation: Formulation, unit: UnitName, compiled: bool | None, context: ContextName
 ) -> None:
     """On any table in any order, shared and unshared ln p agree within 1e-4, work is bounded."""
-    model = model_of(formulation, unit)
+    model = model_of(formulation, unit, context)
     unshared = UnsharedScorer(model, "cpu")
     scorers = [SharedScorer(model, "cpu", "fp32", group, compiled) for group in (1, 5, 2048)]
 
