@@ -32,10 +32,11 @@ from phrasescore.table.scanning import (
     SCORES_END,
     SOURCE,
     TARGET,
-    count_runs,
     find_columns,
+    find_runs,
     find_scores,
     find_tokens,
+    read_scores,
 )
 
 LINES_PER_BLOCK = 65_536
@@ -129,7 +130,25 @@ class TableBlock:
         begin, end = self.spans[0, :2]
         continues = self.text[begin:end] == previous
         begin, end = self.spans[-1, :2]
-        return count_runs(self.data, self.spans) - continues, self.text[begin:end]
+        return len(self.run_offsets) - 1 - continues, self.text[begin:end]
+
+    @cached_property
+    def run_offsets(self) -> Positions:
+        """(runs + 1,) int64: where each run of equal sources begins, then the number of lines."""
+        starts = np.empty(len(self) + 1, np.int64)
+        runs = find_runs(self.data, self.spans, starts)
+        starts[runs] = len(self)
+        return starts[: runs + 1]
+
+    @cached_property
+    def score_values(self) -> NDArray[np.float64]:
+        """(lines, scores) float64: the nearest doubles of all scores, no logarithm taken."""
+        values = np.empty((len(self), self.format.scores))
+        rounded = np.empty((values.size, 4), np.int64)
+        count = read_scores(self.data, self.spans, values, rounded)
+        for line, score, begin, end in rounded[:count].tolist():
+            values[line, score] = float(self.text[begin:end])
+        return values
 
     def with_appended_scores(self, columns: Sequence[Sequence[bytes]]) -> bytes:
         """Return the lines with scores added after the last ones, every other byte as it was.

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from phrasescore.byte_scanning import (
     BAR,
     BLANKS,
@@ -15,6 +17,7 @@ from phrasescore.byte_scanning import (
     DASH,
     LINE_FEED,
     OPEN,
+    SPACE,
     SPACES_AND_TABS,
     find_bars,
     find_byte,
@@ -192,14 +195,86 @@ def find_scores(data: Any, spans: Any, first: int, count: int, places: Any) -> N
 
 
 @leaf
-def count_runs(data: Any, spans: Any) -> int:
-    """Count the first line and every line whose source differs from that of the line before."""
-    runs = 1
-    for line in range(1, len(spans)):
+def find_runs(data: Any, spans: Any, starts: Any) -> int:
+    """Find the lines whose source is not that of the line before; return how many there are.
+
+    Args:
+        data: uint8, whole lines.
+        spans: (lines, 6) int64, from `find_columns`.
+        starts: (lines,) int64, filled: those lines, the first line among them.
+    """
+    runs = 0
+    for line in range(len(spans)):
         begin, length = spans[line, SOURCE], spans[line, SOURCE_END] - spans[line, SOURCE]
         before = spans[line - 1, SOURCE]
-        if spans[line - 1, SOURCE_END] - before != length or not same_bytes(
-            data, begin, data, before, length
+        if (
+            line == 0
+            or spans[line - 1, SOURCE_END] - before != length
+            or not same_bytes(data, begin, data, before, length)
         ):
+            starts[runs] = line
             runs += 1
     return runs
+
+
+@leaf
+def first_out_of_order(data: Any, spans: Any, starts: Any) -> int:
+    """Return the first of some lines whose source should stand before that above; -1 if none.
+
+    The order is that of the bytes of ``source |||``, in which Moses sorts its tables.
+
+    Args:
+        data: uint8, whole lines.
+        spans: (lines, 6) int64, from `find_columns`.
+        starts: (runs,) int64, the first lines of the runs of equal sources.
+    """
+    for run in range(1, len(starts)):
+        line = starts[run]
+        at, end = spans[line, SOURCE], spans[line, SOURCE_END]
+        before, before_end = spans[line - 1, SOURCE], spans[line - 1, SOURCE_END]
+        while at < end and before < before_end and data[at] == data[before]:
+            at += 1
+            before += 1
+        # one may be the beginning of the other: a blank and bars follow it, or tokens do
+        place = 0
+        ours = theirs = np.int64(0)
+        while ours == theirs and place < 4:
+            ours = _byte_or_bar(data, at, end, place)
+            theirs = _byte_or_bar(data, before, before_end, place)
+            place += 1
+        if ours < theirs:
+            return line
+    return -1
+
+
+@leaf
+def _byte_or_bar(data: Any, at: int, end: int, place: int) -> int:
+    """Return the byte ``place`` behind ``at`` of a phrase that `` |||`` follows."""
+    at += place
+    if at < end:
+        return np.int64(data[at])
+    return SPACE if at == end else BAR
+
+
+@leaf
+def read_scores(data: Any, spans: Any, values: Any, rounded: Any) -> int:
+    """Read all scores; return how many of them may not be the nearest double.
+
+    Args:
+        data: uint8, whole lines.
+        spans: (lines, 6) int64, from `find_columns`.
+        values: (lines, scores) float64, filled.
+        rounded: (lines * scores, 4) int64, filled: line, score (from 0), begin and end of those.
+    """
+    count = 0
+    for line in range(len(spans)):
+        begin, end = spans[line, SCORES], spans[line, SCORES_END]
+        for score in range(values.shape[1]):
+            value, stop, exact = parse_decimal(data, begin, end)
+            values[line, score] = value
+            if not exact:
+                rounded[count, 0], rounded[count, 1] = line, score
+                rounded[count, 2], rounded[count, 3] = begin, stop
+                count += 1
+            begin = token_begin(data, stop, end, BLANKS)
+    return count

@@ -1,0 +1,111 @@
+"""Blocks of whole sources: nothing is lost or parted, and disorder is seen."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from phrasescore.errors import PhraseTableError
+from phrasescore.table.block import TableBlock, read_blocks
+from phrasescore.table.phrase_table import parse_entry, parse_scores
+from phrasescore.table.source_runs import read_source_runs
+
+sources = st.lists(
+    st.sampled_from(
+        [b"a", b"a b", b"a|", b"a }", b"a!", b"b", b"\xc3\xa9", b"a ||", b"a||", b"||"]
+    ),
+    min_size=1,
+    max_size=12,
+)
+same_file = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def table_of(phrases: list[bytes]) -> bytes:
+    return b"".join(
+        b"%b ||| t%d ||| 0.%d 1\n" % (phrase, i, i + 1) for i, phrase in enumerate(phrases)
+    )
+
+
+def source_of(line: bytes) -> bytes:
+    return line.split(b" ||| ")[0]
+
+
+def runs_of(block: TableBlock) -> list[list[bytes]]:
+    lines = block.text.splitlines(keepends=True)
+    return [lines[begin:end] for begin, end in itertools.pairwise(block.run_offsets.tolist())]
+
+
+@same_file
+@given(sources, st.integers(1, 5))
+def test_blocks_end_where_sources_end(tmp_path: Path, phrases: list[bytes], lines: int) -> None:
+    """All lines come, in order; every source is in one block; none is filled less than need be."""
+    text = b"".join(sorted(table_of(phrases).splitlines(keepends=True)))
+    (tmp_path / "table").write_bytes(text)
+    blocks = list(read_source_runs(tmp_path / "table", lines))
+    assert b"".join(block.text for block in blocks) == text
+    numbers = itertools.accumulate(map(len, blocks), initial=1)
+    assert [block.first_line for block in blocks] == list(numbers)[:-1]
+    by_source = itertools.groupby(text.splitlines(keepends=True), source_of)
+    expected = [list(run) for _, run in by_source]
+    assert [run for block in blocks for run in runs_of(block)] == expected
+    for block in blocks:
+        first = len(runs_of(block)[0])
+        assert len(block) <= lines or lines <= first >= len(block) - lines
+    for block, following in itertools.pairwise(blocks[:-1]):
+        longer = len(block) + len(runs_of(following)[0])
+        assert longer >= lines
+
+
+@same_file
+@given(sources, st.integers(1, 5))
+def test_reading_goes_on(tmp_path: Path, phrases: list[bytes], lines: int) -> None:
+    """After the lines of the first blocks come the same blocks as without a stop."""
+    (tmp_path / "table").write_bytes(b"".join(sorted(table_of(phrases).splitlines(True))))
+    blocks = list(read_source_runs(tmp_path / "table", lines))
+    for number, block in enumerate(blocks):
+        again = read_source_runs(tmp_path / "table", lines, skip_lines=block.first_line - 1)
+        assert [(b.text, b.first_line) for b in again] == [
+            (b.text, b.first_line) for b in blocks[number:]
+        ]
+    assert not list(read_source_runs(tmp_path / "table", lines, skip_lines=len(phrases)))
+
+
+@same_file
+@given(sources, st.integers(1, 5))
+def test_disorder_is_refused(tmp_path: Path, phrases: list[bytes], lines: int) -> None:
+    """The first line whose source should stand above is named; no other table is refused."""
+    (tmp_path / "table").write_bytes(table_of(phrases))
+    keys = [phrase + b" ||| " for phrase in phrases]
+    wrong = [i + 2 for i, (above, here) in enumerate(itertools.pairwise(keys)) if here < above]
+    if not wrong:
+        assert sum(map(len, read_source_runs(tmp_path / "table", lines))) == len(phrases)
+        return
+    with pytest.raises(PhraseTableError, match="must be neighbours") as caught:
+        list(read_source_runs(tmp_path / "table", lines))
+    assert caught.value.line == wrong[0]
+    assert "LC_ALL=C sort" in str(caught.value)
+
+
+def test_missing_blanks_are_named(tmp_path: Path) -> None:
+    """Such lines may be sorted and in another order than Moses's: the remedy says more."""
+    (tmp_path / "table").write_bytes(b"a!|||x|||1\na|||x|||1\n")
+    with pytest.raises(PhraseTableError, match=r"Write the columns with .* between them, and sort"):
+        list(read_source_runs(tmp_path / "table"))
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [b"0.1 3e-20", b"1.23456789e-30 0", b"+.5  1E-3", b"123456789012345678901 5.", b"-0 1e-320"],
+)
+def test_score_values(tmp_path: Path, scores: bytes) -> None:
+    """They are the doubles that Python reads, also where the quick parser rounds."""
+    line = b"a ||| x ||| %b ||| 0-0\n" % scores
+    (tmp_path / "table").write_bytes(line * 3)
+    (block,) = read_blocks(tmp_path / "table")
+    expected = np.array([parse_scores(parse_entry(line).scores)] * 3)
+    np.testing.assert_array_equal(block.score_values, expected)
