@@ -219,9 +219,7 @@ def find_runs(data: Any, spans: Any, starts: Any) -> int:
 
 @leaf
 def first_out_of_order(data: Any, spans: Any, starts: Any) -> int:
-    """Return the first of some lines whose source should stand before that above; -1 if none.
-
-    The order is that of the bytes of ``source |||``, in which Moses sorts its tables.
+    """Return the first line whose source should stand above that of the line before; -1 if none.
 
     Args:
         data: uint8, whole lines.
@@ -230,27 +228,42 @@ def first_out_of_order(data: Any, spans: Any, starts: Any) -> int:
     """
     for run in range(1, len(starts)):
         line = starts[run]
-        at, end = spans[line, SOURCE], spans[line, SOURCE_END]
-        before, before_end = spans[line - 1, SOURCE], spans[line - 1, SOURCE_END]
-        while at < end and before < before_end and data[at] == data[before]:
-            at += 1
-            before += 1
-        # one may be the beginning of the other: a blank and bars follow it, or tokens do
-        place = 0
-        ours = theirs = np.int64(0)
-        while ours == theirs and place < 4:
-            ours = _byte_or_bar(data, at, end, place)
-            theirs = _byte_or_bar(data, before, before_end, place)
-            place += 1
-        if ours < theirs:
+        if compare_sources(data, spans[line], data, spans[line - 1]) < 0:
             return line
     return -1
 
 
 @leaf
-def _byte_or_bar(data: Any, at: int, end: int, place: int) -> int:
-    """Return the byte ``place`` behind ``at`` of a phrase that `` |||`` follows."""
-    at += place
+def compare_sources(data: Any, row: Any, other: Any, other_row: Any) -> int:
+    """Return -1, 0 or 1: where the source of a line stands to another in a sorted table.
+
+    The order is that of the bytes of ``source |||``, in which Moses sorts its tables.
+
+    Args:
+        data: uint8, the bytes of the one.
+        row: (6,) int64, its columns, from `find_columns`.
+        other: uint8, the bytes of the other.
+        other_row: (6,) int64, its columns.
+    """
+    at, end = row[SOURCE], row[SOURCE_END]
+    there, there_end = other_row[SOURCE], other_row[SOURCE_END]
+    while at < end and there < there_end and data[at] == other[there]:
+        at += 1
+        there += 1
+    if at == end and there == there_end:
+        return 0
+    # one may be the beginning of the other: what follows it counts then
+    for place in range(4):
+        ours = _byte_or_bar(data, at + place, end)
+        theirs = _byte_or_bar(other, there + place, there_end)
+        if ours != theirs:
+            return -1 if ours < theirs else 1
+    return 0
+
+
+@leaf
+def _byte_or_bar(data: Any, at: int, end: int) -> int:
+    """Return a byte of a phrase, or of the `` |||`` that follows it."""
     if at < end:
         return np.int64(data[at])
     return SPACE if at == end else BAR

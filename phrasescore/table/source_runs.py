@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -31,7 +31,11 @@ _SHOWN_LETTERS = 40
 
 
 def read_source_runs(
-    path: str | Path, lines: int = LINES_PER_BLOCK, *, skip_lines: int = 0
+    path: str | Path,
+    lines: int = LINES_PER_BLOCK,
+    *,
+    skip_lines: int = 0,
+    format_of: Callable[[Sequence[bytes], str | Path], TableFormat] = TableFormat.of,
 ) -> Iterator[TableBlock]:
     """Yield a table's lines in blocks that end where the lines of a source phrase end.
 
@@ -44,6 +48,7 @@ def read_source_runs(
         lines: How many lines to hold at a time.
         skip_lines: How many lines to pass over at the beginning, unchecked; a block must have
             ended there.
+        format_of: What finds the format from the first lines; a reordering table has another one.
 
     Raises:
         InputError: The file cannot be read.
@@ -54,7 +59,7 @@ def read_source_runs(
     previous = b""
     first_line = skip_lines + 1
     with open_input(path) as stream:
-        expected, rest = _opened(stream, path, skip_lines)
+        expected, rest = _opened(stream, path, skip_lines, format_of)
         while True:
             room = lines - sum(map(len, begun))
             with truncation_named(path):
@@ -76,12 +81,15 @@ def read_source_runs(
 
 
 def _opened(
-    stream: BinaryIO, path: str | Path, skip_lines: int
+    stream: BinaryIO,
+    path: str | Path,
+    skip_lines: int,
+    format_of: Callable[[Sequence[bytes], str | Path], TableFormat],
 ) -> tuple[TableFormat, Iterator[bytes]]:
     """Return the format, which the first lines tell, and the lines after those to skip."""
     with truncation_named(path):
         head = list(itertools.islice(stream, INSPECTED_LINES))
-        expected = TableFormat.of([line.removesuffix(b"\n") for line in head], path)
+        expected = format_of([line.removesuffix(b"\n") for line in head], path)
         rest = itertools.chain(head, stream)
         deque(itertools.islice(rest, skip_lines), maxlen=0)
     return expected, rest
