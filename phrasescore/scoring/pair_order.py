@@ -42,6 +42,28 @@ def cut_in_groups(order: NDArray[np.int64], sources: TokenSequences, most: int) 
     return [slice(begin, end) for begin, end in itertools.pairwise(begins)]
 
 
+def cut_by_area(lengths: NDArray[np.int64], most: int, area: int) -> list[slice]:
+    """Cut rows into groups that are small when they are padded to their longest.
+
+    Args:
+        lengths: (N,) of the rows.
+        most: How many rows a group may have.
+        area: How much rows times longest may be; a single row may be longer.
+
+    >>> cut_by_area(np.array([2, 2, 5, 1]), 9, 6)
+    [slice(0, 2, None), slice(2, 3, None), slice(3, 4, None)]
+    """
+    cuts, longest = [0], 0
+    for row, length in enumerate(lengths.tolist()):
+        longest, rows = max(longest, length), row + 1 - cuts[-1]
+        if rows > 1 and (rows > most or rows * longest > area):
+            cuts.append(row)
+            longest = length
+    if len(lengths):
+        cuts.append(len(lengths))
+    return [slice(begin, end) for begin, end in itertools.pairwise(cuts)]
+
+
 def is_new(phrases: TokenSequences) -> NDArray[np.bool_]:
     """(N,) bool, whether a phrase differs from the one before it; the first does.
 

@@ -64,6 +64,23 @@ class PrefixTrie:
         """
         return _path_sums(self.parents, self.ends, edges, at_ends)
 
+    def path_words(
+        self,
+        edges: NDArray[np.float32],
+        at_ends: NDArray[np.float32],
+        stops: Numbers,
+        found: NDArray[np.float64],
+    ) -> None:
+        """Write the numbers that `path_sums` adds up, in the order of the words.
+
+        Args:
+            edges: (nodes,) a number for each node.
+            at_ends: (nodes,).
+            stops: (N,) where in ``found`` the numbers of each phrase end, one more than its words.
+            found: Any length, filled there.
+        """
+        _path_words(self.parents, self.ends, edges, at_ends, stops, found)
+
 
 def build_trie(phrases: TokenSequences, roots: Numbers, *, ending: int | None = None) -> PrefixTrie:
     """Build the trie of phrases that are sorted, those of a root together.
@@ -177,3 +194,14 @@ def _path_sums(parents: Any, ends: Any, edges: Any, at_ends: Any) -> Any:
     for i in range(len(ends)):
         found[i] = sums[ends[i]] + at_ends[ends[i]]
     return found
+
+
+@_compiled
+def _path_words(parents: Any, ends: Any, edges: Any, at_ends: Any, stops: Any, found: Any) -> None:
+    for i in range(len(ends)):
+        node, at = ends[i], stops[i] - 1
+        found[at] = at_ends[node]
+        while parents[node] >= 0:
+            at -= 1
+            found[at] = edges[node]
+            node = parents[node]

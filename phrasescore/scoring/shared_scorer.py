@@ -3,7 +3,8 @@
 Pairs are sorted, so that equal beginnings are neighbours, and cut into groups. In a group each
 source prefix is encoded once, each source projected once, and each distinct (source, target prefix)
 is one decoder step and one normaliser; a pair's ln p is the sum along its path. Cores work on
-groups of their own; a group's results depend on the group alone.
+groups of their own; a group's results depend on the group alone. Pairs with long sources stand in
+small groups apart, because a kind of model may pad the sources that it reads together.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from phrasescore.model.sequence_model import SequenceModel
 from phrasescore.scoring.gated.gated_steps import GatedSteps
 from phrasescore.scoring.gated.packed_weights import pack
 from phrasescore.scoring.model_steps import ModelSteps, TrieSteps
-from phrasescore.scoring.pair_order import cut_in_groups, is_new, pair_order
+from phrasescore.scoring.pair_order import cut_by_area, cut_in_groups, is_new, pair_order
 from phrasescore.scoring.precision import Precision
-from phrasescore.scoring.prefix_trie import build_trie
+from phrasescore.scoring.prefix_trie import PrefixTrie, build_trie
 from phrasescore.scoring.shared_work import SharedWork
 from phrasescore.words.token_sequences import TokenSequences
 
@@ -33,6 +34,13 @@ _GROUP = {"cpu": 2048, "cuda": 32768}
 # Prefixes at a time: on a CPU few enough for the caches, enough for the products' full rate.
 _CHUNK = {"cpu": 256, "cuda": 8192}
 _PANEL = {"cpu": 1024, "cuda": 4096}
+# More words than any phrase has: a chunk of sources of this length is what may be padded at once.
+_LONG = 64
+
+Rows = NDArray[np.int64]
+Ln_p = NDArray[np.float32]
+# what becomes of a group's rows, its trie, ln p of each edge and of </s> at each node
+Keep = Callable[[Rows, PrefixTrie, Ln_p, Ln_p], None]
 
 
 class SharedScorer:
@@ -65,8 +73,8 @@ class SharedScorer:
         kind = self.device.type
         self._group = group or _GROUP[kind]
         dtype = torch.bfloat16 if precision == "bf16" else torch.float32
-        chunk = min(_CHUNK[kind], self._group)
-        steps = _maker(model, self.device, dtype, self._group, chunk, compiled)
+        self._chunk = min(_CHUNK[kind], self._group)
+        steps = _maker(model, self.device, dtype, self._group, self._chunk, compiled)
         threads = torch.get_num_threads() if kind == "cpu" else 1
         # the same threads and memory for all blocks: new ones would each leave memory behind
         self._pool = ThreadPoolExecutor(threads)
@@ -82,27 +90,62 @@ class SharedScorer:
             sources: ``N`` phrases of ids of the side the model reads, without </s>.
             targets: ``N`` phrases of ids of the side it predicts, without </s>.
         """
-        order = pair_order(sources, targets)
-        groups = cut_in_groups(order, sources, self._group)
         ln_p = np.empty(len(targets), np.float64)
 
-        def work(rows: NDArray[np.int64]) -> SharedWork:
-            ln_p[rows], done = self._score_group(sources.select(rows), targets.select(rows))
-            return done
+        def keep(rows: Rows, trie: PrefixTrie, edges: Ln_p, at_ends: Ln_p) -> None:
+            ln_p[rows] = trie.path_sums(edges, at_ends)
+
+        self._visit(sources, targets, keep)
+        return ln_p
+
+    def score_words(self, sources: TokenSequences, targets: TokenSequences) -> NDArray[np.float64]:
+        """Return ln p of each target word and of each final </s>, one pair after the other.
+
+        Args:
+            sources: ``N`` phrases of ids of the side the model reads, without </s>.
+            targets: ``N`` phrases of ids of the side it predicts, without </s>.
+
+        Returns:
+            ``(all target words + N,)``, of each pair its words in their order and then </s>; their
+            sum is what :meth:`score` returns.
+        """
+        stops = targets.offsets[1:] + np.arange(1, len(targets) + 1)
+        ln_p = np.empty(len(targets.tokens) + len(targets), np.float64)
+
+        def keep(rows: Rows, trie: PrefixTrie, edges: Ln_p, at_ends: Ln_p) -> None:
+            trie.path_words(edges, at_ends, stops[rows], ln_p)
+
+        self._visit(sources, targets, keep)
+        return ln_p
+
+    def _visit(self, sources: TokenSequences, targets: TokenSequences, keep: Keep) -> None:
+        """Score all pairs, group by group."""
+
+        def work(rows: Rows) -> SharedWork:
+            return self._score_group(sources, targets, rows, keep)
 
         before = torch.get_num_threads()
         try:
-            for done in self._pool.map(work, [order[group] for group in groups]):
+            for done in self._pool.map(work, self._groups(sources, targets)):
                 self.work += done
         finally:
             torch.set_num_threads(before)
-        return ln_p
+
+    def _groups(self, sources: TokenSequences, targets: TokenSequences) -> list[Rows]:
+        order = pair_order(sources, targets)
+        is_long = sources.lengths[order] > _LONG
+        short, long = order[~is_long], order[is_long]
+        area = _LONG * self._chunk
+        return [short[group] for group in cut_in_groups(short, sources, self._group)] + [
+            long[group] for group in cut_by_area(sources.lengths[long], self._group, area)
+        ]
 
     def _score_group(
-        self, sources: TokenSequences, targets: TokenSequences
-    ) -> tuple[NDArray[np.float64], SharedWork]:
+        self, sources: TokenSequences, targets: TokenSequences, rows: Rows, keep: Keep
+    ) -> SharedWork:
         """Score sorted pairs."""
         torch.set_num_threads(1)
+        sources, targets = sources.select(rows), targets.select(rows)
         new = is_new(sources)
         trie = build_trie(targets, np.cumsum(new) - 1)
         steps = self._free.get()
@@ -112,8 +155,8 @@ class SharedScorer:
                 edges, at_ends = steps.decode(trie)
         finally:
             self._free.put(steps)
-        asked = SharedWork.unshared(sources, targets)
-        return trie.path_sums(edges, at_ends), asked.done(encoded, len(trie))
+        keep(rows, trie, edges, at_ends)
+        return SharedWork.unshared(sources, targets).done(encoded, len(trie))
 
 
 def _maker(

@@ -1,8 +1,9 @@
-"""Read a whole table beside the scoring, so that its errors show in seconds and not after hours."""
+"""Read a whole input beside the scoring, so that its errors show in seconds and not after hours."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator, Sized
 from pathlib import Path
 from types import TracebackType
 
@@ -10,27 +11,26 @@ from phrasescore.errors import PhrasescoreError
 from phrasescore.table.block import read_blocks
 
 
-class TableCheck:
-    """Checks and counts a table's lines in a thread of its own; use it in a ``with`` block.
+class InputCheck:
+    """Checks and counts an input's lines in a thread of its own; use it in a ``with`` block.
 
     The compiled loops and the decompression run without Python's lock, so this costs the scoring
     next to nothing. Leaving the block stops the thread.
 
     Args:
-        path: A plain or gzip phrase table, not ``-``.
-        lines_per_block: How many lines to hold at a time.
+        read: Begins to read the input, which can be read again; the blocks count their lines.
     """
 
-    def __init__(self, path: str | Path, lines_per_block: int) -> None:
-        self._path, self._lines_per_block = path, lines_per_block
+    def __init__(self, read: Callable[[], Iterator[Sized]]) -> None:
+        self._blocks = read
         self._lines = 0
         self._error: PhrasescoreError | None = None
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._read, name="table check", daemon=True)
+        self._thread = threading.Thread(target=self._read, name="input check", daemon=True)
 
     def _read(self) -> None:
         try:
-            for block in read_blocks(self._path, self._lines_per_block):
+            for block in self._blocks():
                 self._lines += len(block)
                 if self._stop.is_set():
                     return
@@ -38,10 +38,10 @@ class TableCheck:
             self._error = error
 
     def lines(self) -> int | None:
-        """Return how many lines the table has, ``None`` while that is not known yet.
+        """Return how many lines the input has, ``None`` while that is not known yet.
 
         Raises:
-            InputError: What is wrong with the table.
+            InputError: What is wrong with the input.
         """
         if self._thread.is_alive():
             return None
@@ -50,17 +50,17 @@ class TableCheck:
         return self._lines
 
     def wait(self) -> int:
-        """Wait for the end of the table and return how many lines it has.
+        """Wait for the end of the input and return how many lines it has.
 
         Raises:
-            InputError: What is wrong with the table.
+            InputError: What is wrong with the input.
         """
         self._thread.join()
         if self._error is not None:
             raise self._error
         return self._lines
 
-    def __enter__(self) -> TableCheck:
+    def __enter__(self) -> InputCheck:
         self._thread.start()
         return self
 
@@ -72,3 +72,15 @@ class TableCheck:
     ) -> None:
         self._stop.set()
         self._thread.join()
+
+
+class TableCheck(InputCheck):
+    """The check of a phrase table.
+
+    Args:
+        path: A plain or gzip phrase table, not ``-``.
+        lines_per_block: How many lines to hold at a time.
+    """
+
+    def __init__(self, path: str | Path, lines_per_block: int) -> None:
+        super().__init__(lambda: read_blocks(path, lines_per_block))

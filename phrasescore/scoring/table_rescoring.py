@@ -7,11 +7,8 @@ same whether it was or not. Memory does not depend on the table's length.
 from __future__ import annotations
 
 import dataclasses
-import sys
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,14 +16,13 @@ from typing import Any
 from phrasescore import __version__
 from phrasescore.errors import InputError, SettingsError
 from phrasescore.files import STANDARD_STREAM, is_gzip_name, sha256_of
-from phrasescore.progress import Progress
-from phrasescore.resuming.journaled_output import JournaledOutput, StreamOutput
 from phrasescore.scoring.block_scoring import (
     BlockScorer,
     ScoringCounts,
     ScoringModel,
     ScoringSettings,
 )
+from phrasescore.scoring.block_stream import Sink, announce, open_sink, stream_blocks
 from phrasescore.scoring.table_check import TableCheck
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, can_be_read_again, read_blocks
 
@@ -155,12 +151,12 @@ def rescore_table(
             "gzip": is_gzip_name(output),
             "lines_per_block": lines_per_block,
         }
-    with _output(output, signature) as sink:
+    with open_sink(output, signature) as sink:
         counts = ScoringCounts.none(len(models), scorer.probability_columns)
         if sink.state is not None:
             counts = ScoringCounts.from_json(sink.state)
         resumed = counts.lines
-        _announce(output, resumed, sink.discarded)
+        announce(output, resumed, sink.discarded, "other options, models or table")
         counts = _score_blocks(table, scorer, counts, sink, lines_per_block, blocks)
         sink.finish()
     names = tuple(model.name for model in models)
@@ -172,40 +168,27 @@ def _score_blocks(
     table: str | Path,
     scorer: BlockScorer,
     counts: ScoringCounts,
-    sink: JournaledOutput | StreamOutput,
+    sink: Sink,
     lines_per_block: int,
     blocks: Iterator[TableBlock] | None,
 ) -> ScoringCounts:
-    already = counts.lines
-    with ExitStack() as stack:
-        progress = stack.enter_context(Progress("scoring", unit="pairs"))
-        check: TableCheck | None = None
-        if can_be_read_again(table):
-            check = stack.enter_context(TableCheck(table, lines_per_block))
-        # reading, scoring and writing overlap; one thread writes, so blocks stay in order
-        reader = stack.enter_context(ThreadPoolExecutor(1, "reader"))
-        writer = stack.enter_context(ThreadPoolExecutor(1, "writer"))
-        written: Future[None] | None = None
-        if blocks is None:
-            blocks = read_table(table, lines_per_block, skip=sink.blocks)
-        for block in _ahead(blocks, reader):
-            scored = scorer.score(block, counts)
-            assert scored.text.count(b"\n") == block.text.count(b"\n")
-            if written is not None:
-                written.result()
-            written = writer.submit(sink.append, scored.text, scored.counts.to_json())
-            counts = scored.counts
-            if check is not None and (lines := check.lines()) is not None:
-                progress.expect(lines - already)
-            progress.advance(len(block))
-        if written is not None:
-            written.result()
-        if check is not None and check.wait() != counts.lines:
-            raise InputError(
-                "the table changed while it was being scored",
-                path=table,
-                remedy="run the command again",
-            )
+    def score(block: TableBlock) -> tuple[bytes, dict[str, Any]]:
+        nonlocal counts
+        scored = scorer.score(block, counts)
+        assert scored.text.count(b"\n") == block.text.count(b"\n")
+        counts = scored.counts
+        return scored.text, counts.to_json()
+
+    check = TableCheck(table, lines_per_block) if can_be_read_again(table) else None
+    if blocks is None:
+        blocks = read_table(table, lines_per_block, skip=sink.blocks)
+    lines = stream_blocks(blocks, score, sink, check, already=counts.lines)
+    if lines is not None and lines != counts.lines:
+        raise InputError(
+            "the table changed while it was being scored",
+            path=table,
+            remedy="run the command again",
+        )
     return counts
 
 
@@ -214,33 +197,6 @@ def read_table(
 ) -> Iterator[TableBlock]:
     """Yield a table's blocks; the first are short, so that the first scores come soon."""
     return read_blocks(table, lines_per_block, skip=skip, first=_FIRST_LINES)
-
-
-def _ahead(blocks: Iterator[TableBlock], reader: ThreadPoolExecutor) -> Iterator[TableBlock]:
-    """Yield blocks while the next one is being read."""
-    coming = reader.submit(next, blocks, None)
-    while (block := coming.result()) is not None:
-        coming = reader.submit(next, blocks, None)
-        yield block
-
-
-def _output(path: str | Path, signature: dict[str, Any] | None) -> JournaledOutput | StreamOutput:
-    is_new_or_file = Path(path).is_file() or not Path(path).exists()
-    if str(path) != STANDARD_STREAM and is_new_or_file:
-        return JournaledOutput(path, signature)
-    return StreamOutput(path)
-
-
-def _announce(output: str | Path, lines: int, discarded: bool) -> None:
-    """Say on standard error what an interrupted run left."""
-    if lines:
-        _say(f"{output}: going on after line {lines:,}, where an earlier run stopped")
-    elif discarded:
-        _say(f"{output}: an interrupted run with other options, models or table is thrown away")
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)  # noqa: T201 - a note to the user, not a result
 
 
 def _refuse_same_file(table: str | Path, output: str | Path) -> None:

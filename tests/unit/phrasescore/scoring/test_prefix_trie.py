@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from phrasescore.scoring.pair_order import cut_in_groups, pair_order
+from phrasescore.scoring.pair_order import cut_by_area, cut_in_groups, pair_order
 from phrasescore.scoring.prefix_trie import PrefixTrie, build_trie
 from phrasescore.words.token_sequences import from_lists
 
@@ -45,6 +45,21 @@ def test_groups_are_whole_and_small(sources: list[list[int]], most: int) -> None
             assert sources.count(sources[group.start]) > most or group.start - first >= most
 
 
+@given(st.lists(st.integers(0, 30), max_size=40), st.integers(1, 9), st.integers(1, 60))
+def test_groups_are_small_when_they_are_padded(lengths: list[int], most: int, area: int) -> None:
+    """Groups follow one another, and only a single row may be longer than allowed."""
+    groups = cut_by_area(np.array(lengths, np.int64), most, area)
+    assert [row for group in groups for row in range(len(lengths))[group]] == list(
+        range(len(lengths))
+    )
+    for group in groups:
+        rows = group.stop - group.start
+        assert rows == 1 or (rows <= most and rows * max(lengths[group]) <= area)
+        if group.stop < len(lengths):  # one more would be too many
+            longest = max(lengths[group.start : group.stop + 1])
+            assert rows == most or (rows + 1) * longest > area
+
+
 @given(PHRASES, st.booleans())
 def test_each_distinct_prefix_is_one_node(phrases: list[list[int]], with_ending: bool) -> None:
     """Nodes are the distinct prefixes, level by level, children of neighbours side by side."""
@@ -79,4 +94,8 @@ def test_a_path_sums_its_words(phrases: list[list[int]]) -> None:
     edges = np.where(trie.parents < 0, 0, 10.0 ** np.maximum(trie.words, 0)).astype(np.float32)
     sums = trie.path_sums(edges, np.full(len(trie), 0.5, np.float32))
     assert sums.tolist() == [sum(10.0**word for word in phrase) + 0.5 for phrase in phrases]
+    stops = np.cumsum([len(phrase) + 1 for phrase in phrases])
+    words = np.full(stops[-1], np.nan)
+    trie.path_words(edges, np.full(len(trie), 0.5, np.float32), stops, words)
+    assert words.tolist() == [x for phrase in phrases for x in [*(10.0**w for w in phrase), 0.5]]
     assert trie.roots[trie.ends].tolist() == roots.tolist()

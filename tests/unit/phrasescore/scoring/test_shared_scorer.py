@@ -15,6 +15,7 @@ from phrasescore.model.model_settings import (
     Formulation,
     UnitName,
 )
+from phrasescore.model.sequence_model import Batch
 from phrasescore.scoring.precision import Precision
 from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.scoring.unshared_scorer import UnsharedScorer
@@ -124,6 +125,31 @@ def test_sharing_changes_no_score(
             assert work.target_done <= work.target_asked == len(targets.tokens) + len(targets)
 
     agree()
+
+
+@pytest.mark.parametrize("formulation", ["code", "appendix"])
+@pytest.mark.parametrize("unit", ["gated", "tanh"])
+@pytest.mark.parametrize("group", [1, 7, 512])
+def test_words_of_long_and_short_pairs(
+    formulation: Formulation, unit: UnitName, group: int, rng: np.random.Generator
+) -> None:
+    """Each word's ln p is the model's own for the pair alone, in order, and sums to the score."""
+    model = model_of(formulation, unit)
+    sources, targets = phrases(rng, 40, 31), phrases(rng, 40, 37)
+    for at, (source, target) in enumerate([(65, 3), (300, 2), (0, 80), (64, 64), (300, 300)]):
+        sources[9 * at] = rng.integers(1, 31, source).tolist()
+        targets[9 * at] = rng.integers(1, 37, target).tolist()
+    scorer = SharedScorer(model, "cpu", "fp32", group)
+    found = scorer.score_words(from_lists(sources), from_lists(targets))
+    expected: list[float] = []
+    for source, target in zip(sources, targets, strict=True):
+        ids = [torch.tensor([side], dtype=torch.long) for side in (source, target)]
+        with torch.no_grad():
+            expected += model.score(Batch(ids[0], ids[1], None, len(target) + 1))[0].tolist()
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
+    offsets = np.cumsum([0, *(len(target) + 1 for target in targets[:-1])])
+    totals = scorer.score(from_lists(sources), from_lists(targets))
+    np.testing.assert_allclose(np.add.reduceat(found, offsets), totals, rtol=1e-12)
 
 
 def test_each_prefix_once() -> None:
