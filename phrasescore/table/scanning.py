@@ -228,25 +228,26 @@ def first_out_of_order(data: Any, spans: Any, starts: Any) -> int:
     """
     for run in range(1, len(starts)):
         line = starts[run]
-        if compare_sources(data, spans[line], data, spans[line - 1]) < 0:
+        if compare_phrases(data, spans[line], data, spans[line - 1], SOURCE) < 0:
             return line
     return -1
 
 
 @leaf
-def compare_sources(data: Any, row: Any, other: Any, other_row: Any) -> int:
-    """Return -1, 0 or 1: where the source of a line stands to another in a sorted table.
+def compare_phrases(data: Any, row: Any, other: Any, other_row: Any, column: int) -> int:
+    """Return -1, 0 or 1: where the phrase of a line stands to that of another in a sorted table.
 
-    The order is that of the bytes of ``source |||``, in which Moses sorts its tables.
+    The order is that of the bytes of the phrase and `` |||``, in which Moses sorts its tables.
 
     Args:
         data: uint8, the bytes of the one.
         row: (6,) int64, its columns, from `find_columns`.
         other: uint8, the bytes of the other.
         other_row: (6,) int64, its columns.
+        column: ``SOURCE`` or ``TARGET``.
     """
-    at, end = row[SOURCE], row[SOURCE_END]
-    there, there_end = other_row[SOURCE], other_row[SOURCE_END]
+    at, end = row[column], row[column + 1]
+    there, there_end = other_row[column], other_row[column + 1]
     while at < end and there < there_end and data[at] == other[there]:
         at += 1
         there += 1

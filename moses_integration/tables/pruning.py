@@ -1,0 +1,289 @@
+"""A phrase table without the pairs that some conditions rule out; the other lines stay as they are.
+
+The conditions come in this order, and each judges what those before it have left: a list of pairs,
+the significance test, a threshold, the best of each source. Memory does not depend on the table's
+length. The same command continues after ``kill -9`` and arrives at the same bytes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moses_integration.tables.drop_list import DropList
+from moses_integration.tables.ranking import Ranking, best_of_runs
+from moses_integration.tables.significance import SignificanceLevel
+from phrasescore import __version__
+from phrasescore.errors import PhraseTableError, SettingsError, counted
+from phrasescore.files import is_gzip_name, sha256_of
+from phrasescore.progress import Progress
+from phrasescore.scoring.block_stream import announce, open_sink
+from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, can_be_read_again
+from phrasescore.table.source_runs import read_source_runs
+
+
+@dataclass(frozen=True)
+class PruningConditions:
+    """What a pair must meet to be kept; ``None`` where nothing is asked.
+
+    Args:
+        drop: Pairs that must go.
+        significance: How significant a pair must be.
+        ranking: What threshold and best ones go by.
+        threshold: The least value of the ranking.
+        top: How many targets of a source are kept, the best ones.
+    """
+
+    drop: DropList | None = None
+    significance: SignificanceLevel | None = None
+    ranking: Ranking | None = None
+    threshold: float | None = None
+    top: int | None = None
+
+    def check(self) -> None:
+        """Raise a SettingsError unless the conditions say something, and all of it."""
+        compares = self.threshold is not None or self.top is not None
+        if self.ranking is not None and not compares:
+            raise SettingsError(
+                "--column and --weights say what to go by, but not how many to keep",
+                remedy="give --top or --threshold, or leave them out",
+            )
+        if not compares and self.drop is None and self.significance is None:
+            raise SettingsError(
+                "there is no condition, so every pair would be kept",
+                remedy="give --top, --threshold, --significance or --drop",
+            )
+        if compares and self.ranking is None:
+            raise SettingsError(
+                "nothing says what --top and --threshold go by",
+                remedy="name a score with --column, or a moses.ini with --weights",
+            )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all that decides which pairs are kept, as JSON values."""
+        level, ranking = self.significance, self.ranking
+        return {
+            "drop_list_sha256": None if self.drop is None else self.drop.digest,
+            "significance": None if level is None else dataclasses.asdict(level),
+            "ranking": None if ranking is None else dataclasses.asdict(ranking),
+            "threshold": self.threshold,
+            "top": self.top,
+        }
+
+
+@dataclass(frozen=True)
+class PruningCounts:
+    """What became of the pairs so far.
+
+    Args:
+        pairs: How many there were.
+        kept: How many are left.
+        sources: How many sources there were.
+        sources_kept: How many have a pair left.
+        listed: How many pairs went because they are listed.
+        insignificant: How many went because they may be there by chance.
+        below: How many were below the threshold.
+        beyond: How many were not among the best.
+        listed_found: How many pairs of the list were there.
+        cramped: For how many the number of sentences was too small for the test.
+    """
+
+    pairs: int = 0
+    kept: int = 0
+    sources: int = 0
+    sources_kept: int = 0
+    listed: int = 0
+    insignificant: int = 0
+    below: int = 0
+    beyond: int = 0
+    listed_found: int = 0
+    cramped: int = 0
+
+    def __add__(self, other: PruningCounts) -> PruningCounts:
+        mine, others = dataclasses.astuple(self), dataclasses.astuple(other)
+        return PruningCounts(*(a + b for a, b in zip(mine, others, strict=True)))
+
+
+@dataclass(frozen=True)
+class PruningReport:
+    """What a run did.
+
+    Args:
+        conditions: What was asked.
+        counts: Over the whole table, what an earlier, interrupted run did included.
+        resumed: How many pairs an earlier run had judged.
+        seconds: How long this run took.
+        table_sha256: The digest of the table's file; ``None`` for a pipe.
+    """
+
+    conditions: PruningConditions
+    counts: PruningCounts
+    resumed: int
+    seconds: float
+    table_sha256: str | None
+
+    @property
+    def listed_missing(self) -> int:
+        """How many pairs of the list are not in the table."""
+        listed = len(self.conditions.drop) if self.conditions.drop is not None else 0
+        return max(0, listed - self.counts.listed_found)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as JSON values."""
+        counts = self.counts
+        return {
+            "pairs": counts.pairs,
+            "kept": counts.kept,
+            "sources": counts.sources,
+            "sources_kept": counts.sources_kept,
+            "dropped": {
+                "drop": counts.listed,
+                "significance": counts.insignificant,
+                "threshold": counts.below,
+                "top": counts.beyond,
+            },
+            "listed_missing": self.listed_missing,
+            "more_counted_than_sentences": counts.cramped,
+            "resumed_pairs": self.resumed,
+            "seconds": round(self.seconds, 3),
+            "table_sha256": self.table_sha256,
+        }
+
+    def __str__(self) -> str:
+        asked, counts = self.conditions, self.counts
+        lines = [
+            f"{counts.kept:,} of {counted(counts.pairs, 'pair')} kept "
+            f"({counts.kept / counts.pairs:.1%}), of {counts.sources_kept:,} of "
+            f"{counted(counts.sources, 'source')}"
+        ]
+        if asked.drop is not None:
+            lines.append(
+                f"dropped: {counts.listed:,} listed; {self.listed_missing:,} of "
+                f"{counted(len(asked.drop), 'listed pair')} not in the table"
+            )
+        if asked.significance is not None:
+            level = asked.significance
+            lines.append(f"dropped: {counts.insignificant:,} with -ln p up to {level.level:.6g}")
+            if counts.cramped:
+                lines.append(
+                    f"{counted(counts.cramped, 'pair')} of phrases that were extracted more often "
+                    f"than fits into {level.sentences:,} sentences"
+                )
+        if asked.threshold is not None:
+            lines.append(f"dropped: {counts.below:,} below {asked.threshold:g}")
+        if asked.top is not None:
+            lines.append(f"dropped: {counts.beyond:,} beyond the best {asked.top:,} of a source")
+        return "\n".join(lines)
+
+
+def prune_table(
+    table: str | Path,
+    output: str | Path,
+    conditions: PruningConditions,
+    *,
+    lines_per_block: int = LINES_PER_BLOCK,
+) -> PruningReport:
+    """Write the lines of a table that meet all conditions, byte for byte and in order.
+
+    Args:
+        table: A plain or gzip phrase table, sorted as Moses sorts it, or ``-``.
+        output: Where to; gzip if the name ends in ``.gz``; ``-`` is standard output.
+        conditions: What a pair must meet.
+        lines_per_block: How many lines to hold at a time.
+
+    Raises:
+        InputError: The table cannot be read, breaks its format or is not sorted, or nothing is
+            left of it.
+        SettingsError: The conditions do not fit together or to the table.
+    """
+    conditions.check()
+    start = time.monotonic()
+    sha256 = sha256_of(table) if can_be_read_again(table) else None
+    signature = None
+    if sha256 is not None:
+        signature = {
+            "phrasescore": __version__,
+            "table_sha256": sha256,
+            "conditions": conditions.to_json(),
+            "gzip": is_gzip_name(output),
+            "lines_per_block": lines_per_block,
+        }
+    with open_sink(output, signature) as sink, Progress("pruning", unit="pairs") as progress:
+        counts = PruningCounts(**sink.state) if sink.state is not None else PruningCounts()
+        resumed = counts.pairs
+        announce(output, resumed, sink.discarded, "other conditions or another table")
+        for block in read_source_runs(table, lines_per_block, skip_lines=resumed):
+            kept, judged = judge(block, conditions)
+            counts += judged
+            sink.append(chosen_lines(block, kept), dataclasses.asdict(counts))
+            progress.advance(len(block))
+        if not counts.kept:
+            raise PhraseTableError(
+                "no pair meets the conditions, so nothing would be left",
+                path=table,
+                remedy="check --threshold, --significance and the column",
+            )
+        sink.finish()
+    return PruningReport(conditions, counts, resumed, time.monotonic() - start, sha256)
+
+
+def judge(
+    block: TableBlock, conditions: PruningConditions
+) -> tuple[NDArray[np.bool_], PruningCounts]:
+    """Decide which pairs are kept.
+
+    Args:
+        block: All lines of some sources.
+        conditions: What a pair must meet.
+
+    Returns:
+        (lines,) bool, and what became of the pairs.
+    """
+    left = [np.ones(len(block), np.bool_)]  # before and after each condition
+    found = cramped = 0
+    listed = np.zeros(len(block), np.bool_)
+    if conditions.drop is not None:
+        listed, found = conditions.drop.find(block)
+    left.append(left[-1] & ~listed)
+    significant = left[0]
+    if conditions.significance is not None:
+        significant, cramped = conditions.significance.find(block)
+    left.append(left[-1] & significant)
+    values = np.zeros(len(block))
+    if conditions.ranking is not None:
+        values = conditions.ranking.values(block)
+    enough = left[0] if conditions.threshold is None else values >= conditions.threshold
+    left.append(left[-1] & enough)
+    kept = left[-1]
+    if conditions.top is not None:
+        kept = best_of_runs(values, kept, block.run_offsets, conditions.top)
+    left.append(kept)
+    sizes = [int(np.count_nonzero(lines)) for lines in left]
+    per_source = np.add.reduceat(kept.astype(np.int64), block.run_offsets[:-1])
+    return kept, PruningCounts(
+        pairs=len(block),
+        kept=sizes[-1],
+        sources=len(per_source),
+        sources_kept=int(np.count_nonzero(per_source)),
+        listed=sizes[0] - sizes[1],
+        insignificant=sizes[1] - sizes[2],
+        below=sizes[2] - sizes[3],
+        beyond=sizes[3] - sizes[4],
+        listed_found=found,
+        cramped=cramped,
+    )
+
+
+def chosen_lines(block: TableBlock, chosen: NDArray[np.bool_]) -> bytes:
+    """Return the bytes of some of the lines."""
+    data = np.frombuffer(block.text, np.uint8)
+    ends = np.flatnonzero(data == ord("\n")) + 1
+    if len(ends) < len(block):
+        ends = np.append(ends, len(data))
+    return data[np.repeat(chosen, np.diff(ends, prepend=0))].tobytes()

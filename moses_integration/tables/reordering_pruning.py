@@ -1,0 +1,197 @@
+"""A lexicalised reordering table cut to the pairs that a pruned phrase table still has.
+
+Both are sorted by ``source |||``, so one walk over both is enough, and memory stays flat. A line
+is kept if its pair, byte for byte, is in the phrase table; pairs that only the reordering table has
+would never be looked up. Pairs that it lacks get Moses's default there, as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from moses_integration.tables.pruning import chosen_lines
+from phrasescore.compiled import leaf
+from phrasescore.errors import PhraseTableError, counted
+from phrasescore.progress import Progress
+from phrasescore.scoring.block_stream import open_sink
+from phrasescore.table.block import TableBlock, can_be_read_again
+from phrasescore.table.phrase_table import (
+    INSPECTED_LINES,
+    PIPES,
+    TableFormat,
+    parse_entry,
+    parse_scores,
+)
+from phrasescore.table.scanning import SOURCE, TARGET, compare_phrases
+from phrasescore.table.source_runs import read_source_runs
+
+_COLUMNS = 3
+
+
+@dataclass(frozen=True)
+class CutReordering:
+    """What was done to a reordering table.
+
+    Args:
+        lines: How many lines it had.
+        kept: How many are left.
+    """
+
+    lines: int
+    kept: int
+
+    def __str__(self) -> str:
+        return f"reordering table: {self.kept:,} of {counted(self.lines, 'line')} kept"
+
+
+def check_reordering(path: str | Path) -> None:
+    """Look at the beginning of a reordering table, before the hours that its phrase table takes.
+
+    A pipe is left alone, as it cannot be read again.
+
+    Raises:
+        InputError: It cannot be read, or is no such table.
+    """
+    if can_be_read_again(path):
+        next(read_source_runs(path, INSPECTED_LINES, format_of=_reordering_format), None)
+
+
+def prune_reordering(
+    reordering: str | Path, output: str | Path, phrase_table: str | Path
+) -> CutReordering:
+    """Write the lines of a reordering table whose pairs are in a phrase table, as they are.
+
+    Args:
+        reordering: A plain or gzip reordering table with source and target, sorted.
+        output: Where to; gzip if the name ends in ``.gz``.
+        phrase_table: A plain or gzip phrase table, sorted.
+
+    Raises:
+        InputError: A table cannot be read, breaks its format or is not sorted.
+        SettingsError: The output cannot be written.
+    """
+    lines = left = 0
+    pairs = _Pairs(read_source_runs(phrase_table))
+    # quickly made again, so nothing is kept of an interrupted run
+    with (
+        open_sink(output, None) as sink,
+        Progress("cutting the reordering table", unit="lines") as progress,
+    ):
+        for block in read_source_runs(reordering, format_of=_reordering_format):
+            kept = pairs.find(block)
+            lines, left = lines + len(block), left + int(np.count_nonzero(kept))
+            sink.append(chosen_lines(block, kept), {})
+            progress.advance(len(block))
+        sink.finish()
+    return CutReordering(lines, left)
+
+
+def _reordering_format(head: Sequence[bytes], path: str | Path) -> TableFormat:
+    """Find how many scores a reordering table has."""
+    if not head:
+        raise PhraseTableError(
+            "the file is empty, where a reordering table was expected", path=path
+        )
+    columns = head[0].count(PIPES) + 1
+    if columns != _COLUMNS:
+        remedy = "name the reordering table that belongs to the phrase table"
+        if columns == _COLUMNS - 1:
+            remedy = "leave such a table as it is: it has one line for a source, not for a pair"
+        raise PhraseTableError(
+            f"{counted(columns, 'column')}, expected {_COLUMNS} in a reordering table "
+            "(source ||| target ||| scores)",
+            path=path,
+            line=1,
+            remedy=remedy,
+        )
+    try:
+        return TableFormat(len(parse_scores(parse_entry(head[0]).scores)), hierarchical=False)
+    except PhraseTableError as error:
+        raise error.at(path, 1) from None
+
+
+class _Pairs:
+    """The pairs of a sorted table, asked for in its order."""
+
+    def __init__(self, blocks: Iterator[TableBlock]) -> None:
+        self._blocks = blocks
+        self._block = next(blocks, None)
+        self._run = 0
+
+    def find(self, wanted: TableBlock) -> Any:
+        """Return (lines,) bool: whether the pair of each line is in the table.
+
+        Each call must ask for later sources than the one before.
+        """
+        found = np.zeros(len(wanted), np.bool_)
+        run = 0
+        while self._block is not None and run < len(wanted.run_offsets) - 1:
+            here = self._block
+            run, self._run = _match(
+                (wanted.data, wanted.spans, wanted.run_offsets),
+                (here.data, here.spans, here.run_offsets),
+                run,
+                self._run,
+                found,
+            )
+            if self._run == len(here.run_offsets) - 1:
+                self._block, self._run = next(self._blocks, None), 0
+        return found
+
+
+@leaf
+def _match(wanted: Any, table: Any, run: int, table_run: int, found: Any) -> tuple[int, int]:
+    """Walk over two lists of runs until one ends; return where each is.
+
+    Args:
+        wanted: Bytes, columns and offsets of the runs of the lines to look up.
+        table: The same of the lines among which to look.
+        run: The first run to look up.
+        table_run: The first run to look at.
+        found: (lines,) bool, filled where a line's pair is there.
+    """
+    data, spans, offsets = wanted
+    other, other_spans, other_offsets = table
+    while run < len(offsets) - 1 and table_run < len(other_offsets) - 1:
+        begin, other_begin = offsets[run], other_offsets[table_run]
+        order = compare_phrases(data, spans[begin], other, other_spans[other_begin], SOURCE)
+        if order == 0:
+            targets = other_spans[other_begin : other_offsets[table_run + 1]]
+            ordered = _are_ordered(other, targets)
+            for line in range(begin, offsets[run + 1]):
+                found[line] = _has_target(data, spans[line], other, targets, ordered)
+        if order <= 0:
+            run += 1
+        if order >= 0:
+            table_run += 1
+    return run, table_run
+
+
+@leaf
+def _are_ordered(data: Any, rows: Any) -> bool:
+    """Tell whether the targets of some lines are sorted, as Moses leaves them."""
+    for line in range(1, len(rows)):
+        if compare_phrases(data, rows[line], data, rows[line - 1], TARGET) < 0:
+            return False
+    return True
+
+
+@leaf
+def _has_target(data: Any, row: Any, other: Any, rows: Any, ordered: bool) -> bool:
+    """Tell whether one of the lines ``rows`` of ``other`` has the target of a line."""
+    low, high = 0, len(rows)
+    while low < high:
+        middle = (low + high) // 2 if ordered else low
+        order = compare_phrases(data, row, other, rows[middle], TARGET)
+        if order == 0:
+            return True
+        if order > 0 or not ordered:
+            low = middle + 1
+        else:
+            high = middle
+    return False

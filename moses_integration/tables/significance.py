@@ -1,0 +1,227 @@
+"""Is a phrase pair there by chance? Fisher's exact test on the counts of a phrase table.
+
+Johnson, Martin, Foster and Kuhn (2007) count the sentence pairs that hold the source phrase, the
+target phrase, and both, and ask how likely it is that two unrelated phrases would meet that often:
+the upper tail of the hypergeometric distribution, p. They keep a pair if -ln p is above a level.
+A pair that was seen once, of phrases that were seen once (1-1-1), has p = 1/N for N sentences.
+
+Here the counts are those of the table's fifth column, ``C(target) C(source) C(pair)``: how often
+phrases were extracted, not in how many sentences. A phrase that comes twice in a sentence, or is
+extracted with several partners, counts more than once. So frequent phrases may have been extracted
+more often than there are sentences. Where the counts of a pair leave no room in N, the test takes
+the smallest table with room for the two phrases side by side, C(source) + C(target) in all.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phrasescore.byte_scanning import (
+    BLANKS,
+    LINE_FEED,
+    column_after,
+    find_byte,
+    parse_decimal,
+    token_begin,
+)
+from phrasescore.compiled import leaf
+from phrasescore.errors import PhraseTableError, SettingsError, counted, visible
+from phrasescore.table.block import TableBlock
+from phrasescore.table.scanning import SCORES_END
+
+# how far a level that has a name is from ln N, as in Moses's contrib/sigtest-filter
+_EPSILON = 0.001
+_NAMED = {"a+e": _EPSILON, "a-e": -_EPSILON}
+# columns from the end of the scores to the counts
+_TO_COUNTS = 2
+# whole numbers above this need not be doubles
+_LARGEST_COUNT = 2.0**53
+_ENOUGH = 1e-17  # a term of a sum that is smaller, relative to the sum, changes nothing
+
+
+@dataclass(frozen=True)
+class SignificanceLevel:
+    """Which pairs are significant.
+
+    Args:
+        level: What -ln p must exceed.
+        sentences: How many sentence pairs the phrases were extracted from.
+    """
+
+    level: float
+    sentences: int
+
+    @classmethod
+    def parse(cls, text: str, sentences: int) -> SignificanceLevel:
+        """Take a level as a user writes it.
+
+        Args:
+            text: A number, or ``a+e``: just above alpha = ln N, so that 1-1-1 pairs go, or
+                ``a-e``: just below, so that they stay.
+            sentences: N.
+
+        Raises:
+            SettingsError: It is neither.
+        """
+        if text in _NAMED:
+            return cls(math.log(sentences) + _NAMED[text], sentences)
+        try:
+            level = float(text)
+        except ValueError:
+            level = math.nan
+        if not 0.0 <= level < math.inf:
+            raise SettingsError(
+                f"the significance level is {text!r}, expected a number from 0, a+e or a-e",
+                remedy="write a+e to drop pairs seen once, of phrases seen once; a-e keeps them",
+            )
+        return cls(level, sentences)
+
+    def find(self, block: TableBlock) -> tuple[NDArray[np.bool_], int]:
+        """Test the pairs of some lines.
+
+        Returns:
+            (lines,) bool: which are significant; and for how many N was too small.
+
+        Raises:
+            PhraseTableError: A line has no such counts.
+        """
+        counts = pair_counts(block)
+        values = np.empty(len(block))
+        cramped = _test_all(counts, float(self.sentences), values)
+        return values > self.level, int(cramped)
+
+
+def pair_counts(block: TableBlock) -> NDArray[np.float64]:
+    """Return (lines, 3) float64: how often target, source and pair were extracted.
+
+    Raises:
+        PhraseTableError: A line has not three whole numbers in its fifth column, of which the last
+            is at least 1 and none of the others is smaller than it.
+    """
+    counts = np.zeros((len(block), 3))
+    row = _read_counts(block.data, block.spans, counts)
+    if row >= 0:
+        raise _bad_counts(block, row)
+    return counts
+
+
+def _bad_counts(block: TableBlock, row: int) -> PhraseTableError:
+    """Say what is wrong with the counts of a line."""
+    line = block.text[block.spans[row, SCORES_END] :].partition(b"\n")[0]
+    column = (line.split(b"|||") + [b""] * _TO_COUNTS)[_TO_COUNTS].strip(b" \t\r")
+    numbers = column.split()
+    text = visible(column, 40)
+    whole = [re.fullmatch(rb"[0-9]+(\.0*)?([eE]\+?[0-9]+)?", number) for number in numbers]
+    remedy = "make the table again with Moses's score or with build, or prune by other conditions"
+    if not numbers:
+        problem = "no counts in column 5, which the significance test needs"
+    elif len(numbers) != 3:
+        problem = (
+            f"{counted(len(numbers), 'number')} in column 5 ({text}), expected three: how often "
+            "target, source and pair were extracted"
+        )
+    elif not all(whole):
+        problem = f"the counts are {text!r}, which are not all whole numbers"
+        remedy = (
+            "extract rules with --NoFractionalCounting, or prune by other conditions: Fisher's "
+            "test knows no parts of a phrase pair"
+        )
+    else:
+        problem = f"the counts are {text!r}: no pair can be rarer than once or more frequent than "
+        problem += "its phrases"
+    return PhraseTableError(problem, path=block.path, line=block.first_line + row, remedy=remedy)
+
+
+@leaf
+def _read_counts(data: Any, spans: Any, counts: Any) -> int:
+    """Fill in the counts of all lines; return the first line without good ones, -1 if none."""
+    for line in range(len(spans)):
+        scores_end = spans[line, SCORES_END]
+        line_end = find_byte(data, scores_end, len(data), LINE_FEED)
+        at, end = column_after(data, scores_end, line_end, _TO_COUNTS)
+        found = 0
+        at = token_begin(data, at, end, BLANKS)
+        while at < end:
+            value, stop, _ = parse_decimal(data, at, end)
+            at = token_begin(data, stop, end, BLANKS)
+            if found == 3 or (at == stop and at < end) or not 1 <= value <= _LARGEST_COUNT:
+                return line
+            if value != math.floor(value):
+                return line
+            counts[line, found] = value
+            found += 1
+        if found != 3 or counts[line, 2] > min(counts[line, 0], counts[line, 1]):
+            return line
+    return -1
+
+
+@leaf
+def _test_all(counts: Any, sentences: float, values: Any) -> int:
+    """Fill in -ln p of all pairs; return for how many ``sentences`` was too small."""
+    cramped = 0
+    for line in range(len(counts)):
+        target, source, pair = counts[line, 0], counts[line, 1], counts[line, 2]
+        total = sentences
+        if target + source - pair > sentences:
+            total = target + source
+            cramped += 1
+        values[line] = minus_ln_p(pair, source, target, total)
+    return cramped
+
+
+@leaf
+def minus_ln_p(pair: float, source: float, target: float, total: float) -> float:
+    """Return -ln of the probability that two phrases meet so often by chance, or more often.
+
+    Args:
+        pair: How often they met.
+        source: How often the one was there, at least ``pair``.
+        target: How often the other was there, at least ``pair``.
+        total: Out of how many, at least ``source + target - pair``.
+    """
+    # the four cells of the table: both, the one, the other, neither
+    both, one, other = pair, source - pair, target - pair
+    neither = total - source - target + pair
+    mode = math.floor((source + 1) * (target + 1) / (total + 2))
+    if both > mode:
+        term = share = 1.0
+        first = _ln_term(both, one, other, neither)
+        # from here on every term is smaller than the one before
+        while one > 0 and other > 0 and term > _ENOUGH * share:
+            term *= one * other / ((both + 1) * (neither + 1))
+            share += term
+            both, one, other, neither = both + 1, one - 1, other - 1, neither + 1
+        return -(first + math.log(share))
+    if both == 0 or neither == 0:
+        return 0.0  # they cannot meet less often
+    # most of the distribution: what is left is the sum of the smaller terms below
+    both, one, other, neither = both - 1, one + 1, other + 1, neither - 1
+    term = share = 1.0
+    first = _ln_term(both, one, other, neither)
+    while both > 0 and neither > 0 and term > _ENOUGH * share:
+        term *= both * neither / ((one + 1) * (other + 1))
+        share += term
+        both, one, other, neither = both - 1, one + 1, other + 1, neither - 1
+    return -math.log1p(-math.exp(first) * share)
+
+
+@leaf
+def _ln_term(both: float, one: float, other: float, neither: float) -> float:
+    """Return ln of the probability of one table with these cells, given its margins."""
+    return (
+        math.lgamma(both + one + 1)
+        + math.lgamma(other + neither + 1)
+        + math.lgamma(both + other + 1)
+        + math.lgamma(one + neither + 1)
+        - math.lgamma(both + one + other + neither + 1)
+        - math.lgamma(both + 1)
+        - math.lgamma(one + 1)
+        - math.lgamma(other + 1)
+        - math.lgamma(neither + 1)
+    )

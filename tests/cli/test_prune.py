@@ -1,0 +1,214 @@
+"""``phrasescore prune`` as a user runs it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from moses_integration.commands.prune import prune
+from phrasescore.errors import PhrasescoreError
+from tests.conftest import PROJECT, Phrasescore
+from tests.support.plain_pruning import (
+    minus_ln_p,
+    plain_pruning,
+    plain_reordering,
+    scores_of,
+    weighted_sum,
+)
+
+TABLE = b"""\
+la maison ||| house ||| 0.5 0.1 ||| 0-0 ||| 2 4 1 ||| |||
+la maison ||| the home ||| 0.25 0.3 ||| 0-0 ||| 1 4 1 ||| |||
+la maison ||| the house ||| 0.5 0.6 ||| 0-0 1-1 ||| 3 4 3 ||| |||
+la ||| the ||| 0.9 0.8 ||| 0-0 ||| 9 9 9 ||| |||
+un ||| one ||| 0.1 0.1 ||| 0-0 ||| 1 1 1 ||| |||
+"""
+REORDERING = b"""\
+la maison ||| house ||| 0.6 0.2 0.2
+la maison ||| the house ||| 0.6 0.2 0.2
+la ||| the ||| 0.2 0.6 0.2
+un ||| eins ||| 0.2 0.6 0.2
+"""
+INI = b"""\
+[feature]
+PhraseDictionaryMemory name=T num-features=2 path=table
+[weight]
+T= -0.5 2
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """What the commands read."""
+    (tmp_path / "table").write_bytes(TABLE)
+    (tmp_path / "reordering").write_bytes(REORDERING)
+    (tmp_path / "moses.ini").write_bytes(INI)
+    (tmp_path / "drop.tsv").write_bytes(b"la\tthe\tbecause\nle\tthe\n")
+    return tmp_path
+
+
+def lines_of(text: bytes) -> list[bytes]:
+    return text.splitlines(keepends=True)
+
+
+def test_all_conditions_and_both_tables(phrasescore: Phrasescore, folder: Path) -> None:
+    """What is kept, in both tables, and what is said about it."""
+    done = phrasescore(
+        *("prune", "table", "-o", "small.gz", "--top", "1", "--column", "2", "--threshold", "0.1"),
+        *("--significance", "a+e", "--sentences", "10", "--drop", "drop.tsv"),
+        *("--reordering", "reordering", "--reordering-output", "r.gz", "--json"),
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    kept = gzip.decompress((folder / "small.gz").read_bytes())
+    assert kept == lines_of(TABLE)[2]
+    expected = plain_pruning(
+        lines_of(TABLE),
+        drop={(b"la", b"the")},
+        significant=lambda line: minus_ln_p(line, 10) > minus_ln_p(lines_of(TABLE)[4], 10),
+        value=lambda line: scores_of(line)[1],
+        threshold=0.1,
+        top=1,
+    )
+    assert lines_of(kept) == expected
+    reordering = gzip.decompress((folder / "r.gz").read_bytes())
+    assert lines_of(reordering) == plain_reordering(lines_of(REORDERING), expected)
+    said = done.stderr.decode()
+    assert "1 of 5 pairs kept (20.0%), of 1 of 3 sources" in said
+    assert "dropped: 1 listed; 1 of 2 listed pairs not in the table" in said
+    assert "dropped: 3 with -ln p up to 2.30359" in said
+    assert "reordering table: 1 of 4 lines kept" in said
+    result = json.loads(done.stdout)
+    assert result["dropped"] == {"drop": 1, "significance": 3, "threshold": 0, "top": 0}
+    assert result["reordering"] == {"lines": 4, "kept": 1}
+    assert result["provenance"]["settings"]["significance"]["sentences"] == 10
+
+
+def test_weights_through_pipes(phrasescore: Phrasescore, folder: Path) -> None:
+    """The ini's weights decide; nothing is left behind where nothing can be continued."""
+    done = phrasescore(
+        *("prune", "-", "-o", "-", "--top", "1", "--weights", "moses.ini"), stdin=TABLE
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    expected = plain_pruning(
+        lines_of(TABLE), value=lambda line: weighted_sum(line, (-0.5, 2.0)), top=1
+    )
+    assert lines_of(done.stdout) == expected
+    assert b"dropped: 2 beyond the best 1 of a source" in done.stderr
+    assert not list(folder.glob(".*"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "sentence"),
+    [
+        ([], 2, "there is no condition"),
+        (["--top", "1"], 2, "nothing says what --top and --threshold go by"),
+        (["--top", "1", "--column", "3"], 2, "there is no score 3 to compare"),
+        (["--column", "1"], 2, "not how many to keep"),
+        (["--top", "1", "--column", "1", "--weights", "moses.ini"], 2, "two ways to compare"),
+        (["--top", "1", "--column", "1", "--feature", "T"], 2, "but there is none"),
+        (["--significance", "a+e"], 2, "--significance and --sentences go together"),
+        (["--drop", "drop.tsv", "--reordering", "reordering"], 2, "go together"),
+        (["--drop", "drop.tsv", "-o", "table"], 2, "an output is also read, or written twice"),
+        (["--drop", "drop.tsv", "-o", "-", "--json"], 2, "would both go to standard output"),
+        (
+            ["--drop", "drop.tsv", "-o", "-", "--reordering", "x", "--reordering-output", "y"],
+            2,
+            "which must be a file then",
+        ),
+        (
+            ["--drop", "drop.tsv", "--reordering", "table", "--reordering-output", "y"],
+            3,
+            "table:1: 7 columns, expected 3 in a reordering table",
+        ),
+        (["--threshold", "2", "--column", "1"], 3, "no pair meets the conditions"),
+        (["--drop", "table"], 3, "table:1: no phrase pair"),
+    ],
+)
+def test_wrong_calls(
+    arguments: list[str],
+    status: int,
+    sentence: str,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each gets one sentence, and leaves nothing."""
+    monkeypatch.chdir(folder)
+    before = {path.name for path in folder.iterdir()}
+    error = CliRunner().invoke(prune, ["table", "-o", "small", *arguments]).exception
+    assert isinstance(error, PhrasescoreError)
+    assert error.exit_code == status
+    assert sentence in str(error)
+    assert {path.name for path in folder.iterdir()} == before
+    assert (folder / "table").read_bytes() == TABLE
+
+
+def test_unsorted_tables(phrasescore: Phrasescore, folder: Path) -> None:
+    """They are refused with what sorts them."""
+    (folder / "table").write_bytes(b"".join(reversed(lines_of(TABLE))))
+    done = phrasescore("prune", "table", "-o", "small", "--top", "1", "--column", "1")
+    assert done.returncode == 3
+    said = done.stderr.decode()
+    assert "table:2: the source 'la' comes after 'un'" in said
+    assert "LC_ALL=C sort" in said
+
+
+@pytest.mark.slow
+def test_killed_in_either_table(phrasescore: Phrasescore, tmp_path: Path) -> None:
+    """After kill -9 the same command ends with the bytes of a whole run."""
+    pairs = [b"w%06d ||| v%d ||| " % (i, j) for i in range(40_000) for j in range(5)]
+    with gzip.open(tmp_path / "table.gz", "wb", compresslevel=1) as stream:
+        stream.writelines(b"%b0.%d ||| 0-0 ||| 1 1 1\n" % (p, i % 7) for i, p in enumerate(pairs))
+    with gzip.open(tmp_path / "reordering.gz", "wb", compresslevel=1) as stream:
+        stream.writelines(pair + b"0.5 0.25 0.25\n" for pair in pairs)
+    arguments = ["prune", "table.gz", "--top", "2", "--column", "1", "--reordering"]
+    arguments += ["reordering.gz", "-o"]
+    process = started(tmp_path, *arguments, "out.gz", "--reordering-output", "r.gz")
+    journal = tmp_path / ".out.gz.journal"
+    wait(process, lambda: journal.exists() and journal.read_bytes().count(b"\n") >= 2)
+    end(process)
+    assert not (tmp_path / "out.gz").exists()
+    process = started(tmp_path, *arguments, "out.gz", "--reordering-output", "r.gz")
+    part = tmp_path / ".r.gz.part"
+    wait(process, lambda: part.exists() and part.stat().st_size > 0)
+    said = end(process)
+    assert b"out.gz: going on after line " in said
+    assert (tmp_path / "out.gz").exists()
+    assert not (tmp_path / "r.gz").exists()
+    for output, reordering in [("out.gz", "r.gz"), ("whole.gz", "whole-r.gz")]:
+        done = phrasescore(*arguments, output, "--reordering-output", reordering)
+        assert done.returncode == 0, done.stderr
+        assert b"going on" not in done.stderr
+    assert (tmp_path / "out.gz").read_bytes() == (tmp_path / "whole.gz").read_bytes()
+    assert (tmp_path / "r.gz").read_bytes() == (tmp_path / "whole-r.gz").read_bytes()
+    assert gzip.decompress((tmp_path / "r.gz").read_bytes()).count(b"\n") == 80_000
+    assert not list(tmp_path.glob(".*"))
+
+
+def started(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "phrasescore", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        stderr=subprocess.PIPE,
+    )
+
+
+def wait(process: subprocess.Popen[bytes], is_time: Callable[[], bool]) -> None:
+    while not is_time():
+        assert process.poll() is None
+        time.sleep(0.002)
+
+
+def end(process: subprocess.Popen[bytes]) -> bytes:
+    process.send_signal(signal.SIGKILL)
+    return process.communicate()[1]

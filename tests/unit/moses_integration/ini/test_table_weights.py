@@ -1,0 +1,69 @@
+"""Which weights belong to a table: by name, by path, or because there is only one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from moses_integration.ini.moses_ini import MosesIni
+from moses_integration.ini.table_weights import table_weights
+from phrasescore.errors import IniError, SettingsError
+
+ONE = b"""\
+[feature]
+PhraseDictionaryCompact name=T num-features=2 path=pt.minphr
+WordPenalty
+[weight]
+T= 0.3 -0.1
+"""
+TWO = b"""\
+[feature]
+PhraseDictionaryMemory name=A num-features=2 path=a
+PhraseDictionaryMemory name=B num-features=3 path=b
+WordPenalty
+[weight]
+A= 1 2
+"""
+
+
+def test_the_only_table() -> None:
+    """Its path need not be that of the table: it may be binary, or elsewhere."""
+    assert table_weights(MosesIni.parse(ONE), "anything.gz") == ("T", (0.3, -0.1))
+
+
+def test_the_table_of_this_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of several the one that reads this very file, .gz or not; without weights Moses takes 1."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a").write_bytes(b"")
+    (tmp_path / "b.gz").write_bytes(b"")
+    ini = MosesIni.parse(TWO)
+    assert table_weights(ini, tmp_path / "a") == ("A", (1.0, 2.0))
+    assert table_weights(ini, "b.gz") == ("B", (1.0, 1.0, 1.0))
+    with pytest.raises(IniError, match="2 phrase tables: A, B"):
+        table_weights(ini, "c")
+
+
+def test_the_table_of_this_name() -> None:
+    """A name decides; that of another feature is refused."""
+    ini = MosesIni.parse(TWO)
+    assert table_weights(ini, "c", "A") == ("A", (1.0, 2.0))
+    with pytest.raises(SettingsError, match="WordPenalty0 is a WordPenalty, not a phrase table"):
+        table_weights(ini, "c", "WordPenalty0")
+    with pytest.raises(IniError, match="no feature is called C"):
+        table_weights(ini, "c", "C")
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b"[feature]\nWordPenalty\n", "no phrase table among the features"),
+        (ONE + b"[weight-overwrite]\nT= 1 1\n", r"a \[weight-overwrite\] section"),
+        (b"[ttable-file]\n0 0 0 5 pt\n", "an old-style moses.ini"),
+        (b"[feature]\nRuleTable num-features=x path=a\n", "moses.ini:2: num-features is 'x'"),
+    ],
+)
+def test_inis_that_do_not_say(data: bytes, sentence: str) -> None:
+    """Nothing is guessed."""
+    with pytest.raises(IniError, match=sentence):
+        table_weights(MosesIni.parse(data), "table")

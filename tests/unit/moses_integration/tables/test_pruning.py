@@ -1,0 +1,225 @@
+"""Pruned tables have the lines that the plain rules keep, byte for byte."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from moses_integration.tables.drop_list import DropList
+from moses_integration.tables.pruning import PruningConditions, PruningReport, prune_table
+from moses_integration.tables.ranking import ColumnRanking, WeightedRanking
+from moses_integration.tables.reordering_pruning import prune_reordering
+from moses_integration.tables.significance import SignificanceLevel
+from phrasescore.errors import IniError, InputError, PhraseTableError, SettingsError
+from tests.support.plain_pruning import (
+    minus_ln_p,
+    pair_of,
+    plain_pruning,
+    plain_reordering,
+    scores_of,
+    weighted_sum,
+)
+
+same_file = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+WORDS = [b"a", b"a b", b"a }", b"b", b"\xc3\xa9", b"a|"]
+# few values, so that there are ties; zeros and denormals, which Moses floors
+SCORES = [b"0.5", b"0.25", b"1", b"0", b"1e-45", b"3.71e-44", b".125", b"2.718", b"1.234567e-31"]
+SENTENCES = 12
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> list[bytes]:
+    """Sorted lines with all their columns; pairs may stand twice."""
+    lines = []
+    for _ in range(draw(st.integers(1, 14))):
+        pair = draw(st.integers(1, 3))
+        target, source = (pair + draw(st.integers(0, 7)) for _ in range(2))
+        columns = [
+            draw(st.sampled_from(WORDS)),
+            draw(st.sampled_from([*WORDS, b""])),
+            b" ".join(draw(st.tuples(*[st.sampled_from(SCORES)] * 2))),
+            b"0-0",
+            b"%d %d %d" % (target, source, pair),
+        ]
+        lines.append(b" ||| ".join(columns) + draw(st.sampled_from([b"\n", b" ||| |||\r\n"])))
+    return sorted(lines)
+
+
+def pruned(
+    folder: Path, lines: list[bytes], conditions: PruningConditions, at_once: int = 3
+) -> tuple[list[bytes], PruningReport]:
+    (folder / "table").write_bytes(b"".join(lines))
+    report = prune_table(folder / "table", folder / "out.gz", conditions, lines_per_block=at_once)
+    return gzip.decompress((folder / "out.gz").read_bytes()).splitlines(keepends=True), report
+
+
+@same_file
+@given(tables(), st.integers(1, 3), st.sampled_from([None, 0.0, 0.25, 1e-40]), st.integers(1, 5))
+def test_by_column(
+    tmp_path: Path, lines: list[bytes], top: int, threshold: float | None, at_once: int
+) -> None:
+    """The best of each source by a score, of equal ones the first, above a threshold."""
+    conditions = PruningConditions(ranking=ColumnRanking(2), threshold=threshold, top=top)
+    expected = plain_pruning(
+        lines,
+        value=lambda line: scores_of(line)[1],
+        threshold=threshold or 0.0,
+        top=top,
+    )
+    if not expected:
+        with pytest.raises(PhraseTableError, match="nothing would be left"):
+            pruned(tmp_path, lines, conditions, at_once)
+        return
+    found, report = pruned(tmp_path, lines, conditions, at_once)
+    assert found == expected
+    assert (report.counts.pairs, report.counts.kept) == (len(lines), len(expected))
+    assert report.counts.sources == len({line.split(b" |||")[0] for line in lines})
+    assert report.counts.sources_kept == len({line.split(b" |||")[0] for line in expected})
+    assert report.counts.below + report.counts.beyond == len(lines) - len(expected)
+
+
+@same_file
+@given(tables(), st.integers(1, 3), st.tuples(*[st.sampled_from([0.3, -0.1, 0.0, 2.0])] * 2))
+def test_by_weights(
+    tmp_path: Path, lines: list[bytes], top: int, weights: tuple[float, ...]
+) -> None:
+    """By the sum that Moses makes of the scores."""
+    ranking = WeightedRanking(weights, "TranslationModel0", "moses.ini")
+    found, _ = pruned(tmp_path, lines, PruningConditions(ranking=ranking, top=top))
+    assert found == plain_pruning(lines, value=lambda line: weighted_sum(line, weights), top=top)
+
+
+@same_file
+@given(tables(), st.sets(st.tuples(st.sampled_from(WORDS), st.sampled_from([*WORDS, b""]))))
+def test_all_conditions(tmp_path: Path, lines: list[bytes], drop: set[tuple[bytes, bytes]]) -> None:
+    """Each judges what those before it left; what went is counted where it went."""
+    (tmp_path / "drop.tsv").write_bytes(
+        b"".join(b" %b\t%b\tbecause\r\n" % (s.replace(b" ", b"  "), t) for s, t in drop)
+    )
+    conditions = PruningConditions(
+        drop=DropList.read(tmp_path / "drop.tsv"),
+        significance=SignificanceLevel(0.6, SENTENCES),
+        ranking=ColumnRanking(1),
+        threshold=0.2,
+        top=1,
+    )
+    stages = [
+        lines,
+        plain_pruning(lines, drop=drop),
+        plain_pruning(lines, drop=drop, significant=is_significant),
+        plain_pruning(lines, drop=drop, significant=is_significant, value=first, threshold=0.2),
+        plain_pruning(
+            lines, drop=drop, significant=is_significant, value=first, threshold=0.2, top=1
+        ),
+    ]
+    if not stages[-1]:
+        with pytest.raises(PhraseTableError, match="nothing would be left"):
+            pruned(tmp_path, lines, conditions)
+        return
+    found, report = pruned(tmp_path, lines, conditions)
+    assert found == stages[-1]
+    counts = report.counts
+    sizes = [len(stage) for stage in stages]
+    gone = [a - b for a, b in itertools.pairwise(sizes)]
+    assert [counts.listed, counts.insignificant, counts.below, counts.beyond] == gone
+    assert report.listed_missing == len(drop - set(map(pair_of, lines)))
+
+
+def is_significant(line: bytes) -> bool:
+    return minus_ln_p(line, SENTENCES) > 0.6
+
+
+def first(line: bytes) -> float:
+    return scores_of(line)[0]
+
+
+@same_file
+@given(tables(), tables(), st.booleans())
+def test_reordering(
+    tmp_path: Path, lines: list[bytes], others: list[bytes], shuffled: bool
+) -> None:
+    """Lines of pairs in the phrase table stay, whatever each lacks, in any order of targets."""
+    if shuffled:  # within each source: sorting is stable
+        lines = list(reversed(lines))
+        lines.sort(key=lambda line: line.split(b" ||| ")[0] + b" |||")
+    reordering = [b" ||| ".join(line.split(b" ||| ")[:3]).strip() + b"\n" for line in others]
+    (tmp_path / "table").write_bytes(b"".join(lines))
+    (tmp_path / "reordering").write_bytes(b"".join(reordering))
+    report = prune_reordering(tmp_path / "reordering", tmp_path / "out", tmp_path / "table")
+    expected = plain_reordering(reordering, lines)
+    assert (tmp_path / "out").read_bytes() == b"".join(expected)
+    assert (report.lines, report.kept) == (len(reordering), len(expected))
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (b"", "the file is empty, where a reordering table was expected"),
+        (b"a ||| 0.5 0.5\n", "Leave such a table as it is"),
+        (b"a ||| x ||| 1 ||| 0-0 ||| 1 1 1\n", "expected 3 in a reordering table"),
+        (b"b ||| x ||| 1\na ||| x ||| 1\n", "must be neighbours"),
+        (b"a ||| x ||| 0.5 0.5\na ||| y ||| 0.5\n", ":2: 1 score, where the lines before have 2"),
+        (b"a ||| x ||| y\n", ":1: score 1 is 'y'"),
+    ],
+)
+def test_bad_reordering_tables(tmp_path: Path, text: bytes, sentence: str) -> None:
+    """Each is refused with its place, and nothing is written."""
+    (tmp_path / "table").write_bytes(b"a ||| x ||| 1\n")
+    (tmp_path / "reordering").write_bytes(text)
+    with pytest.raises(InputError) as caught:
+        prune_reordering(tmp_path / "reordering", tmp_path / "out", tmp_path / "table")
+    assert sentence in str(caught.value)
+    assert {path.name for path in tmp_path.iterdir()} == {"table", "reordering"}
+
+
+@pytest.mark.parametrize(
+    ("conditions", "kind", "sentence"),
+    [
+        (PruningConditions(), SettingsError, "there is no condition"),
+        (PruningConditions(top=1), SettingsError, "nothing says what"),
+        (PruningConditions(ranking=ColumnRanking(1)), SettingsError, "not how many to keep"),
+        (PruningConditions(ranking=ColumnRanking(3), top=1), SettingsError, "no score 3"),
+        (
+            PruningConditions(ranking=WeightedRanking((1.0,), "T", "moses.ini"), top=1),
+            IniError,
+            "moses.ini: 1 weight for T, but",
+        ),
+    ],
+)
+def test_conditions_that_make_no_sense(
+    tmp_path: Path, conditions: PruningConditions, kind: type[Exception], sentence: str
+) -> None:
+    """The sentence says what is missing."""
+    with pytest.raises(kind) as caught:
+        pruned(tmp_path, [b"a ||| x ||| 0.5 1\n"], conditions)
+    assert sentence in str(caught.value)
+
+
+def test_scores_that_are_infinite_for_moses(tmp_path: Path) -> None:
+    """They have no place in a weighted sum."""
+    ranking = WeightedRanking((1.0, 1.0), "T", "moses.ini")
+    with pytest.raises(PhraseTableError, match="table:1: score 2 is 1e\\+39, which is infinite"):
+        pruned(tmp_path, [b"a ||| x ||| 0.5 1e39\n"], PruningConditions(ranking=ranking, top=1))
+
+
+def test_the_last_line_without_its_end(tmp_path: Path) -> None:
+    """It stays so where it is kept, and is not missed where it is not."""
+    lines = [b"a ||| x ||| 0.5\n", b"a ||| y ||| 0.25\n", b"a ||| z ||| 0.75"]
+    conditions = PruningConditions(ranking=ColumnRanking(1), threshold=0.5)
+    assert pruned(tmp_path, lines, conditions)[0] == [lines[0], lines[2]]
+    conditions = PruningConditions(ranking=ColumnRanking(1), threshold=0.25, top=1)
+    assert pruned(tmp_path, lines, conditions)[0] == lines[2:]
+    assert pruned(tmp_path, [*lines[:2], b"a ||| z ||| 0"], conditions)[0] == lines[:1]
+
+
+@pytest.mark.parametrize("line", [b"a x\n", b"\tx\n", b"\n"])
+def test_bad_drop_lists(tmp_path: Path, line: bytes) -> None:
+    """A line has a source and a tab."""
+    (tmp_path / "drop").write_bytes(b"a\tx\n" + line)
+    with pytest.raises(InputError, match="drop:2: no phrase pair"):
+        DropList.read(tmp_path / "drop")
