@@ -20,6 +20,15 @@ from phrasescore.errors import PhrasescoreError
 COMMANDS: dict[str, tuple[str, str]] = {
     "train": ("phrasescore.commands.train:train", "Learn p(target | source) from a phrase table."),
     "score": ("phrasescore.commands.score:score", "Append model scores to a phrase table."),
+    "score-text": (
+        "phrasescore.commands.score_text:score_text",
+        "Score any pairs of texts, word by word if wanted.",
+    ),
+    "generate": (
+        "phrasescore.commands.generate:generate",
+        "Let a model write targets: beam search, samples, whole tables.",
+    ),
+    "prune": ("moses_integration.commands.prune:prune", "Keep the best pairs of a phrase table."),
     "ini": ("moses_integration.commands.ini:ini", "Show a moses.ini, or add the new column to it."),
     "filter": (
         "moses_integration.commands.filter:filter_tables",

@@ -12,6 +12,7 @@ import gzip
 import hashlib
 import io
 import os
+import stat
 import sys
 import zlib
 from collections.abc import Iterator
@@ -169,3 +170,27 @@ def sha256_of(path: str | Path) -> str:
         while block := stream.read(_BLOCK):
             digest.update(block)
     return digest.hexdigest()
+
+
+def refuse_same_file(path: str | Path, output: str | Path, what: str) -> None:
+    """Refuse to write an output onto what it is made from; ``-`` stands for what the shell opened.
+
+    The files themselves are compared, because names can differ.
+
+    Args:
+        path: An input, ``what`` of the sentence, e.g. ``the table itself``.
+        output: Where to write.
+        what: What the input is.
+
+    Raises:
+        SettingsError: They are one file.
+    """
+    try:
+        read = os.fstat(0) if str(path) == STANDARD_STREAM else Path(path).stat()
+        written = os.fstat(1) if str(output) == STANDARD_STREAM else Path(output).stat()
+    except OSError:
+        return  # there is no output yet, or reading will say what is wrong
+    if stat.S_ISREG(read.st_mode) and os.path.samestat(read, written):
+        raise SettingsError(
+            f"the output is {what}", path=output, remedy="name another output with -o"
+        )

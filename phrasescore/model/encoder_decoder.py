@@ -21,7 +21,11 @@ from torch import Tensor, nn
 
 from phrasescore.model.model_settings import EncoderDecoderSettings
 from phrasescore.model.sequence_model import END, Batch, Initialisation, SequenceModel, State
-from phrasescore.model.softmax import gathered_log_softmax, summed_cross_entropy
+from phrasescore.model.softmax import (
+    gathered_log_softmax,
+    log_softmax,
+    summed_cross_entropy,
+)
 from phrasescore.model.units import UNITS
 
 _PAPER_DEVIATION = 0.01  # section 4.1.1
@@ -230,7 +234,7 @@ class EncoderDecoder(SequenceModel):
     def _next_word(self, state: Tensor, previous: Tensor, given: tuple[Tensor, ...]) -> Tensor:
         hidden = state[None, :, : self.settings.hidden]
         features = self._readout(hidden, previous[None], given)[0].to(self.output_words.dtype)
-        return torch.log_softmax(features @ self.output_words.t() + self.output_bias, 1)
+        return log_softmax(features, self.output_words, self.output_bias)
 
 
 def _inside(lengths: Tensor, T: int) -> Tensor:

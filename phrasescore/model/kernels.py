@@ -193,3 +193,24 @@ def log_softmax_at(logits: Array, bias: Array, wanted: Array, out: Array) -> Non
         for v in range(V):
             total += exp(scratch[v] - top)
         out[n] = scratch[wanted[n]] - top - np.log(total)
+
+
+@_compiled
+def log_softmax(logits: Array, bias: Array) -> None:
+    """Replace logits ``(N, V)`` without the bias ``(V,)`` by ln softmax, both float32."""
+    N, V = logits.shape
+    for n in range(N):
+        row = logits[n]
+        highest = _LEAST_KEY
+        for v in range(V):
+            x = row[v] + bias[v]
+            row[v] = x
+            key = order(x)
+            highest = key if key > highest else highest
+        top = unorder(highest)
+        total = np.float32(0.0)
+        for v in range(V):
+            total += exp(row[v] - top)
+        shift = top + np.float32(np.log(total))
+        for v in range(V):
+            row[v] -= shift

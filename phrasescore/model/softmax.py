@@ -52,6 +52,21 @@ def _log_softmax_at(logits: Tensor, bias: Tensor, wanted: Tensor, out: Tensor) -
     out.copy_(logits.gather(1, wanted[:, None]).squeeze(1) - logits.logsumexp(1))
 
 
+def log_softmax(features: Tensor, words: Tensor, bias: Tensor) -> Tensor:
+    """Return ln softmax(features @ words.T + bias), ``(N, V)``.
+
+    Args:
+        features: ``(N, R)``.
+        words: ``(V, R)``, the output layer's row for each word.
+        bias: ``(V,)``.
+    """
+    if torch.is_grad_enabled() or not kernels.can_compile(features):
+        return torch.log_softmax(features @ words.t() + bias, 1)
+    logits = features @ words.t()
+    kernels.log_softmax(kernels.array_of(logits), kernels.array_of(bias))
+    return logits
+
+
 class _SummedCrossEntropy(torch.autograd.Function):
     """Loss and gradient of a chunk while its logits are in the cache; no logits are kept."""
 

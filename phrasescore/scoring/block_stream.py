@@ -60,6 +60,8 @@ def stream_blocks(
     check: InputCheck | None,
     *,
     already: int,
+    what: str = "scoring",
+    unit: str = "pairs",
 ) -> int | None:
     """Score blocks one after the other, and write each while the next is scored.
 
@@ -69,6 +71,8 @@ def stream_blocks(
         sink: Open.
         check: Reads the whole input beside the scoring; ``None`` for a pipe.
         already: How many lines an earlier run has scored.
+        what: What is done, for the progress.
+        unit: What a line is, in the plural.
 
     Returns:
         How many lines the check counted; ``None`` without one.
@@ -77,7 +81,7 @@ def stream_blocks(
         InputError: What is wrong with the input.
     """
     with ExitStack() as stack:
-        progress = stack.enter_context(Progress("scoring", unit="pairs"))
+        progress = stack.enter_context(Progress(what, unit=unit))
         if check is not None:
             stack.enter_context(check)
         # one thread reads and one writes, so blocks stay in order

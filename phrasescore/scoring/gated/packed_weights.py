@@ -89,11 +89,10 @@ def pack(
         # e(y_0) = 0, the embedding's bias left out as well
         target = torch.cat([target, target.new_zeros(1, target.shape[1])])
         H, M2 = model.readout_state.shape
+        contexts: tuple[Tensor, ...] = target.new_zeros(H, 3 * H), target.new_zeros(H, M2)
         if model.settings.context == "every-step":
-            each_step = decoder.context_weight, model.readout_context
-        else:
-            each_step = model.start_weight.new_zeros(H, 3 * H), target.new_zeros(H, M2)
-        contexts: tuple[Tensor, ...] = (*each_step, model.start_weight)
+            contexts = decoder.context_weight, model.readout_context
+        contexts = *contexts, model.start_weight
 
         def placed(weight: Tensor) -> Tensor:
             return weight.to(device, dtype).contiguous()

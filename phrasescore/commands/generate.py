@@ -1,0 +1,265 @@
+"""``phrasescore generate``: the targets that a model itself would write."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from phrasescore.commands.options import json_options, print_result
+from phrasescore.errors import ModelError, SettingsError
+from phrasescore.provenance import provenance
+
+if TYPE_CHECKING:
+    from phrasescore.generation.phrase_output import OutputFormat, PhraseCounts
+    from phrasescore.generation.streaming import GenerationReport
+    from phrasescore.generation.table_output import TableCounts
+    from phrasescore.generation.target_generator import Method, TargetGenerator
+    from phrasescore.model.folder import LoadedModel
+
+
+@click.command("generate")
+@click.option("--model", "folder", required=True, metavar="FOLDER", help="A model folder.")
+@click.option(
+    "-i",
+    "--input",
+    "phrases",
+    metavar="FILE",
+    help="Source phrases, one a line; - is standard input.",
+)
+@click.option(
+    "--table", metavar="FILE", help="A phrase table, for whose sources to write a new one."
+)
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    default="-",
+    help="Where to write; gzip if the name ends in .gz.  [default: standard output]",
+)
+@click.option(
+    "--beam",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Hypotheses of a source to search with.  [default: 10]",
+)
+@click.option(
+    "--nbest-size",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Targets of a source to write.  [default: the beam; all distinct samples]",
+)
+@click.option(
+    "--length-normalisation",
+    is_flag=True,
+    help="Rank by ln p divided by the number of words, </s> counted.",
+)
+@click.option(
+    "--samples",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Draw N targets of each source at random instead of searching.",
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), metavar="N", help="For the samples.  [default: 1]"
+)
+@click.option(
+    "--temperature",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="T",
+    help="Draw words from softmax(ln p / T).  [default: 1]",
+)
+@click.option(
+    "--max-length",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Words at which a target must end.  [default: three times its source's, at least 10]",
+)
+@click.option("--no-unknown", is_flag=True, help="Never write <unk>; so it is in tables anyway.")
+@click.option(
+    "--extend",
+    is_flag=True,
+    help="With --table: keep the table's own pairs, too, and add the new ones to them.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["tsv", "json", "moses"]),
+    help="With -i: lines of source, target and ln p; JSON lines, one a source; or phrase pairs "
+    "with one score.  [default: tsv]",
+)
+@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto")
+@click.option(
+    "--batch-size", type=click.IntRange(min=1), metavar="SOURCES", help="Sources at a time."
+)
+@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="CPU threads.")
+@json_options
+def generate(
+    folder: str,
+    phrases: str | None,
+    table: str | None,
+    output: str,
+    extend: bool,
+    form: Any,
+    device: str,
+    batch_size: int | None,
+    threads: int | None,
+    as_json: bool,
+    json_file: str | None,
+    **search: Any,
+) -> None:
+    """Write the targets that a model finds most probable, or draws, for source phrases.
+
+    With -i, each line of the output has the source, a target and ln p(target | source), which
+    score-text and score give the pair, too; of samples it also has how often each was drawn.
+
+    With --table the output is a phrase table, sorted as Moses sorts: the targets that the model
+    writes for the sources of the table. Pairs that the table has keep their scores; new ones get
+    the geometric mean over the source's own pairs. Two more scores follow, p(target | source) by
+    the model, and e for a new pair or 1 for one of the table. Give such a table to an ini with
+    phrasescore ini add-column.
+
+    All is computed in fp32. If it is interrupted, even by kill -9, the same command continues where
+    it stopped.
+    """
+    if (phrases is None) == (table is None):
+        raise SettingsError(
+            "generate reads either phrases or a table",
+            remedy="give one of -i FILE and --table FILE",
+        )
+    in_table = table is not None
+    _refuse_misplaced({"--extend": extend and not in_table, "--format": bool(form) and in_table})
+    if as_json and output == "-":
+        raise SettingsError(
+            "the targets and the JSON would both go to standard output",
+            remedy="write the targets to a file with -o, or the JSON with --json-file",
+        )
+    import torch
+
+    from phrasescore.generation.target_generator import TargetGenerator
+    from phrasescore.resuming.interruption import interruptible
+    from phrasescore.table.block import can_be_read_again
+
+    if threads is not None:
+        torch.set_num_threads(threads)
+    method, asked = _method(search, in_table)
+    loaded = _load(folder, in_table)
+    generator = TargetGenerator(loaded.model, method, device, batch_size)
+    form = form or "tsv"
+    asked["form"] = ("extended" if extend else "table") if in_table else form
+    asked["numerics"] = {"device": str(generator.device), "batch_size": batch_size}
+    path = str(table or phrases)
+    keeps = output != "-" and can_be_read_again(path)
+    with interruptible(output) if keeps else contextlib.nullcontext():
+        writer = _Writing(loaded, generator, path, output, {"model": loaded.digest, **asked})
+        report = writer.table(extend) if in_table else writer.phrases(form)
+    click.echo(str(report), err=True)
+    settings = {"model": folder, **asked}
+    result = {**report.to_json(), "provenance": provenance(settings=settings)}
+    print_result(result, as_json, json_file)
+
+
+def _refuse_misplaced(misplaced: dict[str, bool]) -> None:
+    for option, is_misplaced in misplaced.items():
+        if is_misplaced:
+            other = "--table" if option == "--extend" else "-i"
+            raise SettingsError(f"{option} belongs to {other}", remedy=f"leave out {option}")
+
+
+def _method(search: dict[str, Any], in_table: bool) -> tuple[Method, dict[str, Any]]:
+    """Return how to find targets, and what of it decides them, as JSON values."""
+    import dataclasses
+
+    from phrasescore.generation.beam_search import BeamSearch
+    from phrasescore.generation.sampling import Sampling
+    from phrasescore.generation.targets import BeamSettings, SampleSettings, TargetSettings
+
+    samples, best = search["samples"], search["nbest_size"]
+    if samples is None:
+        _refuse_without("--samples", seed=search["seed"], temperature=search["temperature"])
+    else:
+        _refuse_with("--samples", beam=search["beam"])
+        _refuse_with("--samples", length_normalisation=search["length_normalisation"] or None)
+    allowed = TargetSettings(search["max_length"], not (search["no_unknown"] or in_table))
+    asked: dict[str, Any] = {"allowed": dataclasses.asdict(allowed)}
+    if samples is None:
+        size = search["beam"] or 10
+        beam = BeamSettings(size, best or size, search["length_normalisation"])
+        return BeamSearch(beam, allowed), {**asked, "beam": dataclasses.asdict(beam)}
+    seed = 1 if search["seed"] is None else search["seed"]
+    drawn = SampleSettings(samples, seed, search["temperature"] or 1.0, best)
+    return Sampling(drawn, allowed), {**asked, "samples": dataclasses.asdict(drawn)}
+
+
+def _refuse_without(needed: str, **given: object) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise SettingsError(
+                f"--{name} is about samples, and none are asked for", remedy=f"add {needed} N"
+            )
+
+
+def _refuse_with(other: str, **given: object) -> None:
+    for name, value in given.items():
+        if value is not None:
+            option = f"--{name.replace('_', '-')}"
+            raise SettingsError(
+                f"{option} is about beam search, and {other} draws at random",
+                remedy=f"leave out {option} or {other}",
+            )
+
+
+def _load(folder: str, in_table: bool) -> LoadedModel:
+    """Load a model that can write targets for what is given."""
+    from phrasescore.model.folder import load_model
+    from phrasescore.model.kinds import kind_named
+
+    loaded = load_model(folder)
+    kind = kind_named(loaded.model.settings.kind)
+    if not kind.reads_source:
+        raise ModelError(
+            f"a model of kind {kind.option} reads no source, so it cannot write targets of one",
+            path=folder,
+            remedy="name a model that reads sources",
+        )
+    if in_table and loaded.direction == "target-source":
+        raise ModelError(
+            "it reads the target side of a table and writes sources",
+            path=folder,
+            remedy="name a model trained with --direction source-target",
+        )
+    return loaded
+
+
+class _Writing:
+    """What is written from which model; see ``phrasescore.generation.streaming``."""
+
+    def __init__(
+        self,
+        loaded: LoadedModel,
+        generator: TargetGenerator,
+        path: str,
+        output: str,
+        asked: dict[str, Any],
+    ) -> None:
+        self._loaded, self._generator = loaded, generator
+        self._path, self._output, self._asked = path, output, asked
+
+    def table(self, extend: bool) -> GenerationReport[TableCounts]:
+        from phrasescore.generation.streaming import generate_table
+        from phrasescore.generation.table_output import TableWriter
+        from phrasescore.scoring.shared_scorer import SharedScorer
+
+        device = self._generator.device.type
+        scorer = SharedScorer(self._loaded.model, device, "fp32")
+        writer = TableWriter(self._loaded, self._generator, scorer, extend)
+        return generate_table(self._path, self._output, writer, self._asked)
+
+    def phrases(self, form: OutputFormat) -> GenerationReport[PhraseCounts]:
+        from phrasescore.generation.phrase_output import PhraseWriter
+        from phrasescore.generation.streaming import generate_for_phrases
+
+        drawn = "samples" in self._asked
+        writer = PhraseWriter(self._loaded, self._generator, form, drawn)
+        return generate_for_phrases(self._path, self._output, writer, self._asked)

@@ -1,0 +1,122 @@
+"""Beam search: the most probable targets of many sources at once.
+
+Each source has ``size`` places. A step fills them with the best continuations of its prefixes; one
+that ends with </s> keeps its place, so that the beam of those that go on narrows, as in the program
+of Bahdanau et al. (2014). At its longest length a target must end. With as many places as there are
+targets the search is exhaustive.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phrasescore.generation.choosing import best_rows, best_words
+from phrasescore.generation.model_rows import ModelRows
+from phrasescore.generation.targets import BeamSettings, Found, Targets, TargetSettings, ranked
+from phrasescore.model.sequence_model import END, SequenceModel
+from phrasescore.words.token_sequences import TokenSequences
+
+
+class BeamSearch:
+    """Finds targets with one model.
+
+    Args:
+        settings: Of the search.
+        allowed: Which targets are allowed.
+    """
+
+    def __init__(self, settings: BeamSettings, allowed: TargetSettings) -> None:
+        self._settings, self._allowed = settings, allowed
+
+    def targets(
+        self, model: SequenceModel, sources: TokenSequences, numbers: NDArray[np.int64], chunk: int
+    ) -> Targets:
+        """Return the best targets of N sources.
+
+        Args:
+            model: In evaluation mode.
+            sources: Of ids of the side that the model reads.
+            numbers: (N,) the number of each among all sources; a search needs none.
+            chunk: How many prefixes to take at a time.
+        """
+        beam = _Beam(len(sources), self._settings)
+        limits = self._allowed.limits(sources.lengths)
+        rows = ModelRows(model, self._allowed.unknown, chunk)
+        beam.prepare(limits)
+        rows.begin(sources, beam.look)
+        while len(parents := beam.extend()):
+            beam.prepare(limits)
+            rows.advance(parents, beam.last_words, beam.look)
+        normalised = self._settings.length_normalisation
+        return ranked(
+            beam.found, len(sources), self._settings.best, length_normalisation=normalised
+        )
+
+
+class _Beam:
+    """The prefixes of a step, a row each; those of a source are neighbours."""
+
+    def __init__(self, sources: int, settings: BeamSettings) -> None:
+        self._settings = settings
+        self.found: list[Found] = []
+        self._owners = np.arange(sources)
+        self._totals = np.zeros(sources, np.float64)
+        self._prefixes = np.empty((sources, 0), np.int32)
+        self._room = np.full(sources, settings.size, np.int64)
+        self._finished = np.full((sources, settings.size), -np.inf)  # ln p of what has ended
+
+    @property
+    def last_words(self) -> NDArray[np.int64]:
+        """(rows,) the word that each row reads next."""
+        return self._prefixes[:, -1].astype(np.int64)
+
+    def prepare(self, limits: NDArray[np.int64]) -> None:
+        """Make place for the words that follow each row."""
+        rows, K = len(self._owners), self._settings.size
+        self._most = self._room[self._owners]
+        self._ending = limits[self._owners] <= self._prefixes.shape[1]
+        self._words = np.empty((rows, K), np.int64)
+        self._gains = np.empty((rows, K), np.float32)
+
+    def look(self, a: int, b: int, ln_p: NDArray[np.float32]) -> None:
+        """Note the best words of rows ``a`` to ``b``."""
+        part = slice(a, b)
+        best_words(ln_p, self._most[part], self._ending[part], self._words[part], self._gains[part])
+
+    def extend(self) -> NDArray[np.int64]:
+        """Choose the best continuations; return the row that each one that goes on came from."""
+        parents, words, sums = self._chosen()
+        ended = words == END
+        self._keep_ended(parents[ended], sums[ended])
+        alive = ~ended
+        owners = self._owners[parents]
+        if not self._settings.length_normalisation:
+            # ln p only falls: what is below enough finished targets cannot come among the best
+            best = self._settings.best
+            bound = -np.partition(-self._finished, best - 1, axis=1)[:, best - 1]
+            alive &= sums > bound[owners]
+        parents, words = parents[alive], words[alive]
+        self._owners, self._totals = owners[alive], sums[alive]
+        self._prefixes = np.column_stack([self._prefixes[parents], words.astype(np.int32)])
+        return parents
+
+    def _chosen(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """Return row, word and ln p of the continuations chosen, those of a source together."""
+        alive, begins = np.unique(self._owners, return_index=True)
+        begins = np.append(begins, len(self._owners))
+        room = self._room[alive]
+        most = int(room.sum())
+        chosen, sums = np.empty((most, 2), np.int64), np.empty(most, np.float64)
+        heads = np.empty(len(self._owners), np.int64)
+        given = begins, self._totals, self._words, self._gains, room, heads
+        count = best_rows(*given, chosen, sums)
+        return chosen[:count, 0], chosen[:count, 1], sums[:count]
+
+    def _keep_ended(self, rows: NDArray[np.int64], ln_p: NDArray[np.float64]) -> None:
+        owners = self._owners[rows]
+        ones = np.ones(len(rows), np.int64)
+        self.found.append(Found(owners, self._prefixes[rows], ln_p, ones))
+        before = np.arange(len(owners)) - np.searchsorted(owners, owners)
+        self._finished[owners, self._settings.size - self._room[owners] + before] = ln_p
+        np.subtract.at(self._room, owners, 1)

@@ -1,0 +1,67 @@
+"""One more word for many prefixes at once: a model's states in rows, stepped in chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from phrasescore.model.sequence_model import END, UNKNOWN, SequenceModel, State, gathered
+from phrasescore.words.token_sequences import TokenSequences, as_matrix
+
+Rows = NDArray[np.int64]
+# what to do with the ln p of rows a to b, (b - a, V) float32
+Look = Callable[[int, int, NDArray[np.float32]], None]
+
+
+class ModelRows:
+    """The states of the prefixes of a search.
+
+    Args:
+        model: In evaluation mode, where it is to compute; several threads may share it.
+        unknown: Whether ``<unk>`` may be a word; if not, its ln p is -inf.
+        chunk: How many rows to take at a time, few enough that their ln p stay in the caches.
+    """
+
+    def __init__(self, model: SequenceModel, unknown: bool, chunk: int) -> None:
+        self._model, self._unknown, self._chunk = model, unknown, chunk
+        self._state: State = ()
+
+    def begin(self, sources: TokenSequences, look: Look) -> None:
+        """Read sources, a row for each."""
+        kept = []
+        for a in range(0, len(sources), self._chunk):
+            b = min(a + self._chunk, len(sources))
+            ids, lengths = as_matrix(sources.select(np.arange(a, b)), END)
+            state, ln_p = self._model.start(self._index(ids), self._index(lengths), torch.float32)
+            self._show(a, b, ln_p, look)
+            kept.append(state)
+        self._state = tuple(torch.cat(parts) for parts in zip(*kept, strict=True))
+
+    def advance(self, rows: Rows, words: Rows, look: Look) -> None:
+        """Replace the rows by some of them, each with one more word.
+
+        Args:
+            rows: (R,) which; a row may come again.
+            words: (R,) the word that each reads.
+            look: Is shown ln p of what follows.
+        """
+        kept = []
+        for a in range(0, len(rows), self._chunk):
+            b = min(a + self._chunk, len(rows))
+            before = gathered(self._state, self._index(rows[a:b]))
+            state, ln_p = self._model.step(before, self._index(words[a:b]))
+            self._show(a, b, ln_p, look)
+            kept.append(state)
+        self._state = tuple(torch.cat(parts) for parts in zip(*kept, strict=True))
+
+    def _show(self, a: int, b: int, ln_p: Tensor, look: Look) -> None:
+        if not self._unknown:
+            ln_p[:, UNKNOWN] = -np.inf
+        look(a, b, ln_p.cpu().numpy())
+
+    def _index(self, numbers: Rows) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(numbers)).to(self._model.device)

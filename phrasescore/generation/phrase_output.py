@@ -1,0 +1,147 @@
+"""A file of phrases, and what a model writes for each: lines of TSV, JSON or a phrase table."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from phrasescore.errors import CorpusError
+from phrasescore.generation.target_generator import TargetGenerator
+from phrasescore.generation.targets import Targets
+from phrasescore.model.folder import LoadedModel
+from phrasescore.scoring.probability_column import probability_texts
+from phrasescore.scoring.text_blocks import TextBlock
+from phrasescore.words.token_sequences import TokenSequences
+from phrasescore.words.vocabulary import UNK_ID, Vocabulary
+
+OutputFormat: TypeAlias = Literal["tsv", "json", "moses"]
+SEPARATOR = b" ||| "
+
+
+@dataclass(frozen=True)
+class PhraseCounts:
+    """What was done for the phrases so far.
+
+    Args:
+        lines: Phrases read.
+        words: Their words.
+        unknown: Those outside the model's shortlist.
+        targets: Targets written.
+        ln_p: The sum of ln p of the first target of each.
+    """
+
+    lines: int = 0
+    words: int = 0
+    unknown: int = 0
+    targets: int = 0
+    ln_p: float = 0.0
+
+    def __str__(self) -> str:
+        share = self.unknown / self.words if self.words else 0.0
+        mean = self.ln_p / self.lines if self.lines else 0.0
+        return (
+            f"{self.targets:,} targets for {self.lines:,} phrases, of whose words {share:.2%} "
+            f"are unknown; mean ln p of the first {mean:.4f}"
+        )
+
+
+class PhraseWriter:
+    """Writes what a model says to blocks of phrases.
+
+    Args:
+        loaded: The model.
+        generator: What asks it.
+        form: ``tsv``, ``json`` or ``moses``.
+        drawn: Whether targets are samples, so that it counts how often each was drawn.
+    """
+
+    def __init__(
+        self, loaded: LoadedModel, generator: TargetGenerator, form: OutputFormat, drawn: bool
+    ) -> None:
+        self._loaded, self._generator = loaded, generator
+        self._form, self._drawn = form, drawn
+
+    def write(self, block: TextBlock, before: PhraseCounts) -> tuple[bytes, PhraseCounts]:
+        """Return the lines for one block, and the counts up to its end.
+
+        Args:
+            block: A phrase in the first column of each line.
+            before: The counts up to the line before it.
+
+        Raises:
+            CorpusError: A line has no phrase.
+        """
+        spans = block.tokens[0]
+        empty = np.flatnonzero(np.diff(spans.offsets) == 0)
+        if len(empty):
+            raise CorpusError(
+                "the source phrase is empty",
+                path=block.path,
+                line=block.first_line + int(empty[0]),
+                remedy="delete the line",
+            )
+        sources = self._loaded.source_vocabulary.encode_spans(spans)
+        targets = self._generator.targets(sources, block.first_line - 1)
+        phrases = [b" ".join(spans.tokens(line)) for line in range(len(block))]
+        counts = PhraseCounts(
+            lines=before.lines + len(block),
+            words=before.words + len(sources.tokens),
+            unknown=before.unknown + int((sources.tokens == UNK_ID).sum()),
+            targets=before.targets + len(targets),
+            ln_p=before.ln_p + float(targets.ln_p[targets.offsets[:-1]].sum()),
+        )
+        return self._lines(phrases, targets), counts
+
+    def _lines(self, phrases: list[bytes], targets: Targets) -> bytes:
+        texts = phrase_texts(targets.words, self._loaded.target_vocabulary)
+        if self._form == "json":
+            return b"".join(self._json_line(*each) for each in _by_source(phrases, targets, texts))
+        sources = np.repeat(np.arange(len(phrases)), np.diff(targets.offsets)).tolist()
+        if self._form == "moses":
+            p = probability_texts(targets.ln_p)
+            rows = zip(sources, texts, p, strict=True)
+            return b"".join(SEPARATOR.join((phrases[s], text, x)) + b"\n" for s, text, x in rows)
+        lines = []
+        numbers = zip(targets.ln_p.tolist(), targets.counts.tolist(), strict=True)
+        for source, text, (ln_p, count) in zip(sources, texts, numbers, strict=True):
+            drawn = b"\t%d" % count if self._drawn else b""
+            lines.append(b"%s\t%s\t%.6f%s\n" % (phrases[source], text, ln_p, drawn))
+        return b"".join(lines)
+
+    def _json_line(
+        self, phrase: bytes, texts: list[bytes], ln_p: list[float], counts: list[int]
+    ) -> bytes:
+        written = [
+            {"target": _as_text(text), "ln_p": round(value, 6)}
+            | ({"count": count} if self._drawn else {})
+            for text, value, count in zip(texts, ln_p, counts, strict=True)
+        ]
+        line = {"source": _as_text(phrase), "targets": written}
+        return json.dumps(line, ensure_ascii=False).encode() + b"\n"
+
+
+def phrase_texts(phrases: TokenSequences, vocabulary: Vocabulary) -> list[bytes]:
+    """Return the words of each phrase of ids, a blank between them."""
+    words = [vocabulary.words[number] for number in phrases.tokens.tolist()]
+    offsets = phrases.offsets.tolist()
+    return [b" ".join(words[a:b]) for a, b in itertools.pairwise(offsets)]
+
+
+def _by_source(
+    phrases: list[bytes], targets: Targets, texts: list[bytes]
+) -> list[tuple[bytes, list[bytes], list[float], list[int]]]:
+    offsets = targets.offsets.tolist()
+    parts = [slice(a, b) for a, b in itertools.pairwise(offsets)]
+    ln_p, counts = targets.ln_p.tolist(), targets.counts.tolist()
+    return [
+        (phrase, texts[part], ln_p[part], counts[part])
+        for phrase, part in zip(phrases, parts, strict=True)
+    ]
+
+
+def _as_text(phrase: bytes) -> str:
+    return phrase.decode("utf-8", "backslashreplace")

@@ -1,0 +1,131 @@
+"""Ancestral sampling: targets drawn word by word from the model, for many sources at once.
+
+Samples of a source that begin alike share a row, so that each distinct prefix is computed once. The
+random numbers of a source depend on the seed and on the number of the source alone: how sources are
+grouped changes no sample.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phrasescore.generation.choosing import draw_words
+from phrasescore.generation.model_rows import ModelRows
+from phrasescore.generation.targets import Found, SampleSettings, Targets, TargetSettings, ranked
+from phrasescore.model.sequence_model import END, SequenceModel
+from phrasescore.words.token_sequences import TokenSequences
+
+
+class Sampling:
+    """Draws targets with one model.
+
+    Args:
+        settings: How to draw.
+        allowed: Which targets are allowed; without ``<unk>`` the other words share its p.
+    """
+
+    def __init__(self, settings: SampleSettings, allowed: TargetSettings) -> None:
+        self._settings, self._allowed = settings, allowed
+
+    def targets(
+        self, model: SequenceModel, sources: TokenSequences, numbers: NDArray[np.int64], chunk: int
+    ) -> Targets:
+        """Draw targets of N sources.
+
+        Args:
+            model: In evaluation mode.
+            sources: Of ids of the side that the model reads.
+            numbers: (N,) the number of each among all sources.
+            chunk: How many prefixes to take at a time.
+
+        Returns:
+            The distinct ones; ln p is the model's at any temperature.
+        """
+        limits = self._allowed.limits(sources.lengths)
+        samples = _Samples(numbers, limits, self._settings)
+        rows = ModelRows(model, self._allowed.unknown, chunk)
+        samples.prepare()
+        rows.begin(sources, samples.look)
+        while len(parents := samples.extend()):
+            samples.prepare()
+            rows.advance(parents, samples.last_words, samples.look)
+        return ranked(samples.found, len(sources), self._settings.best)
+
+
+class _Samples:
+    """The distinct prefixes of a step, a row each, and the samples that stand at each."""
+
+    def __init__(
+        self, numbers: NDArray[np.int64], limits: NDArray[np.int64], settings: SampleSettings
+    ) -> None:
+        N, count = len(numbers), settings.count
+        self.found: list[Found] = []
+        self._limits, self._inverse = limits, np.float32(1 / settings.temperature)
+        self._seed, self._numbers = settings.seed, numbers
+        self._owners = np.arange(N)
+        self._totals = np.zeros(N, np.float64)
+        self._prefixes = np.empty((N, 0), np.int32)
+        # of each sample that goes on: its row, and its number among all of the group
+        self._rows, self._samples = np.repeat(np.arange(N), count), np.arange(N * count)
+        self._count = count
+
+    @property
+    def last_words(self) -> NDArray[np.int64]:
+        """(rows,) the word that each row reads next."""
+        return self._prefixes[:, -1].astype(np.int64)
+
+    def prepare(self) -> None:
+        """Make place for the words that follow each row."""
+        length = self._prefixes.shape[1]
+        self._ending = self._limits[self._owners] <= length
+        self._begins = np.searchsorted(self._rows, np.arange(len(self._owners) + 1))
+        self._drawn = np.empty(len(self._rows), np.int64)
+        self._gains = np.empty(len(self._rows), np.float32)
+        uniform = _uniform(self._numbers, self._count, self._seed, length)
+        self._uniform = uniform[self._samples]
+
+    def look(self, a: int, b: int, ln_p: NDArray[np.float32]) -> None:
+        """Draw the words of the samples of rows ``a`` to ``b``."""
+        begins = self._begins[a : b + 1]
+        part = slice(begins[0], begins[-1])
+        drawn, sums = self._drawn[part], np.empty(ln_p.shape[1])
+        begins = begins - begins[0]
+        draw_words(ln_p, begins, self._uniform[part], self._ending[a:b], self._inverse, sums, drawn)
+        self._gains[part] = ln_p[self._rows[part] - a, drawn]
+
+    def extend(self) -> NDArray[np.int64]:
+        """Give each sample its word; return the row that each distinct prefix came from."""
+        words = int(self._drawn.max()) + 1
+        keys, first, members, counts = np.unique(
+            self._rows * words + self._drawn,
+            return_index=True,
+            return_inverse=True,
+            return_counts=True,
+        )
+        parents, last = keys // words, keys % words
+        totals = self._totals[parents] + self._gains[first]
+        owners, ended = self._owners[parents], last == END
+        done = parents[ended]
+        self.found.append(Found(owners[ended], self._prefixes[done], totals[ended], counts[ended]))
+        alive = ~ended
+        number = np.cumsum(alive) - 1
+        going_on = alive[members]
+        rows, samples = number[members[going_on]], self._samples[going_on]
+        order = np.argsort(rows, kind="stable")
+        self._rows, self._samples = rows[order], samples[order]
+        parents = parents[alive]
+        self._owners, self._totals = owners[alive], totals[alive]
+        self._prefixes = np.column_stack([self._prefixes[parents], last[alive].astype(np.int32)])
+        return parents
+
+
+def _uniform(numbers: NDArray[np.int64], count: int, seed: int, step: int) -> NDArray[np.float64]:
+    """Return (N * count,) random numbers in [0, 1) for one step of the samples of N sources."""
+    drawn = [
+        np.random.Generator(np.random.Philox(key=seed, counter=[0, step, int(number), 0])).random(
+            count
+        )
+        for number in numbers
+    ]
+    return np.concatenate(drawn)

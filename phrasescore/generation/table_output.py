@@ -1,0 +1,220 @@
+"""A phrase table whose targets a model writes, or one to which it adds its own.
+
+A decoder needs every score of every pair, and the model knows one of them. So a new pair gets in
+each score of the old table the geometric mean over its source's own pairs, which neither favours
+nor punishes it, and two more scores say what is known: p(target | source) by the model, and e for a
+new pair, 1 for one of the table, whose weight tuning finds.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phrasescore.errors import PhraseTableError
+from phrasescore.generation.phrase_output import SEPARATOR, phrase_texts
+from phrasescore.generation.target_generator import TargetGenerator
+from phrasescore.generation.targets import Targets
+from phrasescore.model.folder import LoadedModel
+from phrasescore.scoring.probability_column import FLOOR_LN, count_texts, probability_texts
+from phrasescore.scoring.shared_scorer import SharedScorer
+from phrasescore.table.block import TableBlock, TokenSpans
+from phrasescore.words.token_sequences import TokenSequences
+from phrasescore.words.vocabulary import UNK_ID
+
+_BAR = ord("|")
+_OWN, _NEW = count_texts(np.array([0, 1]))  # whose logarithms are 0 and 1
+
+
+@dataclass(frozen=True)
+class TableCounts:
+    """What was done up to some line of a table.
+
+    Args:
+        lines: Lines read.
+        sources: Distinct sources.
+        unknown_sources: Those with words that the model does not know: it writes nothing for them.
+        generated: Pairs that the model wrote.
+        known: Those of them that the table has.
+        kept: Lines of the table that were written.
+        new: Pairs that were written and are not in the table.
+    """
+
+    lines: int = 0
+    sources: int = 0
+    unknown_sources: int = 0
+    generated: int = 0
+    known: int = 0
+    kept: int = 0
+    new: int = 0
+
+    def __str__(self) -> str:
+        of_generated = self.known / self.generated if self.generated else 0.0
+        of_lines = self.known / self.lines if self.lines else 0.0
+        return (
+            f"{self.generated:,} targets for {self.sources - self.unknown_sources:,} of "
+            f"{self.sources:,} sources; {self.unknown_sources:,} have unknown words and keep their "
+            "pairs\n"
+            f"{self.known:,} of them were extracted, too: {of_generated:.1%} of the generated "
+            f"pairs, {of_lines:.1%} of the table's {self.lines:,}\n"
+            f"written: {self.kept:,} pairs of the table, {self.new:,} new ones"
+        )
+
+
+@dataclass(frozen=True)
+class _Run:
+    """The lines of one source, and what the model wrote for it."""
+
+    source: bytes
+    targets: list[bytes]  # of the lines
+    lines: list[bytes]  # with the new scores
+    estimate: bytes  # the old scores of a new pair
+
+    def merged(self, generated: dict[bytes, bytes], keeps_all: bool) -> tuple[list[bytes], int]:
+        """Return lines sorted by the bytes of the target and what follows, and how many are new.
+
+        Args:
+            generated: Targets that the model wrote, and p of each.
+            keeps_all: Whether lines stay whose target it did not write.
+        """
+        pairs = [
+            (target, line)
+            for target, line in zip(self.targets, self.lines, strict=True)
+            if keeps_all or target in generated
+        ]
+        kept, extracted = len(pairs), set(self.targets)
+        for target, p in generated.items():
+            if target not in extracted:
+                scores = b" ".join((self.estimate, p, _NEW))
+                pairs.append((target, SEPARATOR.join((self.source, target, scores)) + b"\n"))
+        pairs.sort(key=lambda pair: pair[0] + SEPARATOR)
+        return [line for _, line in pairs], len(pairs) - kept
+
+
+class TableWriter:
+    """Writes blocks of a table, each with whole sources.
+
+    Args:
+        loaded: A model that reads sources.
+        generator: What asks it for targets.
+        scorer: What scores the table's own pairs with it.
+        extend: Whether the table's own pairs stay, too; otherwise only those that the model wrote.
+    """
+
+    def __init__(
+        self,
+        loaded: LoadedModel,
+        generator: TargetGenerator,
+        scorer: SharedScorer,
+        extend: bool,
+    ) -> None:
+        self._loaded, self._generator = loaded, generator
+        self._scorer, self._extend = scorer, extend
+
+    def write(self, block: TableBlock, before: TableCounts) -> tuple[bytes, TableCounts]:
+        """Return the lines for one block, and the counts up to its end.
+
+        Args:
+            block: Lines of whole sources.
+            before: The counts up to the line before it.
+
+        Raises:
+            PhraseTableError: The table has rules, or tokens of several factors.
+        """
+        target_spans = block.token_spans("target", 0)
+        _refuse_rules_and_factors(block, target_spans)
+        source_ids = self._loaded.source_vocabulary.encode_spans(block.token_spans("source", 0))
+        target_ids = self._loaded.target_vocabulary.encode_spans(target_spans)
+        firsts = block.run_offsets[:-1]
+        sources = source_ids.select(firsts)
+        unknown = _has_unknown(sources)
+        asked = np.flatnonzero(~unknown)
+        generated = [dict[bytes, bytes]() for _ in firsts]
+        if len(asked):
+            found = self._generator.targets(sources.select(asked), before.sources)
+            for row, texts in zip(asked.tolist(), self._texts(found), strict=True):
+                generated[row] = texts
+        own = self._scorer.score(source_ids, target_ids)
+        runs = self._runs(block, own, target_spans)
+        written: list[bytes] = []
+        known = new = 0
+        for run, targets, keeps_all in zip(runs, generated, unknown.tolist(), strict=True):
+            known += len(targets.keys() & run.targets)
+            lines, added = run.merged(targets, keeps_all or self._extend)
+            written += lines
+            new += added
+        counts = TableCounts(
+            lines=before.lines + len(block),
+            sources=before.sources + len(firsts),
+            unknown_sources=before.unknown_sources + int(unknown.sum()),
+            generated=before.generated + sum(map(len, generated)),
+            known=before.known + known,
+            kept=before.kept + len(written) - new,
+            new=before.new + new,
+        )
+        return b"".join(written), counts
+
+    def _texts(self, found: Targets) -> Iterator[dict[bytes, bytes]]:
+        """Yield the targets of each source and their p, but for the empty one."""
+        texts = phrase_texts(found.words, self._loaded.target_vocabulary)
+        p = probability_texts(found.ln_p)
+        offsets = found.offsets.tolist()
+        for a, b in itertools.pairwise(offsets):
+            yield {text: x for text, x in zip(texts[a:b], p[a:b], strict=True) if text}
+
+    def _runs(
+        self, block: TableBlock, ln_p: NDArray[np.float64], targets: TokenSpans
+    ) -> Iterator[_Run]:
+        """Yield the block's sources with their lines."""
+        columns = [probability_texts(ln_p), [_OWN] * len(block)]
+        text = block.with_appended_scores(columns)
+        lines = [line + b"\n" for line in text.removesuffix(b"\n").split(b"\n")]
+        estimates = _estimates(block)
+        for number, (a, b) in enumerate(
+            zip(block.run_offsets[:-1].tolist(), block.run_offsets[1:].tolist(), strict=True)
+        ):
+            begin, end = block.spans[a, :2]
+            texts = [b" ".join(targets.tokens(line)) for line in range(a, b)]
+            yield _Run(block.text[begin:end], texts, lines[a:b], estimates[number])
+
+
+def _estimates(block: TableBlock) -> list[bytes]:
+    """Return the old scores of a new pair of each source: the means of ln p of its own pairs."""
+    with np.errstate(divide="ignore"):
+        ln = np.maximum(np.log(block.score_values), FLOOR_LN)
+    sizes = np.diff(block.run_offsets)
+    means = np.add.reduceat(ln, block.run_offsets[:-1], axis=0) / sizes[:, None]
+    # some tables hold counts behind a logarithm, above 1, which are no probabilities
+    texts = [b"%.6g" % value for value in np.exp(means).ravel().tolist()]
+    width = block.format.scores
+    return [b" ".join(texts[row : row + width]) for row in range(0, len(texts), width)]
+
+
+def _has_unknown(phrases: TokenSequences) -> NDArray[np.bool_]:
+    """(N,) bool, whether a phrase, of at least one word, has an unknown one."""
+    return np.logical_or.reduceat(phrases.tokens == UNK_ID, phrases.offsets[:-1])
+
+
+def _refuse_rules_and_factors(block: TableBlock, targets: TokenSpans) -> None:
+    """Raise for a table of what the model cannot write."""
+    if block.format.hierarchical:
+        raise PhraseTableError(
+            "hierarchical rules, and a model of phrases cannot write gaps",
+            path=block.path,
+            remedy="give a table of plain phrase pairs",
+        )
+    # a token ends where its first factor ends; the bars of a column are three
+    after = block.data[np.concatenate([targets.ends, targets.ends + 1])].reshape(2, -1)
+    factored = np.flatnonzero((after[0] == _BAR) & (after[1] != _BAR))
+    if len(factored):
+        line = int(np.searchsorted(targets.offsets, factored[0], side="right")) - 1
+        raise PhraseTableError(
+            "a token with factors, and the model writes words of one factor",
+            path=block.path,
+            line=block.first_line + line,
+            remedy="give a table without factors",
+        )
