@@ -125,7 +125,8 @@ class Texts:
             taken: list[Lines] = []
             for row in itertools.islice(rows, -(-self.lines_per_block // part)):
                 taken.append(row)
-                size += sum(len(line) for line in row if line is not None)
+                # with tabs and line feeds, so that both forms of the same texts are cut alike
+                size += sum(len(line or b"") + 1 for line in row)
                 if size >= most:
                     break
             if not taken:

@@ -104,9 +104,21 @@ def test_blocks_begin_small(tmp_path: Path) -> None:
     path = write(tmp_path, "t", [b"a\tb"] * 1000)
     sizes = [len(block) for block in Texts((path,), lines_per_block=320).blocks()]
     assert sizes == [20, 80, 320, 320, 260]
-    # 3 bytes a line; the line that reaches the limit is the last
-    sizes = [len(block) for block in Texts((path,), bytes_per_block=960).blocks()]
+    # 4 bytes a line; the line that reaches the limit is the last
+    sizes = [len(block) for block in Texts((path,), bytes_per_block=1280).blocks()]
     assert sizes == [20, 80, 320, 320, 260]
+
+
+def test_both_forms_are_cut_alike(tmp_path: Path) -> None:
+    """The same texts make the same blocks, side by side or in columns, so the same digits."""
+    sides = [[b"a" * (i % 7 + 1) for i in range(200)], [b"b" * (i % 5) for i in range(200)]]
+    left, right = (write(tmp_path, name, side) for name, side in zip("lr", sides, strict=True))
+    pairs = write(tmp_path, "p", [b"\t".join(pair) for pair in zip(*sides, strict=True)])
+    one, two = (
+        [block.text for block in Texts(paths, bytes_per_block=160).blocks()]
+        for paths in ((pairs,), (left, right))
+    )
+    assert one == two and len(one) > 9
 
 
 def test_one_line_may_be_longer_than_a_block(tmp_path: Path) -> None:

@@ -154,7 +154,7 @@ def test_two_files_give_what_one_gives(
     zipped: bool, loaded: LoadedModel, pairs: Path, tmp_path: Path
 ) -> None:
     """The same texts, side by side or in columns, plain or gzip, come out the same."""
-    score(pairs, tmp_path / "one", loaded)
+    score(Texts((pairs,), bytes_per_block=700), tmp_path / "one", loaded)
     paths = []
     for column, name in enumerate(("left", "right")):
         lines = [line.split(b"\t")[column] + b"\n" for line in random_lines(150)]
@@ -162,7 +162,7 @@ def test_two_files_give_what_one_gives(
         paths.append(tmp_path / (f"{name}.gz" if zipped else name))
         paths[-1].write_bytes(gzip.compress(text) if zipped else text)
     output = tmp_path / ("two.gz" if zipped else "two")
-    score(Texts(tuple(paths), lines_per_block=20), output, loaded)
+    score(Texts(tuple(paths), bytes_per_block=700), output, loaded)
     found = output.read_bytes()
     assert (gzip.decompress(found) if zipped else found) == (tmp_path / "one").read_bytes()
 
