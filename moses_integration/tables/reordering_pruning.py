@@ -7,7 +7,7 @@ would never be looked up. Pairs that it lacks get Moses's default there, as befo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,21 +16,14 @@ import numpy as np
 
 from moses_integration.tables.pruning import chosen_lines
 from phrasescore.compiled import leaf
-from phrasescore.errors import PhraseTableError, counted
+from phrasescore.errors import counted
 from phrasescore.progress import Progress
 from phrasescore.scoring.block_stream import open_sink
 from phrasescore.table.block import TableBlock, can_be_read_again
-from phrasescore.table.phrase_table import (
-    INSPECTED_LINES,
-    PIPES,
-    TableFormat,
-    parse_entry,
-    parse_scores,
-)
+from phrasescore.table.phrase_table import INSPECTED_LINES
+from phrasescore.table.reordering_table import reordering_format
 from phrasescore.table.scanning import SOURCE, TARGET, compare_phrases
 from phrasescore.table.source_runs import read_source_runs
-
-_COLUMNS = 3
 
 
 @dataclass(frozen=True)
@@ -58,7 +51,7 @@ def check_reordering(path: str | Path) -> None:
         InputError: It cannot be read, or is no such table.
     """
     if can_be_read_again(path):
-        next(read_source_runs(path, INSPECTED_LINES, format_of=_reordering_format), None)
+        next(read_source_runs(path, INSPECTED_LINES, format_of=reordering_format), None)
 
 
 def prune_reordering(
@@ -82,37 +75,13 @@ def prune_reordering(
         open_sink(output, None) as sink,
         Progress("cutting the reordering table", unit="lines") as progress,
     ):
-        for block in read_source_runs(reordering, format_of=_reordering_format):
+        for block in read_source_runs(reordering, format_of=reordering_format):
             kept = pairs.find(block)
             lines, left = lines + len(block), left + int(np.count_nonzero(kept))
             sink.append(chosen_lines(block, kept), {})
             progress.advance(len(block))
         sink.finish()
     return CutReordering(lines, left)
-
-
-def _reordering_format(head: Sequence[bytes], path: str | Path) -> TableFormat:
-    """Find how many scores a reordering table has."""
-    if not head:
-        raise PhraseTableError(
-            "the file is empty, where a reordering table was expected", path=path
-        )
-    columns = head[0].count(PIPES) + 1
-    if columns != _COLUMNS:
-        remedy = "name the reordering table that belongs to the phrase table"
-        if columns == _COLUMNS - 1:
-            remedy = "leave such a table as it is: it has one line for a source, not for a pair"
-        raise PhraseTableError(
-            f"{counted(columns, 'column')}, expected {_COLUMNS} in a reordering table "
-            "(source ||| target ||| scores)",
-            path=path,
-            line=1,
-            remedy=remedy,
-        )
-    try:
-        return TableFormat(len(parse_scores(parse_entry(head[0]).scores)), hierarchical=False)
-    except PhraseTableError as error:
-        raise error.at(path, 1) from None
 
 
 class _Pairs:

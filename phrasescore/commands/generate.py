@@ -83,6 +83,13 @@ if TYPE_CHECKING:
     help="With --table: keep the table's own pairs, too, and add the new ones to them.",
 )
 @click.option(
+    "--reordering",
+    metavar="FILE",
+    help="With --table: the lexicalised reordering table of the same system; new pairs get the "
+    "mean of their source's lines.",
+)
+@click.option("--reordering-output", metavar="FILE", help="Where to write the reordering table.")
+@click.option(
     "--format",
     "form",
     type=click.Choice(["tsv", "json", "moses"]),
@@ -101,6 +108,8 @@ def generate(
     table: str | None,
     output: str,
     extend: bool,
+    reordering: str | None,
+    reordering_output: str | None,
     form: Any,
     device: str,
     batch_size: int | None,
@@ -129,7 +138,14 @@ def generate(
             remedy="give one of -i FILE and --table FILE",
         )
     in_table = table is not None
-    _refuse_misplaced({"--extend": extend and not in_table, "--format": bool(form) and in_table})
+    _refuse_misplaced(
+        {
+            "--extend": extend and not in_table,
+            "--reordering": bool(reordering) and not in_table,
+            "--format": bool(form) and in_table,
+        }
+    )
+    both = _reordering(reordering, reordering_output, output)
     if as_json and output == "-":
         raise SettingsError(
             "the targets and the JSON would both go to standard output",
@@ -153,7 +169,7 @@ def generate(
     keeps = output != "-" and can_be_read_again(path)
     with interruptible(output) if keeps else contextlib.nullcontext():
         writer = _Writing(loaded, generator, path, output, {"model": loaded.digest, **asked})
-        report = writer.table(extend) if in_table else writer.phrases(form)
+        report = writer.table(extend, both) if in_table else writer.phrases(form)
     click.echo(str(report), err=True)
     settings = {"model": folder, **asked}
     result = {**report.to_json(), "provenance": provenance(settings=settings)}
@@ -163,8 +179,28 @@ def generate(
 def _refuse_misplaced(misplaced: dict[str, bool]) -> None:
     for option, is_misplaced in misplaced.items():
         if is_misplaced:
-            other = "--table" if option == "--extend" else "-i"
+            other = "-i" if option == "--format" else "--table"
             raise SettingsError(f"{option} belongs to {other}", remedy=f"leave out {option}")
+
+
+def _reordering(old: str | None, new: str | None, output: str) -> tuple[str, str] | None:
+    """Return the reordering tables to read and to write; raise unless there are both or none."""
+    from phrasescore.files import refuse_same_file
+
+    if old is None and new is None:
+        return None
+    if old is None or new is None:
+        raise SettingsError(
+            "--reordering and --reordering-output go together",
+            remedy="name the reordering table and where to write it",
+        )
+    if output == "-":
+        raise SettingsError(
+            "the reordering table is made for the output, which must be a file then",
+            remedy="name a file with -o",
+        )
+    refuse_same_file(old, new, "the reordering table that is read")
+    return old, new
 
 
 def _method(search: dict[str, Any], in_table: bool) -> tuple[Method, dict[str, Any]]:
@@ -246,7 +282,9 @@ class _Writing:
         self._loaded, self._generator = loaded, generator
         self._path, self._output, self._asked = path, output, asked
 
-    def table(self, extend: bool) -> GenerationReport[TableCounts]:
+    def table(
+        self, extend: bool, reordering: tuple[str, str] | None
+    ) -> GenerationReport[TableCounts]:
         from phrasescore.generation.streaming import generate_table
         from phrasescore.generation.table_output import TableWriter
         from phrasescore.scoring.shared_scorer import SharedScorer
@@ -254,7 +292,7 @@ class _Writing:
         device = self._generator.device.type
         scorer = SharedScorer(self._loaded.model, device, "fp32")
         writer = TableWriter(self._loaded, self._generator, scorer, extend)
-        return generate_table(self._path, self._output, writer, self._asked)
+        return generate_table(self._path, self._output, writer, self._asked, reordering)
 
     def phrases(self, form: OutputFormat) -> GenerationReport[PhraseCounts]:
         from phrasescore.generation.phrase_output import PhraseWriter

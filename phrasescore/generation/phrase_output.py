@@ -15,11 +15,11 @@ from phrasescore.generation.targets import Targets
 from phrasescore.model.folder import LoadedModel
 from phrasescore.scoring.probability_column import probability_texts
 from phrasescore.scoring.text_blocks import TextBlock
+from phrasescore.table.phrase_table import SEPARATOR
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import UNK_ID, Vocabulary
 
 OutputFormat: TypeAlias = Literal["tsv", "json", "moses"]
-SEPARATOR = b" ||| "
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,9 @@ from phrasescore import __version__
 from phrasescore.errors import InputError
 from phrasescore.files import is_gzip_name, refuse_same_file, sha256_of
 from phrasescore.generation.phrase_output import PhraseCounts, PhraseWriter
+from phrasescore.generation.reordering_output import ReorderingCounts, generate_reordering
 from phrasescore.generation.table_output import TableCounts, TableWriter
+from phrasescore.resuming.journaled_output import JournaledOutput
 from phrasescore.scoring.block_stream import announce, open_sink, stream_blocks
 from phrasescore.scoring.table_check import InputCheck
 from phrasescore.scoring.text_blocks import Texts
@@ -35,6 +37,7 @@ class GenerationReport(Generic[Counts]):
     Args:
         counts: Over the whole input, that of an earlier, interrupted run included.
         resumed: Lines that an earlier run had done.
+        reordering: What was done to a reordering table.
         seconds: How long this run took.
         sha256: The digest of the input; ``None`` for a pipe.
     """
@@ -43,6 +46,7 @@ class GenerationReport(Generic[Counts]):
     resumed: int
     seconds: float
     sha256: str | None
+    reordering: ReorderingCounts | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON values."""
@@ -51,10 +55,12 @@ class GenerationReport(Generic[Counts]):
             "resumed_lines": self.resumed,
             "seconds": round(self.seconds, 3),
             "input_sha256": self.sha256,
+            **({"reordering": vars(self.reordering)} if self.reordering else {}),
         }
 
     def __str__(self) -> str:
-        return f"{self.counts}\n{self.seconds:,.1f} s"
+        reordering = f"{self.reordering}\n" if self.reordering else ""
+        return f"{self.counts}\n{reordering}{self.seconds:,.1f} s"
 
 
 def generate_for_phrases(
@@ -82,7 +88,11 @@ def generate_for_phrases(
 
 
 def generate_table(
-    path: str | Path, output: str | Path, writer: TableWriter, asked: dict[str, Any]
+    path: str | Path,
+    output: str | Path,
+    writer: TableWriter,
+    asked: dict[str, Any],
+    reordering: tuple[str | Path, str | Path] | None = None,
 ) -> GenerationReport[TableCounts]:
     """Write a phrase table of a model's targets for the sources of another one.
 
@@ -91,9 +101,11 @@ def generate_table(
         output: Where to; gzip if the name ends in ``.gz``; ``-`` is standard output.
         writer: What writes a block.
         asked: All else that decides the output's bytes, as JSON values.
+        reordering: The reordering table of the system, and where to write one for the output,
+            which must be a file then.
 
     Raises:
-        InputError: The table cannot be read, breaks its format or is not sorted.
+        InputError: A table cannot be read, breaks its format or is not sorted.
         SettingsError: The output is the table, or cannot be written.
         ModelError: The model gives no numbers.
     """
@@ -101,7 +113,10 @@ def generate_table(
     def blocks(counts: TableCounts, done: int) -> Iterator[TableBlock]:
         return read_source_runs(path, TABLE_LINES_PER_BLOCK, skip_lines=counts.lines)
 
-    return _streamed(path, output, asked, TableCounts(), blocks, writer.write)
+    def write_reordering(pairs: Path) -> ReorderingCounts | None:
+        return generate_reordering(*reordering, pairs) if reordering else None
+
+    return _streamed(path, output, asked, TableCounts(), blocks, writer.write, write_reordering)
 
 
 def _streamed(
@@ -111,6 +126,7 @@ def _streamed(
     counts: Counts,
     blocks: Callable[[Counts, int], Iterator[Block]],
     write: Callable[[Block, Counts], tuple[bytes, Counts]],
+    after: Callable[[Path], ReorderingCounts | None] = lambda _: None,
 ) -> GenerationReport[Counts]:
     """Write block after block from where an earlier run stopped."""
     refuse_same_file(path, output, "the input")
@@ -141,5 +157,7 @@ def _streamed(
             raise InputError(
                 "the file changed while it was being read", path=path, remedy="run it again"
             )
+        # before the table has its name: whoever is killed here has not to generate it again
+        reordering = after(sink.part_path) if isinstance(sink, JournaledOutput) else None
         sink.finish()
-    return GenerationReport(counts, resumed, time.monotonic() - start, sha256)
+    return GenerationReport(counts, resumed, time.monotonic() - start, sha256, reordering)

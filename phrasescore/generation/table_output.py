@@ -16,13 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import PhraseTableError
-from phrasescore.generation.phrase_output import SEPARATOR, phrase_texts
+from phrasescore.generation.phrase_output import phrase_texts
 from phrasescore.generation.target_generator import TargetGenerator
 from phrasescore.generation.targets import Targets
 from phrasescore.model.folder import LoadedModel
 from phrasescore.scoring.probability_column import FLOOR_LN, count_texts, probability_texts
 from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.table.block import TableBlock, TokenSpans
+from phrasescore.table.phrase_table import SEPARATOR
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import UNK_ID
 

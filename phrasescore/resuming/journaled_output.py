@@ -83,6 +83,11 @@ class JournaledOutput:
         self._part.truncate(self._size)
         os.fsync(self._journal.fileno())
 
+    @property
+    def part_path(self) -> Path:
+        """The file that the blocks are in until `finish`."""
+        return self._part_path
+
     def append(self, data: bytes, state: dict[str, Any]) -> None:
         """Write one more block, and record it once it is on the disk.
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from phrasescore import __version__
 from phrasescore.errors import InputError, SettingsError
-from phrasescore.files import STANDARD_STREAM, is_gzip_name, sha256_of
+from phrasescore.files import is_gzip_name, refuse_same_file, sha256_of
 from phrasescore.scoring.block_scoring import (
     BlockScorer,
     ScoringCounts,
@@ -136,7 +136,7 @@ def rescore_table(
     """
     if not models:
         raise SettingsError("there is no model to score with", remedy="name one with --model")
-    _refuse_same_file(table, output)
+    refuse_same_file(table, output, "the table itself")
     start = time.monotonic()
     sha256 = sha256_of(table) if can_be_read_again(table) else None
     scorer = BlockScorer(models, settings)
@@ -197,11 +197,3 @@ def read_table(
 ) -> Iterator[TableBlock]:
     """Yield a table's blocks; the first are short, so that the first scores come soon."""
     return read_blocks(table, lines_per_block, skip=skip, first=_FIRST_LINES)
-
-
-def _refuse_same_file(table: str | Path, output: str | Path) -> None:
-    names = (str(table), str(output))
-    if STANDARD_STREAM not in names and Path(table).resolve() == Path(output).resolve():
-        raise SettingsError(
-            "the output is the table itself", path=output, remedy="name another output with -o"
-        )

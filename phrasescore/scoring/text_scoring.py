@@ -7,8 +7,6 @@ the same bytes at the end, and memory does not depend on how long the texts are 
 from __future__ import annotations
 
 import dataclasses
-import os
-import stat
 import time
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore import __version__
-from phrasescore.errors import InputError, ModelError, SettingsError
-from phrasescore.files import STANDARD_STREAM, is_gzip_name, sha256_of
+from phrasescore.errors import InputError, ModelError
+from phrasescore.files import is_gzip_name, refuse_same_file, sha256_of
 from phrasescore.model.folder import LoadedModel
 from phrasescore.scoring.block_stream import Sink, announce, open_sink, stream_blocks
 from phrasescore.scoring.shared_work import SharedWork
@@ -160,7 +158,7 @@ def score_texts(
         ModelError: The model gives something that is not a log-probability.
     """
     for path in texts.paths:
-        _refuse_same_file(path, output)
+        refuse_same_file(path, output, "one of the texts")
     start = time.monotonic()
     again = all(can_be_read_again(path) for path in texts.paths)
     sha256 = tuple(sha256_of(path) for path in texts.paths) if again else ()
@@ -201,16 +199,3 @@ def _score_blocks(
             remedy="run the command again",
         )
     return counts
-
-
-def _refuse_same_file(path: str | Path, output: str | Path) -> None:
-    """Compare the files themselves: names can differ, and the shell opens files as well."""
-    try:
-        read = os.fstat(0) if str(path) == STANDARD_STREAM else Path(path).stat()
-        written = os.fstat(1) if str(output) == STANDARD_STREAM else Path(output).stat()
-    except OSError:
-        return  # there is no output yet, or reading will say what is wrong
-    if stat.S_ISREG(read.st_mode) and os.path.samestat(read, written):
-        raise SettingsError(
-            "the output is one of the texts", path=output, remedy="name another output with -o"
-        )

@@ -1,0 +1,189 @@
+"""``phrasescore generate`` as a user runs it, with real models."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import PROJECT, Phrasescore
+from tests.support.random_models import save_random_model
+
+WORDS = b"a b c d".split()
+PHRASES = b"a b\nc\nunheard a\nd d b a\n"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two random models and some phrases."""
+    folder = tmp_path_factory.mktemp("generate")
+    targets = [word.upper() for word in WORDS]
+    save_random_model(folder / "model", WORDS, targets)
+    save_random_model(folder / "backwards", WORDS, targets, "target-source")
+    (folder / "phrases").write_bytes(PHRASES)
+    return folder
+
+
+def fields(text: bytes) -> list[list[str]]:
+    return [line.split("\t") for line in text.decode().split("\n")[:-1]]
+
+
+def test_the_best_targets_have_the_scores_of_score_text(
+    data: Path, phrasescore: Phrasescore, tmp_path: Path
+) -> None:
+    """Lines of source, target and ln p, the best first; score-text gives the same ln p."""
+    done = phrasescore(
+        "generate", "--model", data / "model", "-i", data / "phrases", "--nbest-size", "4"
+    )
+    assert done.returncode == 0, done.stderr
+    lines = fields(done.stdout)
+    assert [line[0] for line in lines] == [
+        phrase for phrase in PHRASES.decode().split("\n")[:-1] for _ in range(4)
+    ]
+    ln_p = [float(line[2]) for line in lines]
+    assert all(ln_p[i] >= ln_p[i + 1] for i in range(15) if i % 4 != 3)
+    # a written <unk> is an unknown word when it is read
+    (tmp_path / "pairs.tsv").write_bytes(done.stdout)
+    scored = phrasescore("score-text", "--model", data / "model", tmp_path / "pairs.tsv")
+    assert [float(line[3]) for line in fields(scored.stdout)] == pytest.approx(ln_p, abs=1e-4)
+    assert b"16 targets for 4 phrases" in done.stderr
+
+
+def test_samples_as_json(data: Path, phrasescore: Phrasescore, tmp_path: Path) -> None:
+    """A source a line, its samples with how often each came; the seed decides them."""
+    command = ["generate", "--model", data / "model", "-i", data / "phrases", "--samples", "50"]
+    command += ["--format", "json", "--no-unknown", "--max-length", "3", "--temperature", "0.5"]
+    first = phrasescore(*command, "-o", "first", "--json-file", "report.json")
+    assert first.returncode == 0, first.stderr
+    lines = [json.loads(line) for line in (tmp_path / "first").read_bytes().split(b"\n")[:-1]]
+    assert [line["source"] for line in lines] == PHRASES.decode().split("\n")[:-1]
+    for line in lines:
+        assert sum(target["count"] for target in line["targets"]) == 50
+        assert all(len(target["target"].split()) <= 3 for target in line["targets"])
+        assert all("<unk>" not in target["target"] for target in line["targets"])
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["targets"] == sum(len(line["targets"]) for line in lines)
+    assert phrasescore(*command, "--seed", "1").stdout == (tmp_path / "first").read_bytes()
+    assert phrasescore(*command, "--seed", "2").stdout != (tmp_path / "first").read_bytes()
+
+
+def test_an_extended_table_goes_through_ini_doctor_and_decoder(
+    data: Path, bundled_golden: Path, phrasescore: Phrasescore, tmp_path: Path
+) -> None:
+    """The whole way of a user, on the sample corpus's system."""
+    system = bundled_golden / "system"
+    with gzip.open(system / "phrase-table.gz") as stream:
+        words = {word for line in stream for word in line.split(b" ||| ")[0].split()}
+    save_random_model(tmp_path / "model", words, [b"le", b"la", b"chien"])
+    command = ["generate", "--model", "model", "--table", system / "phrase-table.gz"]
+    command += ["--reordering", system / "reordering-table.gz"]
+    command += ["--reordering-output", "new-reordering.gz", "--extend", "--beam", "2"]
+    made = phrasescore(*command, "-o", "table.gz")
+    assert made.returncode == 0, made.stderr
+    lines = gzip.decompress((tmp_path / "table.gz").read_bytes()).splitlines(keepends=True)
+    with gzip.open(system / "phrase-table.gz") as stream:
+        own = [line.split(b" ||| ", 3) for line in stream]
+    kept = [line.split(b" ||| ", 3) for line in lines if b" 1 ||| " in line]
+    assert [(s, t, rest) for s, t, _, rest in kept] == [(s, t, rest) for s, t, _, rest in own]
+    assert len(lines) > len(own)
+    assert sorted(lines) == lines
+    with gzip.open(tmp_path / "new-reordering.gz") as stream:
+        reordered = [line.split(b" ||| ") for line in stream]
+    assert [line[:2] for line in reordered] == [line.split(b" ||| ")[:2] for line in lines]
+    assert all(sum(map(float, line[2].split())) == pytest.approx(2, abs=1e-4) for line in reordered)
+    with gzip.open(system / "lm.arpa.gz") as stream:
+        (tmp_path / "lm.arpa").write_bytes(stream.read())
+    ini = (system / "moses.ini").read_text().replace("reordering-table", "new-reordering")
+    ini = ini.replace("system/", "")
+    (tmp_path / "moses.ini").write_text(ini)
+    arguments = "ini", "add-column", "moses.ini", "--table", "table.gz", "-o", "new.ini"
+    for command in (arguments, ("doctor", "new.ini")):
+        done = phrasescore(*command)
+        assert done.returncode == 0, (done.stdout, done.stderr)
+    text = (bundled_golden / "decode" / "input.en").read_bytes().split(b"\n")[0]
+    done = phrasescore(
+        "decode", "new.ini", "-i", "-", "--weight", "TranslationModel0= 0 0 0 0 0 9", stdin=text
+    )
+    assert done.returncode == 0, done.stderr
+    assert {b"le", b"la", b"chien"} & set(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["-i", "phrases", "--beam", "0"], 2, "0 is not in the range x>=1"),
+        (["-i", "phrases", "--table", "t"], 2, "either phrases or a table"),
+        (["-i", "phrases", "--beam", "3", "--nbest-size", "4"], 2, "a beam of 3 cannot give"),
+        (["-i", "phrases", "--extend"], 2, "--extend belongs to --table"),
+        (["--table", "t", "--reordering", "r"], 2, "--reordering and --reordering-output go"),
+        (["--table", "t", "--format", "tsv"], 2, "--format belongs to -i"),
+        (["-i", "phrases", "--temperature", "2"], 2, "--temperature is about samples"),
+        (["-i", "phrases", "--samples", "2", "--beam", "2"], 2, "--beam is about beam search"),
+        (["-i", "phrases", "--json"], 2, "both go to standard output"),
+        (["-i", "phrases", "-o", "phrases"], 2, "the output is the input"),
+        (["-i", "empty"], 3, "empty:2: the source phrase is empty"),
+        (["-i", "missing"], 3, "missing: no such file"),
+    ],
+)
+def test_wrong_calls(
+    arguments: list[str],
+    code: int,
+    message: str,
+    data: Path,
+    phrasescore: Phrasescore,
+    tmp_path: Path,
+) -> None:
+    """Each gets a sentence."""
+    (tmp_path / "phrases").write_bytes(PHRASES)
+    (tmp_path / "empty").write_bytes(b"a\n \nb\n")
+    done = phrasescore("generate", "--model", data / "model", *arguments)
+    assert (done.returncode, message) == (code, message), done.stderr
+    assert message in done.stderr.decode()
+    assert (tmp_path / "phrases").read_bytes() == PHRASES
+
+
+def test_a_model_that_writes_sources(data: Path, phrasescore: Phrasescore, tmp_path: Path) -> None:
+    """It can answer phrases of the side that it reads, and cannot make a table."""
+    (tmp_path / "table").write_bytes(b"a ||| A ||| 0.5\n")
+    done = phrasescore("generate", "--model", data / "backwards", "--table", "table")
+    assert done.returncode == 4
+    assert b"it reads the target side of a table" in done.stderr
+
+
+def test_killed_in_the_middle(data: Path, phrasescore: Phrasescore, tmp_path: Path) -> None:
+    """After kill -9 the same command ends with the bytes of a whole run."""
+    pairs = [b"a b%d ||| A ||| 0.5\n" % i for i in range(12_000)]
+    (tmp_path / "table").write_bytes(b"".join(sorted([*pairs, b"c d ||| B D ||| 0.25\n"])))
+    known = {b"b%d" % i for i in range(12_000)}
+    save_random_model(tmp_path / "model", [*WORDS, *known], [word.upper() for word in WORDS])
+    command = ["generate", "--model", "model", "--table", "table", "--beam", "3", "-o"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "phrasescore", *command, "out.gz"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        stderr=subprocess.DEVNULL,
+    )
+    journal = tmp_path / ".out.gz.journal"
+    deadline = time.monotonic() + 120
+    while not (journal.exists() and journal.read_bytes().count(b"\n") >= 2):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not (tmp_path / "out.gz").exists()
+    again = phrasescore(*command, "out.gz")
+    assert b"out.gz: going on after line " in again.stderr
+    whole = phrasescore(*command, "whole.gz")
+    assert whole.returncode == again.returncode == 0
+    assert (tmp_path / "out.gz").read_bytes() == (tmp_path / "whole.gz").read_bytes()
+    line = gzip.decompress((tmp_path / "out.gz").read_bytes()).split(b"\n")[0]
+    assert math.log(float(line.split(b" ||| ")[2].split()[-1])) in (0.0, pytest.approx(1.0))

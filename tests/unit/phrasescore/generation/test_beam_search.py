@@ -1,0 +1,156 @@
+"""Beam search against lists of all targets, and against a plain search of one source."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+from phrasescore.errors import ModelError, SettingsError
+from phrasescore.generation.beam_search import BeamSearch
+from phrasescore.generation.target_generator import TargetGenerator
+from phrasescore.generation.targets import BeamSettings, Targets, TargetSettings
+from phrasescore.model.model_settings import ContextName, UnitName
+from phrasescore.model.sequence_model import END, UNKNOWN, SequenceModel
+from phrasescore.words.token_sequences import from_lists
+from tests.unit.phrasescore.generation.tiny_models import (
+    SOURCES,
+    WORDS,
+    all_targets,
+    ln_p_of,
+    tiny_model,
+)
+
+
+def searched(
+    model: SequenceModel,
+    sources: list[list[int]],
+    beam: BeamSettings,
+    allowed: TargetSettings,
+    group: int = 100,
+) -> list[list[tuple[list[int], float]]]:
+    """Return targets and ln p of each source."""
+    found = TargetGenerator(model, BeamSearch(beam, allowed), "cpu", group).targets(
+        from_lists(sources)
+    )
+    return listed(found)
+
+
+def listed(found: Targets) -> list[list[tuple[list[int], float]]]:
+    return [
+        [(found.words[row].tolist(), float(found.ln_p[row])) for row in range(a, b)]
+        for a, b in itertools.pairwise(found.offsets.tolist())
+    ]
+
+
+def plain_beam(
+    model: SequenceModel, source: list[int], size: int, limit: int
+) -> list[tuple[list[int], float]]:
+    """Search as the documentation says, one source, one prefix at a time."""
+    beam: list[tuple[float, list[int]]] = [(0.0, [])]
+    finished: list[tuple[float, list[int]]] = []
+    while beam:
+        options = []
+        for ln_p, prefix in beam:
+            with torch.no_grad():
+                state, gains = model.start(torch.tensor([source]))
+                for word in prefix:
+                    state, gains = model.step(state, torch.tensor([word]))
+            words = [END] if len(prefix) == limit else range(WORDS)
+            options += [(ln_p + gains[0, word].item(), [*prefix, word]) for word in words]
+        options.sort(key=lambda option: -option[0])
+        chosen = options[: size - len(finished)]
+        finished += [(ln_p, target[:-1]) for ln_p, target in chosen if target[-1] == END]
+        beam = [(ln_p, target) for ln_p, target in chosen if target[-1] != END]
+    return [(target, ln_p) for ln_p, target in sorted(finished, key=lambda each: -each[0])]
+
+
+@pytest.mark.parametrize("context", ["every-step", "once"])
+@pytest.mark.parametrize("unit", ["gated", "tanh", "lstm"])
+def test_a_wide_beam_is_exhaustive(unit: UnitName, context: ContextName) -> None:
+    """With a place for every target, all come, in the order of their ln p, which is score's."""
+    model, targets = tiny_model(unit, context), all_targets(3)
+    size = len(targets)
+    found = searched(model, SOURCES, BeamSettings(size, size), TargetSettings(3), group=2)
+    for source, pairs in zip(SOURCES, found, strict=True):
+        exact = ln_p_of(model, source, targets)
+        assert sorted(target for target, _ in pairs) == sorted(targets)
+        at = {tuple(target): value for target, value in zip(targets, exact, strict=True)}
+        expected = [at[tuple(target)] for target, _ in pairs]
+        np.testing.assert_allclose([ln_p for _, ln_p in pairs], expected, rtol=0, atol=1e-4)
+        assert (np.diff([ln_p for _, ln_p in pairs]) <= 0).all()
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+def test_many_sources_at_once_are_each_searched_as_alone(size: int) -> None:
+    """A narrow beam gives what a plain search of the source gives, in any grouping."""
+    model = tiny_model()
+    expected = [plain_beam(model, source, size, 4) for source in SOURCES]
+    for group in (1, 2, 100):
+        found = searched(model, SOURCES, BeamSettings(size, size), TargetSettings(4), group)
+        for ours, theirs in zip(found, expected, strict=True):
+            assert [target for target, _ in ours] == [target for target, _ in theirs]
+            np.testing.assert_allclose(
+                [ln_p for _, ln_p in ours], [ln_p for _, ln_p in theirs], rtol=0, atol=1e-5
+            )
+
+
+@pytest.mark.parametrize("best", [1, 2, 5])
+def test_asking_for_fewer_gives_the_first_of_many(best: int) -> None:
+    """What is left out of the search early could not have come among the best."""
+    model, allowed = tiny_model(), TargetSettings(6)
+    many = searched(model, SOURCES, BeamSettings(9, 9), allowed)
+    few = searched(model, SOURCES, BeamSettings(9, best), allowed)
+    for all_of, some in zip(many, few, strict=True):
+        assert [target for target, _ in some] == [target for target, _ in all_of[:best]]
+
+
+def test_length_normalisation_changes_the_order_alone() -> None:
+    """Targets are ranked by ln p over words with </s>; ln p itself is written."""
+    model, targets = tiny_model(), all_targets(3)
+    settings = BeamSettings(len(targets), len(targets), length_normalisation=True)
+    for source, pairs in zip(
+        SOURCES, searched(model, SOURCES, settings, TargetSettings(3)), strict=True
+    ):
+        ratios = [ln_p / (len(target) + 1) for target, ln_p in pairs]
+        assert (np.diff(ratios) <= 1e-6).all()
+        exact = ln_p_of(model, source, [target for target, _ in pairs])
+        np.testing.assert_allclose([ln_p for _, ln_p in pairs], exact, rtol=0, atol=1e-4)
+        assert ratios != sorted([ln_p for _, ln_p in pairs], reverse=True)
+
+
+def test_unknown_words_can_be_forbidden() -> None:
+    """Without <unk> the other targets keep their ln p and their order."""
+    model = tiny_model()
+    size = len(all_targets(3))
+    free = searched(model, SOURCES, BeamSettings(size, size), TargetSettings(3))
+    known = searched(model, SOURCES, BeamSettings(size, size), TargetSettings(3, unknown=False))
+    for every, some in zip(free, known, strict=True):
+        expected = [(target, ln_p) for target, ln_p in every if UNKNOWN not in target]
+        assert [target for target, _ in some] == [target for target, _ in expected]
+        np.testing.assert_allclose(
+            [ln_p for _, ln_p in some], [ln_p for _, ln_p in expected], rtol=0, atol=1e-6
+        )
+
+
+def test_the_longest_target_follows_the_source() -> None:
+    """Without a limit of the user's it is three times the source's words, at least 10."""
+    assert TargetSettings().limits(np.array([1, 4, 20])).tolist() == [10, 12, 60]
+    assert TargetSettings(2).limits(np.array([1, 4])).tolist() == [2, 2]
+
+
+def test_more_targets_than_places_are_refused() -> None:
+    """The sentence names both options."""
+    with pytest.raises(SettingsError, match="a beam of 2 cannot give the 3 best"):
+        BeamSettings(2, 3)
+
+
+def test_a_broken_model_is_named() -> None:
+    """Parameters that are not numbers give an error, not an empty line."""
+    model = tiny_model()
+    with torch.no_grad():
+        next(iter(model.parameters())).fill_(float("nan"))
+    with pytest.raises(ModelError, match="no numbers"):
+        searched(model, SOURCES, BeamSettings(2, 2), TargetSettings())

@@ -1,0 +1,52 @@
+"""Models so small that all their targets can be listed, with strong weights."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import torch
+
+from phrasescore.model.kinds import build
+from phrasescore.model.model_settings import ContextName, EncoderDecoderSettings, UnitName
+from phrasescore.model.sequence_model import SequenceModel
+from phrasescore.scoring.unshared_scorer import UnsharedScorer
+from phrasescore.words.token_sequences import from_lists
+
+WORDS = 5  # of the target side, </s> and <unk> among them
+SOURCES = [[2, 3], [4], [5, 6, 2], [3], [6, 6]]
+
+
+def tiny_model(
+    unit: UnitName = "gated", context: ContextName = "every-step", words: int = WORDS
+) -> SequenceModel:
+    """Return a model whose target side has ``words`` words."""
+    settings = EncoderDecoderSettings(
+        source_vocabulary=7,
+        target_vocabulary=words,
+        hidden=6,
+        embedding=4,
+        maxout=5,
+        rank=3,
+        unit=unit,
+        context=context,
+    )
+    model = build(settings)
+    model.initialise(torch.Generator().manual_seed(3), "scaled")
+    return model
+
+
+def all_targets(longest: int, words: int = WORDS) -> list[list[int]]:
+    """Return every target of up to so many words."""
+    known = range(1, words)
+    return [
+        list(target)
+        for length in range(longest + 1)
+        for target in itertools.product(known, repeat=length)
+    ]
+
+
+def ln_p_of(model: SequenceModel, source: list[int], targets: list[list[int]]) -> np.ndarray:
+    """Return ln p of targets of one source, each computed on its own."""
+    pairs = from_lists([source] * len(targets)), from_lists(targets)
+    return UnsharedScorer(model, "cpu").score(*pairs)
