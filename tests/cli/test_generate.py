@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import click
 import pytest
 
+from phrasescore.cli import cli
+from phrasescore.errors import ModelError, PhrasescoreError
+from phrasescore.model import kinds
 from tests.conftest import PROJECT, Phrasescore
 from tests.support.random_models import save_random_model
 
@@ -85,7 +91,8 @@ def test_an_extended_table_goes_through_ini_doctor_and_decoder(
     save_random_model(tmp_path / "model", words, [b"le", b"la", b"chien"])
     command = ["generate", "--model", "model", "--table", system / "phrase-table.gz"]
     command += ["--reordering", system / "reordering-table.gz"]
-    command += ["--reordering-output", "new-reordering.gz", "--extend", "--beam", "2"]
+    command += ["--reordering-output", "new-reordering.gz", "--extend"]
+    command += ["--beam", "2", "--max-length", "1"]
     made = phrasescore(*command, "-o", "table.gz")
     assert made.returncode == 0, made.stderr
     lines = gzip.decompress((tmp_path / "table.gz").read_bytes()).splitlines(keepends=True)
@@ -117,37 +124,49 @@ def test_an_extended_table_goes_through_ini_doctor_and_decoder(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "message"),
+    ("arguments", "message"),
     [
-        (["-i", "phrases", "--beam", "0"], 2, "0 is not in the range x>=1"),
-        (["-i", "phrases", "--table", "t"], 2, "either phrases or a table"),
-        (["-i", "phrases", "--beam", "3", "--nbest-size", "4"], 2, "a beam of 3 cannot give"),
-        (["-i", "phrases", "--extend"], 2, "--extend belongs to --table"),
-        (["--table", "t", "--reordering", "r"], 2, "--reordering and --reordering-output go"),
-        (["--table", "t", "--format", "tsv"], 2, "--format belongs to -i"),
-        (["-i", "phrases", "--temperature", "2"], 2, "--temperature is about samples"),
-        (["-i", "phrases", "--samples", "2", "--beam", "2"], 2, "--beam is about beam search"),
-        (["-i", "phrases", "--json"], 2, "both go to standard output"),
-        (["-i", "phrases", "-o", "phrases"], 2, "the output is the input"),
-        (["-i", "empty"], 3, "empty:2: the source phrase is empty"),
-        (["-i", "missing"], 3, "missing: no such file"),
+        (["-i", "phrases", "--beam", "0"], "0 is not in the range x>=1"),
+        (["-i", "phrases", "--table", "t"], "either phrases or a table"),
+        (["-i", "phrases", "--beam", "3", "--nbest-size", "4"], "a beam of 3 cannot give"),
+        (["-i", "phrases", "--extend"], "--extend belongs to --table"),
+        (["--table", "t", "--reordering", "r"], "--reordering and --reordering-output go"),
+        (["--table", "t", "--reordering", "r", "--reordering-output", "s"], "must be a file then"),
+        (["--table", "t", "--format", "tsv"], "--format belongs to -i"),
+        (["-i", "phrases", "--temperature", "2"], "--temperature is about samples"),
+        (["-i", "phrases", "--samples", "2", "--beam", "2"], "--beam is about beam search"),
+        (["-i", "phrases", "--json"], "both go to standard output"),
+        (["-i", "phrases", "-o", "phrases"], "the output is the input"),
+        (["-i", "empty"], "the source phrase is empty"),
+        (["-i", "missing"], "no such file"),
     ],
 )
 def test_wrong_calls(
     arguments: list[str],
-    code: int,
     message: str,
     data: Path,
-    phrasescore: Phrasescore,
     tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each gets a sentence."""
+    """Each gets a sentence, and the input stays."""
     (tmp_path / "phrases").write_bytes(PHRASES)
     (tmp_path / "empty").write_bytes(b"a\n \nb\n")
-    done = phrasescore("generate", "--model", data / "model", *arguments)
-    assert (done.returncode, message) == (code, message), done.stderr
-    assert message in done.stderr.decode()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((PhrasescoreError, click.UsageError), match=re.escape(message)):
+        cli.main(["generate", "--model", str(data / "model"), *arguments], standalone_mode=False)
     assert (tmp_path / "phrases").read_bytes() == PHRASES
+
+
+def test_a_language_model_cannot_generate(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kind that reads no source is named."""
+    (tmp_path / "phrases").write_bytes(PHRASES)
+    kind = dataclasses.replace(kinds.KINDS[0], reads_source=False)
+    monkeypatch.setattr(kinds, "kind_named", lambda name: kind)
+    arguments = ["generate", "--model", data / "model", "-i", tmp_path / "phrases"]
+    with pytest.raises(ModelError, match="reads no source"):
+        cli.main(list(map(str, arguments)), standalone_mode=False)
 
 
 def test_a_model_that_writes_sources(data: Path, phrasescore: Phrasescore, tmp_path: Path) -> None:
