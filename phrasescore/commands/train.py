@@ -10,27 +10,30 @@ import click
 
 from phrasescore.commands.options import Duration
 from phrasescore.model.kinds import KINDS
-from phrasescore.model.model_settings import EncoderDecoderSettings
+from phrasescore.model.model_settings import EncoderDecoderSettings, FeedForwardPhraseSettings
 from phrasescore.training.training_settings import HELD_OUT, PATIENCE
 from phrasescore.words import SHORTLIST_WORDS
 
-_PHRASE = EncoderDecoderSettings
+_PHRASE, _FEED_FORWARD = EncoderDecoderSettings, FeedForwardPhraseSettings
 # settings of models: those of the kind that is trained go to it, others are refused in its name
 SIZES = {
-    "hidden": f"Hidden units.  [default: {_PHRASE.hidden}]",
+    "hidden": f"Hidden units.  [default: {_PHRASE.hidden}; feed-forward-phrase: "
+    f"{_FEED_FORWARD.hidden}]",
     "embedding": f"Size of word vectors.  [default: {_PHRASE.embedding}]",
     "maxout": "Maxout units.  [default: half of --hidden]",
     "rank": f"Inner size of the factored output layer.  [default: {_PHRASE.rank}]",
     "unit": f"The hidden unit: gated, tanh or lstm.  [default: {_PHRASE.unit}]",
     "context": "When the decoder sees the source's summary: every-step, or once, at its start.  "
     f"[default: {_PHRASE.context}]",
+    "phrase_length": "Words that a feed-forward phrase model reads and writes at most.  "
+    f"[default: {_FEED_FORWARD.phrase_length}]",
     "formulation": "code: what the authors ran; appendix: the paper's appendix.  "
     f"[default: {_PHRASE.formulation}]",
     "direction": "Which side the encoder reads: source-target or target-source.  "
     f"[default: {_PHRASE.direction}]",
     "factor": f"Which factor of factored tokens to read.  [default: {_PHRASE.factor}]",
 }
-_NUMBERS = {"hidden": 1, "embedding": 1, "maxout": 1, "rank": 1, "factor": 0}
+_NUMBERS = {"hidden": 1, "embedding": 1, "maxout": 1, "rank": 1, "phrase_length": 1, "factor": 0}
 
 
 def _model_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -39,7 +42,8 @@ def _model_options(command: Callable[..., None]) -> Callable[..., None]:
         least = _NUMBERS.get(name)
         kind = click.STRING if least is None else click.IntRange(min=least)
         metavar = "NAME" if least is None else "N"
-        command = click.option(f"--{name}", type=kind, metavar=metavar, help=text)(command)
+        option = f"--{name.replace('_', '-')}"
+        command = click.option(option, type=kind, metavar=metavar, help=text)(command)
     return command
 
 

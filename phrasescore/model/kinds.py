@@ -12,7 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import SettingsError, did_you_mean
-from phrasescore.model.model_settings import EncoderDecoderSettings, ModelSettings
+from phrasescore.model.model_settings import (
+    EncoderDecoderSettings,
+    FeedForwardPhraseSettings,
+    ModelSettings,
+)
 
 if TYPE_CHECKING:
     from phrasescore.model.sequence_model import SequenceModel
@@ -46,6 +50,13 @@ KINDS = (
         ("PHRASE-TABLE",),
         EncoderDecoderSettings,
         "phrasescore.model.encoder_decoder:EncoderDecoder",
+    ),
+    Kind(
+        "feed-forward-phrase",
+        "feed-forward-phrase",
+        ("PHRASE-TABLE",),
+        FeedForwardPhraseSettings,
+        "phrasescore.model.feed_forward_phrase:FeedForwardPhrase",
     ),
 )
 

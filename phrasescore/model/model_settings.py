@@ -75,3 +75,20 @@ class EncoderDecoderSettings(ModelSettings):
         super().__post_init__()
         self._at_least(2, ("source_vocabulary",), ": </s> and <unk> alone are 2")
         self._at_least(1, ("hidden", "embedding", "maxout", "rank"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeedForwardPhraseSettings(ModelSettings):
+    """Sizes of the feed-forward phrase model."""
+
+    hidden: int = 500  # units of each of the two hidden layers
+    embedding: int = 100  # size of a word's vector
+    rank: int = 100  # inner size of the output layer, for each place
+    phrase_length: int = 7  # the most words that it reads and writes
+    kind: Literal["feed-forward-phrase"] = "feed-forward-phrase"
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that no model can have."""
+        super().__post_init__()
+        self._at_least(2, ("source_vocabulary",), ": </s> and <unk> alone are 2")
+        self._at_least(1, ("hidden", "embedding", "rank", "phrase_length"))

@@ -188,9 +188,8 @@ class _InputReader:
     load: Callable[[Path], TrainingPairs]
 
 
+_TABLE = _InputReader(
+    lambda inputs, folder, settings: encode_table(inputs[0], folder, settings), load_pairs
+)
 # Another kind of input is a line here.
-_READERS = {
-    "phrase": _InputReader(
-        lambda inputs, folder, settings: encode_table(inputs[0], folder, settings), load_pairs
-    )
-}
+_READERS = {"phrase": _TABLE, "feed-forward-phrase": _TABLE}

@@ -73,7 +73,8 @@ def test_each_line_says_what_is_known(model: LoadedModel, tmp_path: Path, extend
             for (other, _), text in own.items()
             if other == source
         ]
-        means = [math.exp(sum(map(math.log, column)) / len(column)) for column in zip(*values, strict=False)]
+        columns = zip(*values, strict=True)
+        means = [math.exp(sum(map(math.log, column)) / len(column)) for column in columns]
         assert [float(value) for value in old] == pytest.approx(means, rel=1e-5)
         assert rest == b" ".join([*old, p, mark]) + b"\n"
     assert lines == sorted(lines)

@@ -9,10 +9,14 @@ import pytest
 import torch
 
 from phrasescore.model.kinds import build
-from phrasescore.model.model_settings import EncoderDecoderSettings, ModelSettings
+from phrasescore.model.model_settings import (
+    EncoderDecoderSettings,
+    FeedForwardPhraseSettings,
+    ModelSettings,
+)
 from phrasescore.model.sequence_model import Batch, SequenceModel, gathered
 
-ALL_SETTINGS = [
+ENCODER_DECODERS = [
     EncoderDecoderSettings(
         source_vocabulary=9,
         target_vocabulary=8,
@@ -28,9 +32,26 @@ ALL_SETTINGS = [
         ("gated", "tanh", "lstm"), ("every-step", "once"), ("code", "appendix")
     )
 ]
+ALL_SETTINGS: list[ModelSettings] = [
+    *ENCODER_DECODERS,
+    FeedForwardPhraseSettings(
+        source_vocabulary=9,
+        target_vocabulary=8,
+        hidden=6,
+        embedding=4,
+        rank=3,
+        phrase_length=3,
+    ),
+]
 
 
-@pytest.fixture(params=ALL_SETTINGS, ids=lambda s: f"{s.unit}-{s.context}-{s.formulation}")
+def name_of(settings: ModelSettings) -> str:
+    """Return what tells a model from the others."""
+    choices = (getattr(settings, name, "") for name in ("unit", "context", "formulation"))
+    return "-".join(filter(None, [settings.kind, *choices]))
+
+
+@pytest.fixture(params=ALL_SETTINGS, ids=name_of)
 def model(request: pytest.FixtureRequest) -> SequenceModel:
     """A small model of each kind in float64."""
     settings: ModelSettings = request.param

@@ -1,0 +1,144 @@
+"""The feed-forward phrase model of Schwenk (2012), with which Cho et al. compare theirs.
+
+It reads up to K source words, each at its place, and predicts up to K target words at once, each
+from the source alone: given the source they are independent. Where a phrase has fewer words there
+are zeros in, and ``</s>`` out. The paper's point is that such a model can neither read nor write
+more than K words, and that its words do not know each other.
+
+Letters as in docs/architecture.md, K for ``phrase_length``. The source's words are E-vectors side
+by side, two tanh layers of H follow, and each place of the target has R outputs of its own over
+output vectors that the places share.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from phrasescore.model.model_settings import FeedForwardPhraseSettings
+from phrasescore.model.sequence_model import END, Batch, Initialisation, SequenceModel, State
+from phrasescore.model.softmax import gathered_log_softmax, log_softmax, summed_cross_entropy
+
+_PAPER_DEVIATION = 0.01
+# ln p of a word after the last place: as little as Moses can tell from nothing
+_IMPOSSIBLE = -100.0
+
+
+class FeedForwardPhrase(SequenceModel):
+    """p(target phrase | source phrase), word by word independently."""
+
+    settings: FeedForwardPhraseSettings
+
+    def __init__(self, settings: FeedForwardPhraseSettings) -> None:
+        super().__init__()
+        self.settings = settings
+        E, H, R, K = settings.embedding, settings.hidden, settings.rank, settings.phrase_length
+        V_s, V_t = settings.source_vocabulary, settings.target_vocabulary
+        self.source_embedding = nn.Parameter(torch.empty(V_s, E))
+        self.input_weight = nn.Parameter(torch.empty(K * E, H))
+        self.input_bias = nn.Parameter(torch.empty(H))
+        self.hidden_weight = nn.Parameter(torch.empty(H, H))
+        self.hidden_bias = nn.Parameter(torch.empty(H))
+        self.place_weight = nn.Parameter(torch.empty(H, K * R))
+        self.place_bias = nn.Parameter(torch.empty(K * R))
+        self.output_words = nn.Parameter(torch.empty(V_t, R))
+        self.output_bias = nn.Parameter(torch.empty(V_t))
+
+    def initialise(
+        self, generator: torch.Generator, initialisation: Initialisation = "paper"
+    ) -> None:
+        """Draw the initial weights from ``generator``: normal, deviation 0.01; biases are 0.
+
+        In the ``scaled`` way the deviation is 1 for word vectors and 1 / sqrt(inputs) for the rest.
+        """
+        with torch.no_grad():
+            for name, parameter in self.named_parameters():
+                if name.endswith("bias"):
+                    parameter.zero_()
+                    continue
+                deviation = _PAPER_DEVIATION
+                if initialisation == "scaled":
+                    inputs = parameter.shape[1] if name == "output_words" else parameter.shape[0]
+                    deviation = 1.0 if name == "source_embedding" else float(inputs) ** -0.5
+                parameter.normal_(0, deviation, generator=generator)
+
+    def features(
+        self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
+    ) -> Tensor:
+        """Return what the output layer sees of each place, ``(B, K, R)``.
+
+        Args:
+            source: ``(B, S)`` word ids without </s>; words after the K-th are not read.
+            lengths: ``(B,)`` number of words of each; ``None`` where all have S.
+            dtype: What the matrix products run in; ``None`` for the parameters' own.
+        """
+        K, kind = self.settings.phrase_length, dtype or self.source_embedding.dtype
+        B, S = len(source), min(source.shape[1], K)
+        embedded = self.source_embedding[source[:, :S]].to(kind)
+        if lengths is not None:
+            there = torch.arange(S, device=source.device) < lengths[:, None]
+            embedded = embedded * there[:, :, None]
+        words = torch.cat([embedded, embedded.new_zeros(B, K - S, embedded.shape[2])], dim=1)
+        hidden = torch.tanh(
+            words.flatten(1) @ self.input_weight.to(kind) + self.input_bias.to(kind)
+        )
+        hidden = torch.tanh(hidden @ self.hidden_weight.to(kind) + self.hidden_bias.to(kind))
+        places = hidden @ self.place_weight.to(kind) + self.place_bias.to(kind)
+        return places.view(B, K, self.settings.rank)
+
+    # -- what every kind of model offers -------------------------------------------------------
+
+    def loss(self, batch: Batch, dtype: torch.dtype | None = None) -> Tensor:
+        """See :meth:`SequenceModel.loss`."""
+        features, ended, counted = self._asked(batch, dtype)
+        K = self.settings.phrase_length
+        known = counted[:, :K]
+        beyond = counted[:, K:] & (ended[:, K:] != END)
+        given = features[:, : known.shape[1]][known]
+        loss = summed_cross_entropy(given, self.output_words, self.output_bias, ended[:, :K][known])
+        return loss - _IMPOSSIBLE * beyond.sum()
+
+    def score(self, batch: Batch, dtype: torch.dtype | None = None) -> Tensor:
+        """See :meth:`SequenceModel.score`."""
+        features, ended, counted = self._asked(batch, dtype)
+        K, kind = self.settings.phrase_length, self.output_words.dtype
+        features = features[:, : ended.shape[1]].to(kind).contiguous()
+        first = ended[:, :K].contiguous()
+        found = gathered_log_softmax(features, self.output_words, self.output_bias, first)
+        beyond = torch.where(ended[:, K:] == END, 0.0, _IMPOSSIBLE).to(kind)
+        return torch.cat([found, beyond], dim=1).masked_fill(~counted, 0.0)
+
+    def start(
+        self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
+    ) -> tuple[State, Tensor]:
+        """See :meth:`SequenceModel.start`; a state is the features and the place of the next."""
+        features = self.features(source, lengths, dtype)
+        state = features, source.new_zeros(len(source))
+        return state, self._next_word(state)
+
+    def step(self, state: State, words: Tensor) -> tuple[State, Tensor]:
+        """See :meth:`SequenceModel.step`; which words came before does not matter."""
+        features, place = state
+        state = features, place + 1
+        return state, self._next_word(state)
+
+    def _asked(self, batch: Batch, dtype: torch.dtype | None) -> tuple[Tensor, Tensor, Tensor]:
+        """Return features, and of each pair ``(B, T + 1)`` words with </s>, and which count."""
+        lengths, target = batch.lengths, batch.target
+        features = self.features(batch.source, lengths[0] if lengths else None, dtype)
+        ended = torch.cat([target, target.new_full((len(target), 1), END)], dim=1)
+        if lengths is None:
+            return features, ended, torch.ones_like(ended, dtype=torch.bool)
+        at = torch.arange(ended.shape[1], device=target.device)
+        return features, ended, at <= lengths[1][:, None]
+
+    def _next_word(self, state: State) -> Tensor:
+        """Return ln p of the words at a place; after the last place there is </s> alone."""
+        features, place = state
+        last = self.settings.phrase_length - 1
+        rows = torch.arange(len(place), device=place.device)
+        here = features[rows, place.clamp(max=last)].to(self.output_words.dtype)
+        ln_p = log_softmax(here, self.output_words, self.output_bias)
+        end = ln_p.new_full((ln_p.shape[1],), _IMPOSSIBLE)
+        end[END] = 0.0
+        return torch.where((place > last)[:, None], end, ln_p)
