@@ -55,23 +55,19 @@ def test_no_epochs_write_the_untrained_model(
     assert (tmp_path / "model" / "model.safetensors").exists()
 
 
-def test_a_plain_unit_is_trained_saved_and_scored(
+def test_another_network_is_trained_saved_and_scored(
     phrasescore: Phrasescore, table: Path, tmp_path: Path
 ) -> None:
-    """--unit tanh goes through training, the folder and the table, shared and unshared alike."""
-    options = ["--unit", "tanh", "--max-epochs", "3", "--batch-size", "32"]
+    """--unit and --context go through training, the folder and the table."""
+    options = ["--unit", "lstm", "--context", "once", "--max-epochs", "3", "--batch-size", "32"]
     done = phrasescore("train", table, "model", *SMALL, *options)
     assert done.returncode == 0, done.stderr.decode()
     config = json.loads((tmp_path / "model" / "config.json").read_text("utf-8"))
-    assert config["unit"] == "tanh"
-    columns = []
-    for name, how in (("shared", ["--precision", "fp32"]), ("alone", ["--no-sharing"])):
-        scored = phrasescore("score", "--model", "model", table, "-o", name, *how)
-        assert scored.returncode == 0, scored.stderr.decode()
-        lines = (tmp_path / name).read_bytes().split(b"\n")[:-1]
-        columns.append([float(line.split(b" ||| ")[2].split(b" ")[4]) for line in lines])
-    assert columns[0] == pytest.approx(columns[1], rel=1e-4)
-    assert len(set(columns[0])) > 2000
+    assert (config["unit"], config["context"]) == ("lstm", "once")
+    scored = phrasescore("score", "--model", "model", table, "-o", "scored")
+    assert scored.returncode == 0, scored.stderr.decode()
+    lines = (tmp_path / "scored").read_bytes().split(b"\n")[:-1]
+    assert len({line.split(b" ||| ")[2].split(b" ")[4] for line in lines}) > 2000
 
 
 def test_the_paper_s_recipe_holds_nothing_out_and_keeps_the_last_weights(
@@ -93,6 +89,13 @@ def test_options_that_a_kind_does_not_know(phrasescore: Phrasescore, table: Path
     done = phrasescore("train", "no-such-table", "model", "--formulation", "paper")
     assert done.returncode == 2
     assert b"--kind phrase: formulation is 'paper', which is none of: code, appendix" in done.stderr
+    done = phrasescore("train", "no-such-table", "model", "--unit", "gru")
+    assert done.returncode == 2
+    assert b"--kind phrase: unit is 'gru', which is none of: gated, tanh, lstm" in done.stderr
+    options = ["--kind", "feed-forward-phrase", "--unit", "lstm"]
+    done = phrasescore("train", "no-such-table", "model", *options)
+    assert done.returncode == 2
+    assert b"--unit is not an option of --kind feed-forward-phrase" in done.stderr
     done = phrasescore("train", table, "model", "more")
     assert done.returncode == 2
     assert b"--kind phrase takes PHRASE-TABLE MODEL/, and 3 names are given" in done.stderr

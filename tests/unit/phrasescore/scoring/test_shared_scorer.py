@@ -202,7 +202,7 @@ def test_the_order_of_the_pairs_does_not_matter(rng: np.random.Generator) -> Non
     np.testing.assert_allclose(shuffled, straight[order], rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("unit", ["gated", "tanh"])
+@pytest.mark.parametrize("unit", ["gated", "tanh", "lstm"])
 def test_bf16_stays_near(unit: UnitName, rng: np.random.Generator) -> None:
     """bfloat16 products move a word's ln p by little, and something: they are in use."""
     model = model_of(unit=unit)

@@ -1,0 +1,107 @@
+"""Every network that ``train`` knows: it learns, stops, goes on to the same bits, and scores."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from phrasescore.errors import InterruptedWorkError
+from phrasescore.model.folder import load_model
+from phrasescore.scoring.shared_scorer import SharedScorer
+from phrasescore.scoring.unshared_scorer import UnsharedScorer
+from phrasescore.table.block import read_blocks
+from phrasescore.training.request import TrainingRequest
+from phrasescore.training.session import train_model
+from tests.support.builders import write_phrase_table
+
+QUICK = [("tanh", "every-step"), ("lstm", "once")]
+NETWORKS = [
+    *(
+        pytest.param(
+            "phrase",
+            {"unit": unit, "context": context},
+            id=f"{unit}-{context}",
+            marks=[] if (unit, context) in QUICK else [pytest.mark.slow],
+        )
+        for unit in ("gated", "tanh", "lstm")
+        for context in ("every-step", "once")
+    ),
+    pytest.param("feed-forward-phrase", {"phrase_length": 9}, id="feed-forward-phrase"),
+]
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table of 600 pairs."""
+    return write_phrase_table(tmp_path_factory.mktemp("table") / "table", 600)
+
+
+def train(table: Path, model: Path, kind: str, sizes: dict[str, str | int]) -> None:
+    train_model(
+        TrainingRequest(
+            kind,
+            (table,),
+            model,
+            {"hidden": 16, "embedding": 8, "rank": 8, **sizes},
+            max_epochs=4,
+            evaluations=2,
+            patience=0,
+            batch_size=16,
+            learning_rate=0.02,
+            threads=1,
+            checkpoint_every=0.05,
+        )
+    )
+
+
+def interrupt_when(path: Path) -> threading.Thread:
+    """Press Ctrl-C once a file is there."""
+
+    def watch() -> None:
+        end = time.monotonic() + 60
+        while not path.exists() and time.monotonic() < end:
+            time.sleep(0.005)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    return thread
+
+
+@pytest.mark.parametrize(("kind", "sizes"), NETWORKS)
+def test_a_network_is_trained_stopped_continued_and_scores(
+    kind: str, sizes: dict[str, str | int], table: Path, tmp_path: Path
+) -> None:
+    """The weights after an interruption are those without; shared ln p is unshared ln p."""
+    train(table, tmp_path / "whole", kind, sizes)
+    watching = interrupt_when(tmp_path / "stopped.training" / "checkpoint.pt")
+    with pytest.raises(InterruptedWorkError):
+        train(table, tmp_path / "stopped", kind, sizes)
+    watching.join()
+    train(table, tmp_path / "stopped", kind, sizes)
+    weights = [
+        (tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "stopped")
+    ]
+    assert weights[0] == weights[1]
+    record = json.loads((tmp_path / "whole" / "provenance.json").read_text("utf-8"))
+    # 54 target words and </s>: a model that has learnt nothing is near ln 55 = 4
+    assert record["held_out"]["held_out_pairs"]["nll"] < 3.5
+    loaded = load_model(tmp_path / "whole")
+    config = json.loads((tmp_path / "whole" / "config.json").read_text("utf-8"))
+    assert {name: config[name] for name in sizes} == sizes
+    (block,) = read_blocks(table)
+    source = loaded.source_vocabulary.encode_spans(block.token_spans("source"))
+    target = loaded.target_vocabulary.encode_spans(block.token_spans("target"))
+    shared = SharedScorer(loaded.model, "cpu", "fp32").score(source, target)
+    alone = UnsharedScorer(loaded.model, "cpu").score(source, target)
+    np.testing.assert_allclose(shared, alone, rtol=0, atol=1e-4)
+    near = SharedScorer(loaded.model, "cpu", "bf16").score(source, target)
+    per_word = np.abs(near - alone) / (target.lengths + 1)
+    assert 0 < per_word.mean() < 0.05
