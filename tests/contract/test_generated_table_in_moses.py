@@ -1,0 +1,69 @@
+"""Real Moses translates with generated tables, new and extended, as the embedded decoder does."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Phrasescore
+from tests.support.random_models import save_random_model
+
+pytestmark = pytest.mark.moses
+
+
+@pytest.mark.parametrize("extend", [True, False])
+def test_both_decoders_agree(
+    extend: bool,
+    bundled_golden: Path,
+    moses_bin: Path,
+    phrasescore: Phrasescore,
+    tmp_path: Path,
+) -> None:
+    """The same translations of the sample text, some of them with new pairs."""
+    system = bundled_golden / "system"
+    words: list[set[bytes]] = [set(), set()]
+    with gzip.open(system / "phrase-table.gz") as stream:
+        for line in stream:
+            for side, phrase in zip(words, line.split(b" ||| ")[:2], strict=True):
+                side.update(phrase.split())
+    save_random_model(tmp_path / "model", words[0], words[1])
+    with gzip.open(system / "lm.arpa.gz") as stream:
+        (tmp_path / "lm.arpa").write_bytes(stream.read())
+    ini = (system / "moses.ini").read_text().replace("reordering-table", "new-reordering")
+    (tmp_path / "moses.ini").write_text(ini.replace("system/", ""))
+    made = phrasescore(
+        *("generate", "--model", "model", "--table", system / "phrase-table.gz"),
+        *("--reordering", system / "reordering-table.gz"),
+        *("--reordering-output", "new-reordering.gz", "-o", "table.gz"),
+        *("--beam", "3", "--max-length", "2"),
+        *(["--extend"] if extend else []),
+    )
+    assert made.returncode == 0, made.stderr
+    arguments = "ini", "add-column", "moses.ini", "--table", "table.gz", "-o", "new.ini"
+    added = phrasescore(*arguments, "--start-weight", "1")
+    assert added.returncode == 0, added.stderr
+    text = (bundled_golden / "decode" / "input.en").read_bytes().split(b"\n")[:20]
+    source = b"\n".join(text) + b"\n"
+    theirs = subprocess.run(
+        [moses_bin / "moses", "-f", "new.ini", "-t", "-v", "0"],
+        cwd=tmp_path,
+        input=source,
+        capture_output=True,
+        check=True,
+    ).stdout
+    ours = phrasescore("decode", "new.ini", "-i", "-", "-t", stdin=source)
+    assert ours.returncode == 0, ours.stderr
+    assert [line.split() for line in ours.stdout.split(b"\n")] == [
+        line.split() for line in theirs.split(b"\n")
+    ]
+    pairs = set()
+    with gzip.open(tmp_path / "table.gz") as stream:
+        for line in stream:
+            columns = line.split(b" ||| ")
+            if columns[2].endswith(b"2.71828183\n"):
+                pairs.add(columns[1])
+    used = {phrase.rsplit(b"|", 2)[0].strip() for phrase in theirs.split(b"| ")}
+    assert pairs & {phrase.split(b" |")[0].strip() for phrase in used}
