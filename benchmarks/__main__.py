@@ -53,6 +53,7 @@ def main() -> int:
             ["bench_training", table],
             ["bench_training", table, "--agreement", "--hidden", 250, "--batch-size", 128],
             ["bench_scoring", model, table, *joeynmt],
+            ["bench_generation", model, table],
         ]
         if moses:
             plan.append(["bench_tuning", golden, *moses])

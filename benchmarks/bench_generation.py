@@ -3,9 +3,11 @@
 All three search with the same model and the same beam, and their targets are compared. "many" is
 what `phrasescore generate` does, "one" the same with one source at a time on one thread, "plain" a
 loop over one source in PyTorch, with topk over the beam's words and torch's own threads. Figures
-are wall-clock; report those of a quiet machine. The result is JSON on standard output.
+are wall-clock; report those of a quiet machine. Sources are drawn from a phrase table. An untrained
+model says little here: its targets are as long as they may be. The result is JSON on standard
+output.
 
-    python -m benchmarks.bench_generation MODEL PHRASES [--sources N] [--beam N] [--best N]
+    python -m benchmarks.bench_generation MODEL TABLE [--sources N] [--beam N] [--best N]
 """
 
 from __future__ import annotations
@@ -21,12 +23,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from phrasescore.files import read_lines
 from phrasescore.generation.beam_search import BeamSearch
 from phrasescore.generation.target_generator import TargetGenerator
 from phrasescore.generation.targets import BeamSettings, TargetSettings
-from phrasescore.model.folder import load_model
+from phrasescore.model.folder import LoadedModel, load_model
 from phrasescore.model.sequence_model import END, SequenceModel, gathered
+from phrasescore.table.source_runs import read_source_runs
 from phrasescore.words.token_sequences import TokenSequences, from_lists
 
 Listed = list[list[list[int]]]
@@ -79,6 +81,20 @@ def plain_search(model: SequenceModel, source: list[int], beam: BeamSettings) ->
     return [target for _, target in finished[: beam.best]]
 
 
+def sources_of(table: Path, loaded: LoadedModel, count: int) -> TokenSequences:
+    """Return sources from all parts of a table, in an order that is not its own."""
+    found = [
+        loaded.source_vocabulary.encode_spans(block.token_spans("source")).select(
+            block.run_offsets[:-1]
+        )
+        for block in read_source_runs(table)
+    ]
+    phrases = [phrase.tolist() for block in found for phrase in block]
+    rng = np.random.default_rng(1)
+    rows = rng.choice(len(phrases), min(count, len(phrases)), replace=False)
+    return from_lists([phrases[row] for row in rows])
+
+
 def timed(work: Callable[[], Listed], threads: int) -> tuple[float, Listed]:
     torch.set_num_threads(threads)
     begin = time.monotonic()
@@ -89,7 +105,7 @@ def timed(work: Callable[[], Listed], threads: int) -> tuple[float, Listed]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", type=Path)
-    parser.add_argument("phrases", type=Path)
+    parser.add_argument("table", type=Path)
     parser.add_argument("--sources", type=int, default=1000, help="that many at once see")
     parser.add_argument("--alone", type=int, default=100, help="that the others see")
     parser.add_argument("--beam", type=int, default=10)
@@ -98,8 +114,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     options = parser.parse_args()
     loaded = load_model(options.model)
-    words = [line.split() for line in read_lines(options.phrases)][: options.sources]
-    sources = from_lists([loaded.source_vocabulary.encode(phrase) for phrase in words])
+    sources = sources_of(options.table, loaded, options.sources)
     few = sources.select(np.arange(min(options.alone, len(sources))))
     beam = BeamSettings(options.beam, options.best)
     ways: dict[str, tuple[TokenSequences, int, Callable[[], Listed]]] = {
