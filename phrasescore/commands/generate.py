@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     metavar="N",
     help="Words at which a target must end.  [default: three times its source's, at least 10]",
 )
-@click.option("--no-unknown", is_flag=True, help="Never write <unk>; so it is in tables anyway.")
+@click.option("--no-unknown", is_flag=True, help="Never write <unk>; tables never have it.")
 @click.option(
     "--extend",
     is_flag=True,
