@@ -145,7 +145,7 @@ def generate(
             "--format": bool(form) and in_table,
         }
     )
-    both = _reordering(reordering, reordering_output, output)
+    both = _reordering(reordering, reordering_output, str(table), output)
     if as_json and output == "-":
         raise SettingsError(
             "the targets and the JSON would both go to standard output",
@@ -183,8 +183,12 @@ def _refuse_misplaced(misplaced: dict[str, bool]) -> None:
             raise SettingsError(f"{option} belongs to {other}", remedy=f"leave out {option}")
 
 
-def _reordering(old: str | None, new: str | None, output: str) -> tuple[str, str] | None:
+def _reordering(
+    old: str | None, new: str | None, table: str, output: str
+) -> tuple[str, str] | None:
     """Return the reordering tables to read and to write; raise unless there are both or none."""
+    from pathlib import Path
+
     from phrasescore.files import refuse_same_file
 
     if old is None and new is None:
@@ -194,12 +198,18 @@ def _reordering(old: str | None, new: str | None, output: str) -> tuple[str, str
             "--reordering and --reordering-output go together",
             remedy="name the reordering table and where to write it",
         )
-    if output == "-":
+    if output == "-" or (Path(output).exists() and not Path(output).is_file()):
         raise SettingsError(
             "the reordering table is made for the output, which must be a file then",
             remedy="name a file with -o",
         )
-    refuse_same_file(old, new, "the reordering table that is read")
+    if Path(new).resolve() == Path(output).resolve():
+        raise SettingsError(
+            "an output is also read, or written twice", path=new, remedy="name another output"
+        )
+    for written in (output, new):
+        refuse_same_file(old, written, "the reordering table that is read")
+        refuse_same_file(table, written, "the table itself")
     return old, new
 
 

@@ -135,6 +135,27 @@ def test_an_extended_table_goes_through_ini_doctor_and_decoder(
         (["-i", "phrases", "--extend"], "--extend belongs to --table"),
         (["--table", "t", "--reordering", "r"], "--reordering and --reordering-output go"),
         (["--table", "t", "--reordering", "r", "--reordering-output", "s"], "must be a file then"),
+        (
+            ["--table", "t", "--reordering", "r", "--reordering-output", "s", "-o", "/dev/null"],
+            "must be a file then",
+        ),
+        (
+            ["--table", "t", "--reordering", "r", "--reordering-output", "o", "-o", "./o"],
+            "written twice",
+        ),
+        (
+            [
+                "--table",
+                "t",
+                "--reordering",
+                "phrases",
+                "--reordering-output",
+                "x",
+                "-o",
+                "phrases",
+            ],
+            "the reordering table that is read",
+        ),
         (["--table", "t", "--format", "tsv"], "--format belongs to -i"),
         (["-i", "phrases", "--temperature", "2"], "--temperature is about samples"),
         (["-i", "phrases", "--samples", "2", "--beam", "2"], "--beam is about beam search"),
