@@ -129,44 +129,49 @@ class EncoderDecoder(SequenceModel):
         embedded = self._embedded(target.t(), dtype)  # (T, B, E)
         none = embedded.new_zeros(1, len(target), embedded.shape[2])
         previous = torch.cat([none, embedded])
-        given, start = self._given(context), self._first_state(context)
+        # in this order, which decides the last bits of the gradient with respect to c
+        projected, start = self._projected(context), self._first_state(context)
         if self.settings.formulation == "code":
             # word t is predicted from the state after words 1 .. t-1: word 1 without a step
-            hidden = self._run(embedded, start, given)[0]
+            hidden = self._run(embedded, start, projected)[0]
         else:
-            hidden = self._run(previous, start, given)[0][1:]
-        return self._readout(hidden, previous, given)
+            hidden = self._run(previous, start, projected)[0][1:]
+        return self._readout(hidden, previous, self._read(context))
 
     def _embedded(self, words: Tensor, dtype: torch.dtype) -> Tensor:
         return (self.target_embedding[words] + self.target_embedding_bias).to(dtype)
 
-    def _given(self, context: Tensor) -> tuple[Tensor, ...]:
-        """Return what every step takes from c: its part of the unit's inputs, of the readout."""
+    def _projected(self, context: Tensor) -> Tensor | None:
+        """Return c's part of the unit's inputs; ``None`` if no step sees c."""
         if not self._sees_context:
-            return ()
-        dtype = context.dtype
-        read = context @ self.readout_context.to(dtype) + self.readout_bias.to(dtype)
-        return context @ self.decoder.context_weight.to(dtype), read
+            return None
+        return context @ self.decoder.context_weight.to(context.dtype)
+
+    def _read(self, context: Tensor) -> Tensor:
+        """Return c's part of the readout, with the bias."""
+        bias = self.readout_bias.to(context.dtype)
+        if not self._sees_context:
+            return bias
+        return context @ self.readout_context.to(context.dtype) + bias
 
     def _first_state(self, context: Tensor) -> Tensor:
         dtype = context.dtype
         return torch.tanh(context @ self.start_weight.to(dtype) + self.start_bias.to(dtype))
 
-    def _run(
-        self, words: Tensor, start: Tensor, given: tuple[Tensor, ...]
-    ) -> tuple[Tensor, Tensor]:
+    def _run(self, words: Tensor, start: Tensor, projected: Tensor | None) -> tuple[Tensor, Tensor]:
         """Run the decoder's unit over word vectors ``(L, B, E)``; as its ``states`` returns."""
         inputs = self.decoder.inputs(words)
-        projected = given[0] if given else inputs.new_zeros(1, inputs.shape[2])
         if self.settings.formulation == "code":
-            return self.decoder.states(inputs + projected if given else inputs, start)
+            return self.decoder.states(inputs if projected is None else inputs + projected, start)
+        if projected is None:
+            projected = inputs.new_zeros(1, inputs.shape[2])
         return self.decoder.states_with_context_inside(inputs, projected, start)
 
-    def _readout(self, hidden: Tensor, previous: Tensor, given: tuple[Tensor, ...]) -> Tensor:
+    def _readout(self, hidden: Tensor, previous: Tensor, read: Tensor) -> Tensor:
         """Return ``(L, B, R)`` from hidden states ``(L, B, H)``, word vectors and c's part."""
         dtype = hidden.dtype
         readout = hidden @ self.readout_state.to(dtype) + previous @ self.readout_word.to(dtype)
-        readout = readout + (given[1] if given else self.readout_bias.to(dtype))
+        readout = readout + read
         maxout = readout.view(*hidden.shape[:2], self.settings.maxout, 2).amax(3)  # (L, B, M)
         return maxout @ self.output_inner.to(dtype)
 
@@ -219,21 +224,24 @@ class EncoderDecoder(SequenceModel):
         context = self.summaries(source, lengths, dtype)
         # e(y_0) = 0, the bias left out as well
         none = context.new_zeros(len(context), self.settings.embedding)
-        given, state = self._given(context), self._first_state(context)
+        projected, state = self._projected(context), self._first_state(context)
+        read = self._read(context)
         if self.settings.formulation == "appendix":
-            state = self._run(none[None], state, given)[1]
-        return (state, *given), self._next_word(state, none, given)
+            state = self._run(none[None], state, projected)[1]
+        ln_p = self._next_word(state, none, read)
+        return ((state,) if projected is None else (state, projected, read)), ln_p
 
     def step(self, state: State, words: Tensor) -> tuple[State, Tensor]:
         """See :meth:`SequenceModel.step`."""
         before, *given = state
+        projected, read = given or (None, self._read(before))
         embedded = self._embedded(words, before.dtype)
-        after = self._run(embedded[None], before, tuple(given))[1]
-        return (after, *given), self._next_word(after, embedded, tuple(given))
+        after = self._run(embedded[None], before, projected)[1]
+        return (after, *given), self._next_word(after, embedded, read)
 
-    def _next_word(self, state: Tensor, previous: Tensor, given: tuple[Tensor, ...]) -> Tensor:
+    def _next_word(self, state: Tensor, previous: Tensor, read: Tensor) -> Tensor:
         hidden = state[None, :, : self.settings.hidden]
-        features = self._readout(hidden, previous[None], given)[0].to(self.output_words.dtype)
+        features = self._readout(hidden, previous[None], read)[0].to(self.output_words.dtype)
         return log_softmax(features, self.output_words, self.output_bias)
 
 
