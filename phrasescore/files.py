@@ -194,3 +194,8 @@ def refuse_same_file(path: str | Path, output: str | Path, what: str) -> None:
         raise SettingsError(
             f"the output is {what}", path=output, remedy="name another output with -o"
         )
+
+
+def is_new_or_file(path: str | Path) -> bool:
+    """Tell what a file can be written to under a final name from a pipe or a device."""
+    return Path(path).is_file() or not Path(path).exists()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from phrasescore.commands.options import json_options, print_result
+from phrasescore.commands.options import json_options, print_result, reordering_pair
 from phrasescore.errors import SettingsError
 from phrasescore.provenance import provenance
 
@@ -104,9 +104,11 @@ def prune(
     from moses_integration.tables.drop_list import DropList
     from moses_integration.tables.pruning import PruningConditions, prune_table
     from moses_integration.tables.reordering_pruning import check_reordering, prune_reordering
+    from phrasescore.files import refuse_same_file
     from phrasescore.resuming.interruption import interruptible
 
-    _refuse_bad_files(table, output, reordering, reordering_output)
+    refuse_same_file(table, output, "the table itself")
+    both = reordering_pair(reordering, reordering_output, table, output)
     if as_json and "-" in (output, reordering_output):
         raise SettingsError(
             "the table and the JSON would both go to standard output",
@@ -119,16 +121,16 @@ def prune(
         threshold=threshold,
         top=top,
     )
-    if reordering is not None:
-        check_reordering(reordering)
+    if both is not None:
+        check_reordering(both[0])
     # what comes or goes through a pipe cannot be gone on with
     keeps = "-" not in (table, output)
     with interruptible(output) if keeps else contextlib.nullcontext():
         report = prune_table(table, output, conditions)
         click.echo(str(report), err=True)
         result = report.to_json()
-        if reordering is not None and reordering_output is not None:
-            cut = prune_reordering(reordering, reordering_output, output)
+        if both is not None:
+            cut = prune_reordering(*both, output)
             click.echo(str(cut), err=True)
             result["reordering"] = vars(cut)
     result["provenance"] = provenance(settings=conditions.to_json())
@@ -168,40 +170,3 @@ def _significance(level: str | None, sentences: int | None) -> SignificanceLevel
     if level is None or sentences is None:
         return None
     return SignificanceLevel.parse(level, sentences)
-
-
-def _refuse_bad_files(
-    table: str, output: str, reordering: str | None, reordering_output: str | None
-) -> None:
-    """Raise unless every output is a file of its own, and the second has what it needs."""
-    from pathlib import Path
-
-    if (reordering is None) != (reordering_output is None):
-        raise SettingsError(
-            "--reordering and --reordering-output go together",
-            remedy="name the reordering table and where to write it",
-        )
-    if reordering is not None and (output == "-" or not _is_new_or_file(output)):
-        raise SettingsError(
-            "the reordering table is cut to what is in the output, which must be a file then",
-            path=output,
-            remedy="name a file with -o",
-        )
-    inputs = [Path(name).resolve() for name in (table, reordering) if name not in (None, "-")]
-    taken = set(inputs)
-    for name in (output, reordering_output):
-        if name in (None, "-") or not _is_new_or_file(name):
-            continue
-        if (path := Path(name).resolve()) in taken:
-            raise SettingsError(
-                "an output is also read, or written twice",
-                path=name,
-                remedy="name another output",
-            )
-        taken.add(path)
-
-
-def _is_new_or_file(name: str) -> bool:
-    from pathlib import Path
-
-    return Path(name).is_file() or not Path(name).exists()

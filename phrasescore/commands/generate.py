@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from phrasescore.commands.options import json_options, print_result
+from phrasescore.commands.options import json_options, print_result, reordering_pair
 from phrasescore.errors import ModelError, SettingsError
 from phrasescore.provenance import provenance
 
@@ -132,20 +132,9 @@ def generate(
     All is computed in fp32. If it is interrupted, even by kill -9, the same command continues where
     it stopped.
     """
-    if (phrases is None) == (table is None):
-        raise SettingsError(
-            "generate reads either phrases or a table",
-            remedy="give one of -i FILE and --table FILE",
-        )
-    in_table = table is not None
-    _refuse_misplaced(
-        {
-            "--extend": extend and not in_table,
-            "--reordering": bool(reordering) and not in_table,
-            "--format": bool(form) and in_table,
-        }
-    )
-    both = _reordering(reordering, reordering_output, str(table), output)
+    given = {"extend": extend, "reordering": reordering, "format": form}
+    in_table = _is_table(phrases, table, given)
+    both = reordering_pair(reordering, reordering_output, str(table), output)
     if as_json and output == "-":
         raise SettingsError(
             "the targets and the JSON would both go to standard output",
@@ -162,55 +151,34 @@ def generate(
     method, asked = _method(search, in_table)
     loaded = _load(folder, in_table)
     generator = TargetGenerator(loaded.model, method, device, batch_size)
-    form = form or "tsv"
-    asked["form"] = ("extended" if extend else "table") if in_table else form
+    asked["model"] = loaded.digest
     asked["numerics"] = {"device": str(generator.device), "batch_size": batch_size}
     path = str(table or phrases)
     keeps = output != "-" and can_be_read_again(path)
+    report: GenerationReport[TableCounts] | GenerationReport[PhraseCounts]
     with interruptible(output) if keeps else contextlib.nullcontext():
-        writer = _Writing(loaded, generator, path, output, {"model": loaded.digest, **asked})
-        report = writer.table(extend, both) if in_table else writer.phrases(form)
+        if in_table:
+            report = _write_table(path, output, loaded, generator, asked, extend, both)
+        else:
+            report = _write_phrases(path, output, loaded, generator, asked, form or "tsv")
     click.echo(str(report), err=True)
-    settings = {"model": folder, **asked}
+    settings = {**asked, "model": folder}
     result = {**report.to_json(), "provenance": provenance(settings=settings)}
     print_result(result, as_json, json_file)
 
 
-def _refuse_misplaced(misplaced: dict[str, bool]) -> None:
-    for option, is_misplaced in misplaced.items():
-        if is_misplaced:
-            other = "-i" if option == "--format" else "--table"
-            raise SettingsError(f"{option} belongs to {other}", remedy=f"leave out {option}")
-
-
-def _reordering(
-    old: str | None, new: str | None, table: str, output: str
-) -> tuple[str, str] | None:
-    """Return the reordering tables to read and to write; raise unless there are both or none."""
-    from pathlib import Path
-
-    from phrasescore.files import refuse_same_file
-
-    if old is None and new is None:
-        return None
-    if old is None or new is None:
+def _is_table(phrases: str | None, table: str | None, given: dict[str, Any]) -> bool:
+    """Tell whether a table is asked for; raise for options that belong to the other input."""
+    if (phrases is None) == (table is None):
         raise SettingsError(
-            "--reordering and --reordering-output go together",
-            remedy="name the reordering table and where to write it",
+            "generate reads either phrases or a table",
+            remedy="give one of -i FILE and --table FILE",
         )
-    if output == "-" or (Path(output).exists() and not Path(output).is_file()):
-        raise SettingsError(
-            "the reordering table is made for the output, which must be a file then",
-            remedy="name a file with -o",
-        )
-    if Path(new).resolve() == Path(output).resolve():
-        raise SettingsError(
-            "an output is also read, or written twice", path=new, remedy="name another output"
-        )
-    for written in (output, new):
-        refuse_same_file(old, written, "the reordering table that is read")
-        refuse_same_file(table, written, "the table itself")
-    return old, new
+    for name, value in given.items():
+        home = "-i" if name == "format" else "--table"
+        if value and (home == "-i") == (phrases is None):
+            raise SettingsError(f"--{name} belongs to {home}", remedy=f"leave out --{name}")
+    return phrases is None
 
 
 def _method(search: dict[str, Any], in_table: bool) -> tuple[Method, dict[str, Any]]:
@@ -278,36 +246,36 @@ def _load(folder: str, in_table: bool) -> LoadedModel:
     return loaded
 
 
-class _Writing:
-    """What is written from which model; see ``phrasescore.generation.streaming``."""
+def _write_table(
+    path: str,
+    output: str,
+    loaded: LoadedModel,
+    generator: TargetGenerator,
+    asked: dict[str, Any],
+    extend: bool,
+    reordering: tuple[str, str] | None,
+) -> GenerationReport[TableCounts]:
+    from phrasescore.generation.streaming import generate_table
+    from phrasescore.generation.table_output import TableWriter
+    from phrasescore.scoring.shared_scorer import SharedScorer
 
-    def __init__(
-        self,
-        loaded: LoadedModel,
-        generator: TargetGenerator,
-        path: str,
-        output: str,
-        asked: dict[str, Any],
-    ) -> None:
-        self._loaded, self._generator = loaded, generator
-        self._path, self._output, self._asked = path, output, asked
+    asked["form"] = "extended" if extend else "table"
+    scorer = SharedScorer(loaded.model, generator.device.type, "fp32")
+    writer = TableWriter(loaded, generator, scorer, extend)
+    return generate_table(path, output, writer, asked, reordering)
 
-    def table(
-        self, extend: bool, reordering: tuple[str, str] | None
-    ) -> GenerationReport[TableCounts]:
-        from phrasescore.generation.streaming import generate_table
-        from phrasescore.generation.table_output import TableWriter
-        from phrasescore.scoring.shared_scorer import SharedScorer
 
-        device = self._generator.device.type
-        scorer = SharedScorer(self._loaded.model, device, "fp32")
-        writer = TableWriter(self._loaded, self._generator, scorer, extend)
-        return generate_table(self._path, self._output, writer, self._asked, reordering)
+def _write_phrases(
+    path: str,
+    output: str,
+    loaded: LoadedModel,
+    generator: TargetGenerator,
+    asked: dict[str, Any],
+    form: OutputFormat,
+) -> GenerationReport[PhraseCounts]:
+    from phrasescore.generation.phrase_output import PhraseWriter
+    from phrasescore.generation.streaming import generate_for_phrases
 
-    def phrases(self, form: OutputFormat) -> GenerationReport[PhraseCounts]:
-        from phrasescore.generation.phrase_output import PhraseWriter
-        from phrasescore.generation.streaming import generate_for_phrases
-
-        drawn = "samples" in self._asked
-        writer = PhraseWriter(self._loaded, self._generator, form, drawn)
-        return generate_for_phrases(self._path, self._output, writer, self._asked)
+    asked["form"] = form
+    writer = PhraseWriter(loaded, generator, form, drawn="samples" in asked)
+    return generate_for_phrases(path, output, writer, asked)

@@ -80,3 +80,44 @@ def print_result(result: Mapping[str, Any], as_json: bool, json_file: str | None
     if as_json:
         sys.stdout.buffer.write(json_bytes(result))
         sys.stdout.flush()
+
+
+def reordering_pair(
+    old: str | None, new: str | None, table: str, output: str
+) -> tuple[str, str] | None:
+    """Return what ``--reordering`` and ``--reordering-output`` name, or ``None`` for neither.
+
+    Args:
+        old: The reordering table to read.
+        new: Where to write one for the pairs of the output.
+        table: The phrase table that is read.
+        output: The phrase table that is written.
+
+    Raises:
+        SettingsError: There is one without the other, the output is no file, or a file would be
+            written that is also read, or twice.
+    """
+    from pathlib import Path
+
+    from phrasescore.errors import SettingsError
+    from phrasescore.files import is_new_or_file, refuse_same_file
+
+    if (old is None) != (new is None):
+        raise SettingsError(
+            "--reordering and --reordering-output go together",
+            remedy="name the reordering table and where to write it",
+        )
+    if old is None or new is None:
+        return None
+    if output == "-" or not is_new_or_file(output):
+        raise SettingsError(
+            "the reordering table is made for the pairs of the output, which must be a file then",
+            path=output,
+            remedy="name a file with -o",
+        )
+    for written in (output, new):
+        refuse_same_file(old, written, "the reordering table that is read")
+        refuse_same_file(table, written, "the table itself")
+    if Path(new).resolve() == Path(output).resolve():
+        raise SettingsError("an output is written twice", path=new, remedy="name another output")
+    return old, new

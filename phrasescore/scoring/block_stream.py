@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from phrasescore.files import STANDARD_STREAM
+from phrasescore.files import STANDARD_STREAM, is_new_or_file
 from phrasescore.progress import Progress
 from phrasescore.resuming.journaled_output import JournaledOutput, StreamOutput
 from phrasescore.scoring.table_check import InputCheck
@@ -28,8 +28,7 @@ def open_sink(path: str | Path, signature: dict[str, Any] | None) -> Sink:
         path: The final name, or ``-``.
         signature: See :class:`JournaledOutput`.
     """
-    is_new_or_file = Path(path).is_file() or not Path(path).exists()
-    if str(path) != STANDARD_STREAM and is_new_or_file:
+    if str(path) != STANDARD_STREAM and is_new_or_file(path):
         return JournaledOutput(path, signature)
     return StreamOutput(path)
 

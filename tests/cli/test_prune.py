@@ -118,7 +118,13 @@ def test_weights_through_pipes(phrasescore: Phrasescore, folder: Path) -> None:
         (["--top", "1", "--column", "1", "--feature", "T"], 2, "but there is none"),
         (["--significance", "a+e"], 2, "--significance and --sentences go together"),
         (["--drop", "drop.tsv", "--reordering", "reordering"], 2, "go together"),
-        (["--drop", "drop.tsv", "-o", "table"], 2, "an output is also read, or written twice"),
+        (["--drop", "drop.tsv", "-o", "table"], 2, "the output is the table itself"),
+        (["--drop", "drop.tsv", "-o", "same-table"], 2, "the output is the table itself"),
+        (
+            ["--drop", "drop.tsv", "--reordering", "drop.tsv", "--reordering-output", "./small"],
+            2,
+            "an output is written twice",
+        ),
         (["--drop", "drop.tsv", "-o", "-", "--json"], 2, "would both go to standard output"),
         (
             ["--drop", "drop.tsv", "-o", "-", "--reordering", "x", "--reordering-output", "y"],
@@ -143,6 +149,7 @@ def test_wrong_calls(
 ) -> None:
     """Each gets one sentence, and leaves nothing."""
     monkeypatch.chdir(folder)
+    (folder / "same-table").hardlink_to(folder / "table")
     before = {path.name for path in folder.iterdir()}
     error = CliRunner().invoke(prune, ["table", "-o", "small", *arguments]).exception
     assert isinstance(error, PhrasescoreError)
