@@ -14,7 +14,7 @@ from phrasescore.provenance import provenance
 
 if TYPE_CHECKING:
     from phrasescore.model.folder import LoadedModel
-    from phrasescore.scoring.text_blocks import Texts
+    from phrasescore.streaming.text_blocks import Texts
 
 Device = Literal["auto", "cpu", "cuda"]
 
@@ -129,7 +129,7 @@ def _destination(output: str | None, perplexity: bool, words: bool, as_json: boo
 def _texts(paths: tuple[str, ...], loaded: LoadedModel, factor: int | None, skips: bool) -> Texts:
     """Say how to read the texts that the model wants."""
     from phrasescore.model.kinds import kind_named
-    from phrasescore.scoring.text_blocks import Texts
+    from phrasescore.streaming.text_blocks import Texts
 
     settings = loaded.model.settings
     columns = 2 if kind_named(settings.kind).reads_source else 1

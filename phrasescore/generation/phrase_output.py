@@ -13,8 +13,8 @@ from phrasescore.errors import CorpusError
 from phrasescore.generation.target_generator import TargetGenerator
 from phrasescore.generation.targets import Targets
 from phrasescore.model.folder import LoadedModel
-from phrasescore.scoring.probability_column import probability_texts
-from phrasescore.scoring.text_blocks import TextBlock
+from phrasescore.scoring.probability_column import ln_p_texts, probability_texts
+from phrasescore.streaming.text_blocks import TextBlock
 from phrasescore.table.phrase_table import SEPARATOR
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import UNK_ID, Vocabulary
@@ -106,10 +106,10 @@ class PhraseWriter:
             rows = zip(sources, texts, p, strict=True)
             return b"".join(SEPARATOR.join((phrases[s], text, x)) + b"\n" for s, text, x in rows)
         lines = []
-        numbers = zip(targets.ln_p.tolist(), targets.counts.tolist(), strict=True)
+        numbers = zip(ln_p_texts(targets.ln_p), targets.counts.tolist(), strict=True)
         for source, text, (ln_p, count) in zip(sources, texts, numbers, strict=True):
             drawn = b"\t%d" % count if self._drawn else b""
-            lines.append(b"%s\t%s\t%.6f%s\n" % (phrases[source], text, ln_p, drawn))
+            lines.append(b"%s\t%s\t%s%s\n" % (phrases[source], text, ln_p, drawn))
         return b"".join(lines)
 
     def _json_line(

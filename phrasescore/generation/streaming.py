@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterator, Sized
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -16,9 +16,9 @@ from phrasescore.generation.phrase_output import PhraseCounts, PhraseWriter
 from phrasescore.generation.reordering_output import ReorderingCounts, generate_reordering
 from phrasescore.generation.table_output import TableCounts, TableWriter
 from phrasescore.resuming.journaled_output import JournaledOutput
-from phrasescore.scoring.block_stream import announce, open_sink, stream_blocks
-from phrasescore.scoring.table_check import InputCheck
-from phrasescore.scoring.text_blocks import Texts
+from phrasescore.streaming.block_stream import BlockStream, Sink
+from phrasescore.streaming.input_check import InputCheck
+from phrasescore.streaming.text_blocks import Texts
 from phrasescore.table.block import TableBlock, can_be_read_again
 from phrasescore.table.source_runs import read_source_runs
 
@@ -27,7 +27,6 @@ PHRASES_PER_BLOCK = 2048
 TABLE_LINES_PER_BLOCK = 4096
 
 Counts = TypeVar("Counts", PhraseCounts, TableCounts)
-Block = TypeVar("Block", bound=Sized)
 
 
 @dataclass(frozen=True)
@@ -81,10 +80,16 @@ def generate_for_phrases(
     """
     texts = Texts((path,), columns=1, lines_per_block=PHRASES_PER_BLOCK)
 
-    def blocks(counts: PhraseCounts, done: int) -> Iterator[Any]:
-        return texts.blocks(skip=done)
-
-    return _streamed(path, output, asked, PhraseCounts(), blocks, writer.write)
+    check = InputCheck(texts.blocks) if can_be_read_again(path) else None
+    stream = BlockStream(
+        lambda _, done: texts.blocks(skip=done),
+        writer.write,
+        PhraseCounts(),
+        lambda state: PhraseCounts(**state),
+        check=check,
+        **_words_for(path),
+    )
+    return _written(stream, path, output, asked)
 
 
 def generate_table(
@@ -110,25 +115,45 @@ def generate_table(
         ModelError: The model gives no numbers.
     """
 
-    def blocks(counts: TableCounts, done: int) -> Iterator[TableBlock]:
+    def pairs_after(counts: TableCounts, _: int) -> Iterator[TableBlock]:
         return read_source_runs(path, TABLE_LINES_PER_BLOCK, skip_lines=counts.lines)
 
-    def write_reordering(pairs: Path) -> ReorderingCounts | None:
-        return generate_reordering(*reordering, pairs) if reordering else None
+    check = InputCheck(lambda: read_source_runs(path)) if can_be_read_again(path) else None
+    stream = BlockStream(
+        pairs_after,
+        writer.write,
+        TableCounts(),
+        lambda state: TableCounts(**state),
+        check=check,
+        **_words_for(path),
+    )
+    made: list[ReorderingCounts] = []
 
-    return _streamed(path, output, asked, TableCounts(), blocks, writer.write, write_reordering)
+    def write_reordering(sink: Sink) -> None:
+        # before the table has its name: whoever is killed here has not to generate it again
+        if reordering and isinstance(sink, JournaledOutput):
+            made.append(generate_reordering(*reordering, sink.part_path))
+
+    report = _written(stream, path, output, asked, write_reordering)
+    return dataclasses.replace(report, reordering=made[0] if made else None)
 
 
-def _streamed(
+def _words_for(path: str | Path) -> dict[str, Any]:
+    """Return what the user sees of a stream."""
+    changed = InputError(
+        "the file changed while it was being read", path=path, remedy="run the command again"
+    )
+    unlike = "other options, model or input"
+    return {"changed": changed, "unlike": unlike, "what": "generating", "unit": "lines"}
+
+
+def _written(
+    stream: BlockStream[Any, Counts],
     path: str | Path,
     output: str | Path,
     asked: dict[str, Any],
-    counts: Counts,
-    blocks: Callable[[Counts, int], Iterator[Block]],
-    write: Callable[[Block, Counts], tuple[bytes, Counts]],
-    after: Callable[[Path], ReorderingCounts | None] = lambda _: None,
+    before_name: Callable[[Sink], None] = lambda sink: None,
 ) -> GenerationReport[Counts]:
-    """Write block after block from where an earlier run stopped."""
     refuse_same_file(path, output, "the input")
     start = time.monotonic()
     sha256 = sha256_of(path) if can_be_read_again(path) else None
@@ -136,28 +161,5 @@ def _streamed(
     if sha256 is not None:
         given = {"phrasescore": __version__, "input": sha256, "gzip": is_gzip_name(output)}
         signature = {**given, **asked}
-
-    def work(block: Block) -> tuple[bytes, dict[str, Any]]:
-        nonlocal counts
-        text, counts = write(block, counts)
-        return text, dataclasses.asdict(counts)
-
-    with open_sink(output, signature) as sink:
-        nothing = counts
-        if sink.state is not None:
-            counts = type(counts)(**sink.state)
-        resumed = counts.lines
-        announce(output, resumed, sink.discarded, "other options, model or input")
-        check = InputCheck(lambda: blocks(nothing, 0)) if sha256 is not None else None
-        coming = blocks(counts, sink.blocks)
-        lines = stream_blocks(
-            coming, work, sink, check, already=resumed, what="generating", unit="lines"
-        )
-        if lines is not None and lines != counts.lines:
-            raise InputError(
-                "the file changed while it was being read", path=path, remedy="run it again"
-            )
-        # before the table has its name: whoever is killed here has not to generate it again
-        reordering = after(sink.part_path) if isinstance(sink, JournaledOutput) else None
-        sink.finish()
-    return GenerationReport(counts, resumed, time.monotonic() - start, sha256, reordering)
+    counts, resumed = stream.write(output, signature, before_name)
+    return GenerationReport(counts, resumed, time.monotonic() - start, sha256)

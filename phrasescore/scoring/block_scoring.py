@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -119,13 +119,9 @@ class ScoringCounts:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> ScoringCounts:
-        """Return what ``to_json`` was made from."""
+        """Return the counts whose JSON values, from ``dataclasses.asdict``, these are."""
         lists = {name: tuple(values[name]) for name in ("ln_p_sums", "floor_hits")}
         return cls(**{**values, **lists, "work": SharedWork(**values["work"])})
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the counts as JSON values, which give back the same floats."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)

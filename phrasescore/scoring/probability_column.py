@@ -1,4 +1,4 @@
-"""How a log-probability is written in the table: a number whose logarithm Moses takes.
+"""How a log-probability is written: in a table, a number whose logarithm Moses takes; or itself.
 
 Moses reads a score as float32, takes the natural logarithm and floors it at -100.
 """
@@ -14,6 +14,7 @@ FLOOR_LN = -100.0
 FLOOR_TEXT = b"3.71e-44"
 # exp of more would be infinite as float32
 _LARGEST_COUNT = 88
+_DECIMALS = 6  # of ln p itself, in texts
 
 
 def probability_texts(ln_p: NDArray[np.float64]) -> list[bytes]:
@@ -41,3 +42,14 @@ def count_texts(counts: NDArray[np.int64]) -> list[bytes]:
     """
     texts = [b"%.9g" % value for value in np.exp(np.arange(_LARGEST_COUNT + 1)).tolist()]
     return [texts[count] for count in np.minimum(counts, _LARGEST_COUNT).tolist()]
+
+
+def ln_p_texts(ln_p: NDArray[np.float64]) -> list[bytes]:
+    """Write log-probabilities with six decimals.
+
+    >>> ln_p_texts(np.array([-0.5, -1e-9, 1e-7]))
+    [b'-0.500000', b'0.000000', b'0.000000']
+    """
+    # rounding can leave a logarithm a hair above 0; and 0.0 is added to have no negative zero
+    rounded = np.round(np.minimum(ln_p, 0.0), _DECIMALS) + 0.0
+    return [b"%.*f" % (_DECIMALS, value) for value in rounded.tolist()]

@@ -22,8 +22,8 @@ from phrasescore.scoring.block_scoring import (
     ScoringModel,
     ScoringSettings,
 )
-from phrasescore.scoring.block_stream import Sink, announce, open_sink, stream_blocks
-from phrasescore.scoring.table_check import TableCheck
+from phrasescore.streaming.block_stream import BlockStream
+from phrasescore.streaming.input_check import TableCheck
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, can_be_read_again, read_blocks
 
 _FIRST_LINES = 1024
@@ -151,45 +151,29 @@ def rescore_table(
             "gzip": is_gzip_name(output),
             "lines_per_block": lines_per_block,
         }
-    with open_sink(output, signature) as sink:
-        counts = ScoringCounts.none(len(models), scorer.probability_columns)
-        if sink.state is not None:
-            counts = ScoringCounts.from_json(sink.state)
-        resumed = counts.lines
-        announce(output, resumed, sink.discarded, "other options, models or table")
-        counts = _score_blocks(table, scorer, counts, sink, lines_per_block, blocks)
-        sink.finish()
-    names = tuple(model.name for model in models)
-    columns = ("average",) if settings.average else names
-    return RescoringReport(counts, names, columns, resumed, time.monotonic() - start, sha256)
 
-
-def _score_blocks(
-    table: str | Path,
-    scorer: BlockScorer,
-    counts: ScoringCounts,
-    sink: Sink,
-    lines_per_block: int,
-    blocks: Iterator[TableBlock] | None,
-) -> ScoringCounts:
-    def score(block: TableBlock) -> tuple[bytes, dict[str, Any]]:
-        nonlocal counts
-        scored = scorer.score(block, counts)
+    def score(block: TableBlock, before: ScoringCounts) -> tuple[bytes, ScoringCounts]:
+        scored = scorer.score(block, before)
         assert scored.text.count(b"\n") == block.text.count(b"\n")
-        counts = scored.counts
-        return scored.text, counts.to_json()
+        return scored.text, scored.counts
 
-    check = TableCheck(table, lines_per_block) if can_be_read_again(table) else None
-    if blocks is None:
-        blocks = read_table(table, lines_per_block, skip=sink.blocks)
-    lines = stream_blocks(blocks, score, sink, check, already=counts.lines)
-    if lines is not None and lines != counts.lines:
-        raise InputError(
+    stream = BlockStream(
+        lambda _, done: blocks or read_table(table, lines_per_block, skip=done),
+        score,
+        ScoringCounts.none(len(models), scorer.probability_columns),
+        ScoringCounts.from_json,
+        check=None if sha256 is None else TableCheck(table, lines_per_block),
+        changed=InputError(
             "the table changed while it was being scored",
             path=table,
             remedy="run the command again",
-        )
-    return counts
+        ),
+        unlike="other options, models or table",
+    )
+    counts, resumed = stream.write(output, signature)
+    names = tuple(model.name for model in models)
+    columns = ("average",) if settings.average else names
+    return RescoringReport(counts, names, columns, resumed, time.monotonic() - start, sha256)
 
 
 def read_table(

@@ -18,16 +18,15 @@ from phrasescore import __version__
 from phrasescore.errors import InputError, ModelError
 from phrasescore.files import is_gzip_name, refuse_same_file, sha256_of
 from phrasescore.model.folder import LoadedModel
-from phrasescore.scoring.block_stream import Sink, announce, open_sink, stream_blocks
+from phrasescore.scoring.probability_column import ln_p_texts
 from phrasescore.scoring.shared_work import SharedWork
-from phrasescore.scoring.table_check import InputCheck
-from phrasescore.scoring.text_blocks import TextBlock, Texts
 from phrasescore.scoring.text_report import TextCounts, TextReport
+from phrasescore.streaming.block_stream import BlockStream
+from phrasescore.streaming.input_check import InputCheck
+from phrasescore.streaming.text_blocks import TextBlock, Texts
 from phrasescore.table.block import can_be_read_again
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import UNK_ID
-
-_DECIMALS = 6
 
 
 class WordScorer(Protocol):
@@ -105,17 +104,6 @@ class TextScorer:
         return sources, self._loaded.target_vocabulary.encode_spans(predicted).select(rows)
 
 
-def ln_p_texts(ln_p: NDArray[np.float64]) -> list[bytes]:
-    """Write log-probabilities with six decimals.
-
-    >>> ln_p_texts(np.array([-0.5, -1e-9, 1e-7]))
-    [b'-0.500000', b'0.000000', b'0.000000']
-    """
-    # rounding can leave a logarithm a hair above 0; and 0.0 is added to have no negative zero
-    rounded = np.round(np.minimum(ln_p, 0.0), _DECIMALS) + 0.0
-    return [b"%.*f" % (_DECIMALS, value) for value in rounded.tolist()]
-
-
 def _joined(texts: list[bytes], counts: NDArray[np.int64]) -> list[bytes]:
     stops = np.cumsum(counts).tolist()
     return [
@@ -173,29 +161,18 @@ def score_texts(
             "numerics": numerics,
             "gzip": is_gzip_name(output),
         }
-    with open_sink(output, signature) as sink:
-        before = TextCounts.from_json(sink.state) if sink.state is not None else TextCounts()
-        announce(output, before.lines, sink.discarded, "other options, model or texts")
-        counts = _score_blocks(texts, TextScorer(loaded, scorer, words), before, sink, again)
-        sink.finish()
-    return TextReport(counts, before.lines, time.monotonic() - start, sha256)
-
-
-def _score_blocks(
-    texts: Texts, scorer: TextScorer, counts: TextCounts, sink: Sink, again: bool
-) -> TextCounts:
-    def score(block: TextBlock) -> tuple[bytes, dict[str, Any]]:
-        nonlocal counts
-        text, counts = scorer.score(block, counts)
-        return text, dataclasses.asdict(counts)
-
-    check = InputCheck(texts.blocks) if again else None
-    blocks = texts.blocks(skip=sink.blocks)
-    lines = stream_blocks(blocks, score, sink, check, already=counts.lines)
-    if lines is not None and lines != counts.lines:
-        raise InputError(
+    stream = BlockStream(
+        lambda _, done: texts.blocks(skip=done),
+        TextScorer(loaded, scorer, words).score,
+        TextCounts(),
+        TextCounts.from_json,
+        check=InputCheck(texts.blocks) if again else None,
+        changed=InputError(
             "the text changed while it was being scored",
             path=texts.paths[0],
             remedy="run the command again",
-        )
-    return counts
+        ),
+        unlike="other options, model or texts",
+    )
+    counts, resumed = stream.write(output, signature)
+    return TextReport(counts, resumed, time.monotonic() - start, sha256)

@@ -209,7 +209,7 @@ def test_stopped_in_the_middle(data: Path, tmp_path: Path, number: signal.Signal
     said = process.communicate()[1]
     if number == signal.SIGTERM:
         assert process.returncode == 130
-        assert b"out.gz: stopped; what is done is kept. To go on, type: phrasescore sco" in said
+        assert b"out.gz: stopped; what is done is kept. To continue, type: phrasescore sc" in said
         assert not (tmp_path / ".out.gz.lock").exists()
     assert not (tmp_path / "out.gz").exists()
     again = run(*arguments, "out.gz", folder=tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -125,7 +126,7 @@ def test_counts() -> None:
 def test_counts_survive_json() -> None:
     """Counts go through the journal unchanged, odd bytes included."""
     counts = score([tiny_model()], lines=[b"\xff\xe9 ||| x ||| 1 1"]).counts
-    assert ScoringCounts.from_json(counts.to_json()) == counts
+    assert ScoringCounts.from_json(dataclasses.asdict(counts)) == counts
     assert counts.last_source.encode("latin-1") == b"\xff\xe9"
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from phrasescore.errors import PhraseTableError, SettingsError
 from phrasescore.scoring.block_scoring import ScoringSettings
-from phrasescore.scoring.table_check import TableCheck
+from phrasescore.streaming.input_check import TableCheck
 from phrasescore.words.token_sequences import TokenSequences
 from tests.conftest import PROJECT
 from tests.support.table_lines import read_entries

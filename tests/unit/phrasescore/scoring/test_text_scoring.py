@@ -22,9 +22,9 @@ from phrasescore.model.folder import LoadedModel, load_model
 from phrasescore.model.model_settings import Direction
 from phrasescore.model.sequence_model import Batch
 from phrasescore.scoring.shared_scorer import SharedScorer
-from phrasescore.scoring.text_blocks import Texts
 from phrasescore.scoring.text_report import TextCounts, TextReport
 from phrasescore.scoring.text_scoring import TextScorer, score_texts
+from phrasescore.streaming.text_blocks import Texts
 from phrasescore.words.token_sequences import TokenSequences
 from tests.conftest import PROJECT
 from tests.support.random_models import save_random_model

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phrasescore.errors import CorpusError, PhraseTableError
-from phrasescore.scoring.text_blocks import TextBlock, Texts
+from phrasescore.streaming.text_blocks import TextBlock, Texts
 from phrasescore.table.phrase_table import scored_tokens
 
 PIECES = st.sampled_from([b"a", b"b|x", b"|", b" ", b"\t", b"\r", "\u00a0".encode(), b"\xff", b"["])

@@ -1,0 +1,155 @@
+"""Blocks of an input through some work to an output: reading, working and writing overlap.
+
+What a block is, what is written for it and what is counted is the caller's affair. An output that
+is a file is continued where an earlier run of the same work was killed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable, Iterator, Sized
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
+
+from phrasescore.errors import PhrasescoreError
+from phrasescore.files import STANDARD_STREAM, is_new_or_file
+from phrasescore.progress import Progress
+from phrasescore.resuming.journaled_output import JournaledOutput, StreamOutput
+from phrasescore.streaming.input_check import InputCheck
+
+
+class LineCounts(Protocol):
+    """What was counted, a dataclass of JSON values."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def lines(self) -> int:
+        """Lines of the input so far."""
+        ...
+
+
+Block = TypeVar("Block", bound=Sized)
+Counts = TypeVar("Counts", bound=LineCounts)
+Sink: TypeAlias = JournaledOutput | StreamOutput
+
+
+def open_sink(path: str | Path, signature: dict[str, Any] | None) -> Sink:
+    """Return what writes to ``path``: with a journal to a file, without one to anything else.
+
+    Args:
+        path: The final name, or ``-``.
+        signature: See :class:`JournaledOutput`.
+    """
+    if str(path) != STANDARD_STREAM and is_new_or_file(path):
+        return JournaledOutput(path, signature)
+    return StreamOutput(path)
+
+
+def announce(output: str | Path, lines: int, discarded: bool, unlike: str) -> None:
+    """Say on standard error what an interrupted run left.
+
+    Args:
+        output: Its output.
+        lines: How many lines of it are gone on with.
+        discarded: Whether its work is thrown away.
+        unlike: Why it would be.
+    """
+    if lines:
+        _say(f"{output}: going on after line {lines:,}, where an earlier run stopped")
+    elif discarded:
+        _say(f"{output}: an interrupted run with {unlike} is thrown away")
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)  # noqa: T201 - a note to the user, not a result
+
+
+@dataclass(frozen=True)
+class BlockStream(Generic[Block, Counts]):
+    """Work on an input, block by block.
+
+    Args:
+        read: Yields the blocks after those that some counts are of and that are so many.
+        work: Returns what to write for a block, given the counts before it, and those after it.
+        nothing: The counts before the first block.
+        restored: Returns counts from their JSON values.
+        check: Reads the whole input beside the work; ``None`` for a pipe.
+        changed: Raised if the check counted other lines.
+        unlike: What must be the same for an interrupted run to be continued.
+        what: What is done, for the progress.
+        unit: What a line is, in the plural.
+    """
+
+    read: Callable[[Counts, int], Iterator[Block]]
+    work: Callable[[Block, Counts], tuple[bytes, Counts]]
+    nothing: Counts
+    restored: Callable[[dict[str, Any]], Counts]
+    check: InputCheck | None
+    changed: PhrasescoreError
+    unlike: str
+    what: str = "scoring"
+    unit: str = "pairs"
+
+    def write(
+        self,
+        output: str | Path,
+        signature: dict[str, Any] | None,
+        before_name: Callable[[Sink], None] = lambda sink: None,
+    ) -> tuple[Counts, int]:
+        """Write the output; return the counts, and how many lines an earlier run had done.
+
+        Args:
+            output: Where to; gzip if the name ends in ``.gz``; ``-`` is standard output.
+            signature: See :class:`JournaledOutput`.
+            before_name: What to do when all is written, before the output gets its name.
+
+        Raises:
+            InputError: What is wrong with the input.
+            SettingsError: The output cannot be written.
+        """
+        with open_sink(output, signature) as sink:
+            counts = self.nothing if sink.state is None else self.restored(sink.state)
+            resumed = counts.lines
+            announce(output, resumed, sink.discarded, self.unlike)
+            counts = self._stream(sink, counts)
+            before_name(sink)
+            sink.finish()
+        return counts, resumed
+
+    def _stream(self, sink: Sink, counts: Counts) -> Counts:
+        """Work on the blocks one after the other, and write each while the next is worked on."""
+        resumed, check = counts.lines, self.check
+        with ExitStack() as stack:
+            progress = stack.enter_context(Progress(self.what, unit=self.unit))
+            if check is not None:
+                stack.enter_context(check)
+            # one thread reads and one writes, so blocks stay in order
+            reader = stack.enter_context(ThreadPoolExecutor(1, "reader"))
+            writer = stack.enter_context(ThreadPoolExecutor(1, "writer"))
+            written: Future[None] | None = None
+            for block in _ahead(self.read(counts, sink.blocks), reader):
+                text, counts = self.work(block, counts)
+                if written is not None:
+                    written.result()
+                written = writer.submit(sink.append, text, dataclasses.asdict(counts))
+                if check is not None and (lines := check.lines()) is not None:
+                    progress.expect(lines - resumed)
+                progress.advance(len(block))
+            if written is not None:
+                written.result()
+            if check is not None and check.wait() != counts.lines:
+                raise self.changed
+        return counts
+
+
+def _ahead(blocks: Iterator[Block], reader: ThreadPoolExecutor) -> Iterator[Block]:
+    """Yield blocks while the next one is being read."""
+    coming = reader.submit(next, blocks, None)
+    while (block := coming.result()) is not None:
+        coming = reader.submit(next, blocks, None)
+        yield block
