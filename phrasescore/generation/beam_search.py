@@ -40,14 +40,8 @@ class BeamSearch:
             numbers: (N,) the number of each among all sources; a search needs none.
             chunk: How many prefixes to take at a time.
         """
-        beam = _Beam(len(sources), self._settings)
-        limits = self._allowed.limits(sources.lengths)
-        rows = ModelRows(model, self._allowed.unknown, chunk)
-        beam.prepare(limits)
-        rows.begin(sources, beam.look)
-        while len(parents := beam.extend()):
-            beam.prepare(limits)
-            rows.advance(parents, beam.last_words, beam.look)
+        beam = _Beam(self._allowed.limits(sources.lengths), self._settings)
+        ModelRows(model, self._allowed.unknown, chunk).search(sources, beam)
         normalised = self._settings.length_normalisation
         return ranked(
             beam.found, len(sources), self._settings.best, length_normalisation=normalised
@@ -57,8 +51,9 @@ class BeamSearch:
 class _Beam:
     """The prefixes of a step, a row each; those of a source are neighbours."""
 
-    def __init__(self, sources: int, settings: BeamSettings) -> None:
-        self._settings = settings
+    def __init__(self, limits: NDArray[np.int64], settings: BeamSettings) -> None:
+        sources = len(limits)
+        self._limits, self._settings = limits, settings
         self.found: list[Found] = []
         self._owners = np.arange(sources)
         self._totals = np.zeros(sources, np.float64)
@@ -71,11 +66,11 @@ class _Beam:
         """(rows,) the word that each row reads next."""
         return self._prefixes[:, -1].astype(np.int64)
 
-    def prepare(self, limits: NDArray[np.int64]) -> None:
+    def prepare(self) -> None:
         """Make place for the words that follow each row."""
         rows, K = len(self._owners), self._settings.size
         self._most = self._room[self._owners]
-        self._ending = limits[self._owners] <= self._prefixes.shape[1]
+        self._ending = self._limits[self._owners] <= self._prefixes.shape[1]
         self._words = np.empty((rows, K), np.int64)
         self._gains = np.empty((rows, K), np.float32)
 

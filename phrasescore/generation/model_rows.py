@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -15,6 +16,27 @@ from phrasescore.words.token_sequences import TokenSequences, as_matrix
 Rows = NDArray[np.int64]
 # what to do with the ln p of rows a to b, (b - a, V) float32
 Look = Callable[[int, int, NDArray[np.float32]], None]
+
+
+class Prefixes(Protocol):
+    """The prefixes of a search, a row each."""
+
+    @property
+    def last_words(self) -> Rows:
+        """(rows,) the word that each row reads next."""
+        ...
+
+    def prepare(self) -> None:
+        """Make place for the words that follow each row."""
+        ...
+
+    def look(self, a: int, b: int, ln_p: NDArray[np.float32]) -> None:
+        """Note of rows ``a`` to ``b`` what it needs of ``ln_p (b - a, V)``."""
+        ...
+
+    def extend(self) -> Rows:
+        """Choose what goes on; return the row that each new prefix came from."""
+        ...
 
 
 class ModelRows:
@@ -30,7 +52,15 @@ class ModelRows:
         self._model, self._unknown, self._chunk = model, unknown, chunk
         self._state: State = ()
 
-    def begin(self, sources: TokenSequences, look: Look) -> None:
+    def search(self, sources: TokenSequences, prefixes: Prefixes) -> None:
+        """Read sources, a row for each, and then word after word until no prefix goes on."""
+        prefixes.prepare()
+        self._begin(sources, prefixes.look)
+        while len(parents := prefixes.extend()):
+            prefixes.prepare()
+            self._advance(parents, prefixes.last_words, prefixes.look)
+
+    def _begin(self, sources: TokenSequences, look: Look) -> None:
         """Read sources, a row for each."""
         kept = []
         for a in range(0, len(sources), self._chunk):
@@ -41,7 +71,7 @@ class ModelRows:
             kept.append(state)
         self._state = tuple(torch.cat(parts) for parts in zip(*kept, strict=True))
 
-    def advance(self, rows: Rows, words: Rows, look: Look) -> None:
+    def _advance(self, rows: Rows, words: Rows, look: Look) -> None:
         """Replace the rows by some of them, each with one more word.
 
         Args:

@@ -44,12 +44,7 @@ class Sampling:
         """
         limits = self._allowed.limits(sources.lengths)
         samples = _Samples(numbers, limits, self._settings)
-        rows = ModelRows(model, self._allowed.unknown, chunk)
-        samples.prepare()
-        rows.begin(sources, samples.look)
-        while len(parents := samples.extend()):
-            samples.prepare()
-            rows.advance(parents, samples.last_words, samples.look)
+        ModelRows(model, self._allowed.unknown, chunk).search(sources, samples)
         return ranked(samples.found, len(sources), self._settings.best)
 
 

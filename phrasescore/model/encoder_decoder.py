@@ -20,7 +20,14 @@ import torch
 from torch import Tensor, nn
 
 from phrasescore.model.model_settings import EncoderDecoderSettings
-from phrasescore.model.sequence_model import END, Batch, Initialisation, SequenceModel, State
+from phrasescore.model.sequence_model import (
+    END,
+    Batch,
+    Initialisation,
+    SequenceModel,
+    State,
+    initial_deviation,
+)
 from phrasescore.model.softmax import (
     gathered_log_softmax,
     log_softmax,
@@ -28,7 +35,6 @@ from phrasescore.model.softmax import (
 )
 from phrasescore.model.units import UNITS
 
-_PAPER_DEVIATION = 0.01  # section 4.1.1
 _RECURRENCES = ("gate_weight", "candidate_weight", "recurrent_weight")
 
 
@@ -83,9 +89,7 @@ class EncoderDecoder(SequenceModel):
                     for first in range(0, columns, H):
                         parameter[:, first : first + H] = _orthogonal(H, generator)
                 else:
-                    deviation = _PAPER_DEVIATION
-                    if initialisation == "scaled":
-                        deviation = _scaled_deviation(name, parameter)
+                    deviation = initial_deviation(name, parameter, initialisation)
                     parameter.normal_(0, deviation, generator=generator)
 
     # -- encoder, section 2.2 ------------------------------------------------------------------
@@ -198,14 +202,13 @@ class EncoderDecoder(SequenceModel):
 
     def loss(self, batch: Batch, dtype: torch.dtype | None = None) -> Tensor:
         """See :meth:`SequenceModel.loss`."""
-        lengths, target = batch.lengths, batch.target
+        lengths = batch.lengths
         context = self.summaries(batch.source, lengths[0] if lengths else None, dtype)
-        features = self.features(context, target)  # (T + 1, B, R)
-        ended = torch.cat([target, target.new_full((len(target), 1), END)], dim=1).t()
-        features, wanted = features.flatten(0, 1), ended.flatten()
-        if lengths is not None:
-            counted = _inside(lengths[1], target.shape[1]).t().flatten()
-            features, wanted = features[counted], wanted[counted]
+        features = self.features(context, batch.target)  # (T + 1, B, R)
+        features, wanted = features.flatten(0, 1), batch.ended.t().flatten()
+        if (counted := batch.counted) is not None:
+            inside = counted.t().flatten()
+            features, wanted = features[inside], wanted[inside]
         return summed_cross_entropy(features, self.output_words, self.output_bias, wanted)
 
     def score(self, batch: Batch, dtype: torch.dtype | None = None) -> Tensor:
@@ -213,9 +216,8 @@ class EncoderDecoder(SequenceModel):
         lengths = batch.lengths
         context = self.summaries(batch.source, lengths[0] if lengths else None, dtype)
         found = self.log_probabilities(context, batch.target)
-        if lengths is None:
-            return found
-        return found.masked_fill(~_inside(lengths[1], batch.target.shape[1]), 0.0)
+        counted = batch.counted
+        return found if counted is None else found.masked_fill(~counted, 0.0)
 
     def start(
         self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
@@ -245,19 +247,6 @@ class EncoderDecoder(SequenceModel):
         return log_softmax(features, self.output_words, self.output_bias)
 
 
-def _inside(lengths: Tensor, T: int) -> Tensor:
-    """(B, T + 1) bool: the words of each target and its final </s>, not the padding."""
-    return torch.arange(T + 1, device=lengths.device) <= lengths[:, None]
-
-
 def _orthogonal(H: int, generator: torch.Generator) -> Tensor:
     white = torch.empty(H, H).normal_(generator=generator)
     return torch.linalg.svd(white)[0]
-
-
-def _scaled_deviation(name: str, parameter: Tensor) -> float:
-    if name.endswith("embedding"):
-        return 1.0
-    # the output layer has a row for each word, the others for each input
-    inputs = parameter.shape[1] if name == "output_words" else parameter.shape[0]
-    return float(inputs) ** -0.5

@@ -16,10 +16,16 @@ import torch
 from torch import Tensor, nn
 
 from phrasescore.model.model_settings import FeedForwardPhraseSettings
-from phrasescore.model.sequence_model import END, Batch, Initialisation, SequenceModel, State
+from phrasescore.model.sequence_model import (
+    END,
+    Batch,
+    Initialisation,
+    SequenceModel,
+    State,
+    initial_deviation,
+)
 from phrasescore.model.softmax import gathered_log_softmax, log_softmax, summed_cross_entropy
 
-_PAPER_DEVIATION = 0.01
 # ln p of a word after the last place: as little as Moses can tell from nothing
 _IMPOSSIBLE = -100.0
 
@@ -47,20 +53,14 @@ class FeedForwardPhrase(SequenceModel):
     def initialise(
         self, generator: torch.Generator, initialisation: Initialisation = "paper"
     ) -> None:
-        """Draw the initial weights from ``generator``: normal, deviation 0.01; biases are 0.
-
-        In the ``scaled`` way the deviation is 1 for word vectors and 1 / sqrt(inputs) for the rest.
-        """
+        """Draw the initial weights from ``generator``: normal, or 0 for biases."""
         with torch.no_grad():
             for name, parameter in self.named_parameters():
                 if name.endswith("bias"):
                     parameter.zero_()
-                    continue
-                deviation = _PAPER_DEVIATION
-                if initialisation == "scaled":
-                    inputs = parameter.shape[1] if name == "output_words" else parameter.shape[0]
-                    deviation = 1.0 if name == "source_embedding" else float(inputs) ** -0.5
-                parameter.normal_(0, deviation, generator=generator)
+                else:
+                    deviation = initial_deviation(name, parameter, initialisation)
+                    parameter.normal_(0, deviation, generator=generator)
 
     def features(
         self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
@@ -124,13 +124,12 @@ class FeedForwardPhrase(SequenceModel):
 
     def _asked(self, batch: Batch, dtype: torch.dtype | None) -> tuple[Tensor, Tensor, Tensor]:
         """Return features, and of each pair ``(B, T + 1)`` words with </s>, and which count."""
-        lengths, target = batch.lengths, batch.target
+        lengths = batch.lengths
         features = self.features(batch.source, lengths[0] if lengths else None, dtype)
-        ended = torch.cat([target, target.new_full((len(target), 1), END)], dim=1)
-        if lengths is None:
-            return features, ended, torch.ones_like(ended, dtype=torch.bool)
-        at = torch.arange(ended.shape[1], device=target.device)
-        return features, ended, at <= lengths[1][:, None]
+        ended, counted = batch.ended, batch.counted
+        if counted is None:
+            counted = torch.ones_like(ended, dtype=torch.bool)
+        return features, ended, counted
 
     def _next_word(self, state: State) -> Tensor:
         """Return ln p of the words at a place; after the last place there is </s> alone."""

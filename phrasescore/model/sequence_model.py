@@ -20,6 +20,8 @@ UNKNOWN = 1  # the id of <unk> on both sides
 
 Initialisation = Literal["paper", "scaled"]
 
+_PAPER_DEVIATION = 0.01  # section 4.1.1
+
 # What a model remembers of B prefixes: tensors whose first dimension is B.
 State = tuple[Tensor, ...]
 
@@ -39,6 +41,19 @@ class Batch:
     target: Tensor
     lengths: tuple[Tensor, Tensor] | None
     words: int
+
+    @property
+    def ended(self) -> Tensor:
+        """``(B, T + 1)``, the targets with </s> at their ends, shorter ones filled up with it."""
+        return torch.cat([self.target, self.target.new_full((len(self.target), 1), END)], dim=1)
+
+    @property
+    def counted(self) -> Tensor | None:
+        """``(B, T + 1)`` bool, words and final </s>, not the padding; ``None`` without padding."""
+        if self.lengths is None:
+            return None
+        T = self.target.shape[1]
+        return torch.arange(T + 1, device=self.target.device) <= self.lengths[1][:, None]
 
     def to(self, device: torch.device) -> Batch:
         """Return the batch on another device."""
@@ -106,6 +121,21 @@ class SequenceModel(nn.Module, ABC):
             state: Of B prefixes, from ``start`` or ``step``, possibly :func:`gathered`.
             words: ``(B,)`` word ids.
         """
+
+
+def initial_deviation(name: str, parameter: Tensor, initialisation: Initialisation) -> float:
+    """Return the deviation that a weight, no bias and no recurrence, is drawn with.
+
+    0.01 in the ``paper`` way. In the ``scaled`` way 1 for word vectors and 1 / sqrt(inputs) for the
+    rest, which passes a signal on at its strength.
+    """
+    if initialisation == "paper":
+        return _PAPER_DEVIATION
+    if name.endswith("embedding"):
+        return 1.0
+    # the output layer has a row for each word, the others for each input
+    inputs = parameter.shape[1] if name == "output_words" else parameter.shape[0]
+    return float(inputs) ** -0.5
 
 
 def gathered(state: State, rows: Tensor) -> State:
