@@ -27,7 +27,7 @@ from phrasescore.generation.beam_search import BeamSearch
 from phrasescore.generation.target_generator import TargetGenerator
 from phrasescore.generation.targets import BeamSettings, TargetSettings
 from phrasescore.model.folder import LoadedModel, load_model
-from phrasescore.model.sequence_model import END, SequenceModel, gathered
+from phrasescore.model.sequence_model import END, SequenceModel
 from phrasescore.table.source_runs import read_source_runs
 from phrasescore.words.token_sequences import TokenSequences, from_lists
 
@@ -76,7 +76,7 @@ def plain_search(model: SequenceModel, source: list[int], beam: BeamSettings) ->
         if kept:
             rows, read = torch.tensor([k[0] for k in kept]), torch.tensor([k[1] for k in kept])
             totals = torch.tensor([[k[2]] for k in kept])
-            state, ln_p = model.step(gathered(state, rows), read)
+            state, ln_p = model.step(state.gathered(rows), read)
     finished.sort(key=lambda each: -each[0])
     return [target for _, target in finished[: beam.best]]
 

@@ -32,7 +32,7 @@ from torch import Tensor, nn
 
 from benchmarks.plain_scorer import log_likelihoods, padded
 from phrasescore.device import has_fast_bf16
-from phrasescore.model.encoder_decoder import EncoderDecoder
+from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.model_settings import EncoderDecoderSettings
 from phrasescore.pairs.phrase_pairs import EncodedPairs, PairSettings
 from phrasescore.pairs.table_encoding import encode_table

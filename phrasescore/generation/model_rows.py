@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from phrasescore.model.sequence_model import END, UNKNOWN, SequenceModel, State, gathered
+from phrasescore.model.sequence_model import END, UNKNOWN, SequenceModel, State
 from phrasescore.words.token_sequences import TokenSequences, as_matrix
 
 Rows = NDArray[np.int64]
@@ -50,7 +50,7 @@ class ModelRows:
 
     def __init__(self, model: SequenceModel, unknown: bool, chunk: int) -> None:
         self._model, self._unknown, self._chunk = model, unknown, chunk
-        self._state: State = ()
+        self._state: State
 
     def search(self, sources: TokenSequences, prefixes: Prefixes) -> None:
         """Read sources, a row for each, and then word after word until no prefix goes on."""
@@ -69,7 +69,7 @@ class ModelRows:
             state, ln_p = self._model.start(self._index(ids), self._index(lengths), torch.float32)
             self._show(a, b, ln_p, look)
             kept.append(state)
-        self._state = tuple(torch.cat(parts) for parts in zip(*kept, strict=True))
+        self._state = kept[0].followed_by(kept[1:])
 
     def _advance(self, rows: Rows, words: Rows, look: Look) -> None:
         """Replace the rows by some of them, each with one more word.
@@ -82,11 +82,11 @@ class ModelRows:
         kept = []
         for a in range(0, len(rows), self._chunk):
             b = min(a + self._chunk, len(rows))
-            before = gathered(self._state, self._index(rows[a:b]))
+            before = self._state.gathered(self._index(rows[a:b]))
             state, ln_p = self._model.step(before, self._index(words[a:b]))
             self._show(a, b, ln_p, look)
             kept.append(state)
-        self._state = tuple(torch.cat(parts) for parts in zip(*kept, strict=True))
+        self._state = kept[0].followed_by(kept[1:])
 
     def _show(self, a: int, b: int, ln_p: Tensor, look: Look) -> None:
         if not self._unknown:

@@ -35,7 +35,7 @@ class _Recurrence(torch.autograd.Function):
         # the state itself is carried in at least float32, in whatever type the products run
         carried = start.to(torch.promote_types(start.dtype, torch.float32), copy=True)
         states[0] = start
-        finish_gates, finish_state = _passes_forward(inputs)
+        finish_gates, finish_state = passes_forward(inputs)
         for t in range(L):
             torch.mm(states[t], gate_weight, out=gates[t])
             finish_gates(inputs[t], gates[t], carried, resets[t])
@@ -54,7 +54,7 @@ class _Recurrence(torch.autograd.Function):
         grad_states = grad_states.contiguous()
         flowing = grad_states[L].to(torch.promote_types(states.dtype, torch.float32), copy=True)
         product = torch.empty_like(candidates[0])
-        back_state, back_reset, add_flow = _passes_backward(candidates)
+        back_state, back_reset, add_flow = passes_backward(candidates)
         for t in range(L - 1, -1, -1):
             back_state(flowing, gates[t], candidates[t], states[t], grad_inputs[t])
             torch.mm(grad_inputs[t, :, :H], candidate_weight.t(), out=product)
@@ -70,13 +70,15 @@ class _Recurrence(torch.autograd.Function):
 Pass = Callable[..., None]
 
 
-def _passes_forward(like: Tensor) -> tuple[Pass, Pass]:
+def passes_forward(like: Tensor) -> tuple[Pass, Pass]:
+    """Return what finishes the gates and the state of a step, for tensors like this one."""
     if kernels.can_compile(like):
         return _on_arrays(kernels.gates_forward), _on_arrays(kernels.state_forward)
     return _gates_forward, _state_forward
 
 
-def _passes_backward(like: Tensor) -> tuple[Pass, Pass, Pass]:
+def passes_backward(like: Tensor) -> tuple[Pass, Pass, Pass]:
+    """Return what goes back through state, reset and flow of a step."""
     if kernels.can_compile(like):
         return (
             _on_arrays(kernels.state_backward),

@@ -139,16 +139,20 @@ def flow_backward(flowing: Array, product: Array, grad_states: Array) -> None:
 
 
 @_compiled
-def softmax_gradient(logits: Array, bias: Array, wanted: Array, grad_bias: Array) -> float:
+def softmax_gradient(
+    logits: Array, bias: Array, wanted: Array, grad_bias: Array, smoothing: float
+) -> float:
     """Turn logits into the gradient of the cross-entropy, and return its sum.
 
     Args:
-        logits: ``(N, V)`` without the bias on entry; softmax minus one-hot on return.
+        logits: ``(N, V)`` without the bias on entry; softmax minus what is wanted on return.
         bias: ``(V,)`` float32.
         wanted: ``(N,)`` word ids.
         grad_bias: ``(V,)`` float32, added to.
+        smoothing: What is wanted is one-hot for a share of 1 - smoothing, uniform for the rest.
     """
     N, V = logits.shape
+    kept, even = np.float32(1.0 - smoothing), np.float32(smoothing / V)
     scratch = np.empty(V, np.float32)
     loss = 0.0
     for n in range(N):
@@ -160,6 +164,11 @@ def softmax_gradient(logits: Array, bias: Array, wanted: Array, grad_bias: Array
             key = order(x)
             highest = key if key > highest else highest
         top, picked = unorder(highest), scratch[wanted[n]]
+        if smoothing > 0.0:
+            everything = np.float32(0.0)
+            for v in range(V):
+                everything += scratch[v]
+            loss += smoothing * picked - even * everything
         total = np.float32(0.0)
         for v in range(V):
             e = exp(scratch[v] - top)
@@ -167,9 +176,9 @@ def softmax_gradient(logits: Array, bias: Array, wanted: Array, grad_bias: Array
             total += e
         loss += top + np.log(total) - picked
         share = _ONE / total
-        scratch[wanted[n]] -= total
+        scratch[wanted[n]] -= total * kept
         for v in range(V):
-            p = scratch[v] * share
+            p = scratch[v] * share - even
             grad_bias[v] += p
             store(row, v, p)
     return loss

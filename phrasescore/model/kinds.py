@@ -7,7 +7,8 @@ Another kind is a line here, a file with its network beside this one, and its se
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from phrasescore.closed_settings import from_mapping
@@ -16,6 +17,8 @@ from phrasescore.model.model_settings import (
     EncoderDecoderSettings,
     FeedForwardPhraseSettings,
     ModelSettings,
+    RnnEncdecSettings,
+    RnnSearchSettings,
 )
 
 if TYPE_CHECKING:
@@ -32,7 +35,12 @@ class Kind:
         inputs: What ``train`` reads, in the words of its help; MODEL/ follows.
         settings: Its closed settings.
         network: ``module:class`` of the :class:`SequenceModel`, made from the settings.
+        feature: What its scores are called in an n-best list; a number follows.
         reads_source: Whether it has a source and so two vocabularies; a language model has none.
+        of_sentences: Whether it is learned from, and scores, whole sentences; otherwise phrases.
+        regularised: Whether training may drop out units and smooth labels.
+        fast_sizes: Sizes for the recipe ``fast`` where the settings' own are those of a paper that
+            trained for days.
     """
 
     option: str
@@ -40,7 +48,29 @@ class Kind:
     inputs: tuple[str, ...]
     settings: type[ModelSettings]
     network: str
+    feature: str = "PhraseModel"
     reads_source: bool = True
+    of_sentences: bool = False
+    regularised: bool = False
+    fast_sizes: Mapping[str, int] = field(default_factory=dict)
+
+
+_TEXTS = ("SOURCE-TEXT", "TARGET-TEXT")
+_FAST_SIZES = {"hidden": 512, "embedding": 256, "rank": 256}
+
+
+def _sentence_kind(option: str, settings: type[ModelSettings]) -> Kind:
+    return Kind(
+        option,
+        f"rnn-{option}",
+        _TEXTS,
+        settings,
+        "phrasescore.model.networks.attention_model:AttentionModel",
+        feature="AttentionModel",
+        of_sentences=True,
+        regularised=True,
+        fast_sizes=_FAST_SIZES,
+    )
 
 
 KINDS = (
@@ -49,15 +79,17 @@ KINDS = (
         "rnn-encoder-decoder",
         ("PHRASE-TABLE",),
         EncoderDecoderSettings,
-        "phrasescore.model.encoder_decoder:EncoderDecoder",
+        "phrasescore.model.networks.encoder_decoder:EncoderDecoder",
     ),
     Kind(
         "feed-forward-phrase",
         "feed-forward-phrase",
         ("PHRASE-TABLE",),
         FeedForwardPhraseSettings,
-        "phrasescore.model.feed_forward_phrase:FeedForwardPhrase",
+        "phrasescore.model.networks.feed_forward_phrase:FeedForwardPhrase",
     ),
+    _sentence_kind("search", RnnSearchSettings),
+    _sentence_kind("encdec", RnnEncdecSettings),
 )
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from phrasescore.errors import SettingsError
 
 Formulation = Literal["code", "appendix"]
+Reading = Literal["code", "paper"]
 Direction = Literal["source-target", "target-source"]
 UnitName = Literal["gated", "tanh", "lstm"]
 ContextName = Literal["every-step", "once"]
@@ -92,3 +93,52 @@ class FeedForwardPhraseSettings(ModelSettings):
         super().__post_init__()
         self._at_least(2, ("source_vocabulary",), ": </s> and <unk> alone are 2")
         self._at_least(1, ("hidden", "embedding", "rank", "phrase_length"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _SentenceModelSettings(ModelSettings):
+    """What RNNencdec and RNNsearch share; the defaults are appendix A.2.3 and B.2 of the paper."""
+
+    hidden: int = 1000  # units of each direction of the encoder, and of the decoder
+    embedding: int = 620  # size of a word's vector, both sides
+    maxout: int = 500  # maxout units, each the larger of two readout units
+    rank: int = 620  # inner size of the factored output layer (the authors' program)
+    formulation: Reading = "code"  # what the authors ran, or section 3.1 of the paper
+
+    @classmethod
+    def completed(cls, sizes: Mapping[str, Any]) -> dict[str, Any]:
+        """Return settings by name; half as many maxout units as hidden ones, as in the paper."""
+        hidden = sizes.get("hidden", cls.hidden)
+        return {"maxout": max(1, hidden // 2), **sizes}
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that no model can have."""
+        super().__post_init__()
+        self._at_least(2, ("source_vocabulary",), ": </s> and <unk> alone are 2")
+        self._at_least(1, ("hidden", "embedding", "maxout", "rank"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RnnEncdecSettings(_SentenceModelSettings):
+    """Sizes of RNNencdec, the encoder-decoder on sentences (Bahdanau et al., 2014)."""
+
+    kind: Literal["rnn-encdec"] = "rnn-encdec"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RnnSearchSettings(_SentenceModelSettings):
+    """Sizes of RNNsearch, the model with attention (Bahdanau et al., 2014)."""
+
+    alignment: int = 1000  # units of the alignment model
+    kind: Literal["rnn-search"] = "rnn-search"
+
+    @classmethod
+    def completed(cls, sizes: Mapping[str, Any]) -> dict[str, Any]:
+        """Return settings by name; as many alignment units as hidden ones, as in the paper."""
+        hidden = sizes.get("hidden", cls.hidden)
+        return {"alignment": hidden, **super().completed(sizes)}
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that no model can have."""
+        super().__post_init__()
+        self._at_least(1, ("alignment",))

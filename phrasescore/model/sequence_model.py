@@ -7,6 +7,7 @@ docs/architecture.md. A kind that reads no source (a language model) is given so
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -21,9 +22,39 @@ UNKNOWN = 1  # the id of <unk> on both sides
 Initialisation = Literal["paper", "scaled"]
 
 _PAPER_DEVIATION = 0.01  # section 4.1.1
+_RECURRENCES = ("gate_weight", "candidate_weight", "recurrent_weight")
 
-# What a model remembers of B prefixes: tensors whose first dimension is B.
-State = tuple[Tensor, ...]
+
+@dataclass(frozen=True)
+class State:
+    """What a model remembers of B prefixes.
+
+    Attributes:
+        rows: Tensors whose first dimension is B.
+        memory: What all rows share: tensors of one length, such as what an encoder wrote of each
+            word. Where there is any, ``rows[0]`` says at which place of it a row's own part begins.
+    """
+
+    rows: tuple[Tensor, ...]
+    memory: tuple[Tensor, ...] = ()
+
+    def gathered(self, rows: Tensor) -> State:
+        """Return the state of some prefixes, ``rows (N,)``, in that order; one may come again."""
+        return State(tuple(part[rows] for part in self.rows), self.memory)
+
+    def followed_by(self, others: Sequence[State]) -> State:
+        """Return the state of these prefixes and then of others', of the same model."""
+        states = [self, *others]
+        parts = [state.rows for state in states]
+        memory = self.memory
+        if any(state.memory is not memory for state in others):
+            sizes = [len(state.memory[0]) for state in states]
+            moves = [sum(sizes[:at]) for at in range(len(sizes))]
+            parts = [(rows[0] + move, *rows[1:]) for rows, move in zip(parts, moves, strict=True)]
+            memory = tuple(
+                torch.cat(each) for each in zip(*(s.memory for s in states), strict=True)
+            )
+        return State(tuple(torch.cat(each) for each in zip(*parts, strict=True)), memory)
 
 
 @dataclass(frozen=True)
@@ -61,6 +92,28 @@ class Batch:
         return Batch(self.source.to(device), self.target.to(device), lengths, self.words)
 
 
+@dataclass(frozen=True)
+class Regularisation:
+    """What keeps a model from learning a small text by heart, for one batch of training.
+
+    Attributes:
+        dropout: Share of the elements that are set to 0, the others growing by so much.
+        label_smoothing: Share of the probability that is wanted of all words alike.
+        generator: Draws what is dropped; on the CPU.
+    """
+
+    dropout: float
+    label_smoothing: float
+    generator: torch.Generator
+
+    def dropped(self, values: Tensor) -> Tensor:
+        """Return values of which a share is 0; the expectation stays."""
+        if not self.dropout:
+            return values
+        kept = torch.empty(values.shape).uniform_(generator=self.generator) >= self.dropout
+        return values * (kept.to(values.dtype) / (1 - self.dropout)).to(values.device)
+
+
 class SequenceModel(nn.Module, ABC):
     """p(target | source), or p(target), word by word.
 
@@ -82,13 +135,19 @@ class SequenceModel(nn.Module, ABC):
         """Draw the initial weights from ``generator``."""
 
     @abstractmethod
-    def loss(self, batch: Batch, dtype: torch.dtype | None = None) -> Tensor:
+    def loss(
+        self,
+        batch: Batch,
+        dtype: torch.dtype | None = None,
+        regularisation: Regularisation | None = None,
+    ) -> Tensor:
         """Return the negative ln p summed over pairs, words and final </s>, a scalar.
 
         Args:
             batch: On the model's device.
             dtype: What the matrix products run in, ``None`` for the parameters' own; sums stay in
                 float32 or better.
+            regularisation: For kinds that have it (``Kind.regularised``).
         """
 
     @abstractmethod
@@ -118,7 +177,7 @@ class SequenceModel(nn.Module, ABC):
         """Read one more word of each prefix; return the state and ln p of the next, ``(B, V)``.
 
         Args:
-            state: Of B prefixes, from ``start`` or ``step``, possibly :func:`gathered`.
+            state: Of B prefixes, from ``start`` or ``step``, possibly gathered.
             words: ``(B,)`` word ids.
         """
 
@@ -138,6 +197,26 @@ def initial_deviation(name: str, parameter: Tensor, initialisation: Initialisati
     return float(inputs) ** -0.5
 
 
-def gathered(state: State, rows: Tensor) -> State:
-    """Return the state of some prefixes, ``rows (N,)``, in that order; a row may come again."""
-    return tuple(part[rows] for part in state)
+def draw_weights(
+    model: nn.Module, generator: torch.Generator, deviation: Callable[[str, Tensor], float]
+) -> None:
+    """Draw the initial weights: biases 0, recurrences orthogonal, the others normal.
+
+    A recurrence is the left singular vectors of a white Gaussian matrix (Saxe et al., 2014).
+
+    Args:
+        model: Whose parameters.
+        generator: Where the numbers come from, parameter after parameter.
+        deviation: Of a parameter by its name.
+    """
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if name.endswith("bias"):
+                parameter.zero_()
+            elif name.endswith(_RECURRENCES):
+                H, columns = parameter.shape
+                for first in range(0, columns, H):
+                    white = torch.empty(H, H).normal_(generator=generator)
+                    parameter[:, first : first + H] = torch.linalg.svd(white)[0]
+            else:
+                parameter.normal_(0, deviation(name, parameter), generator=generator)

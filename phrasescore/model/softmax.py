@@ -71,7 +71,9 @@ class _SummedCrossEntropy(torch.autograd.Function):
     """Loss and gradient of a chunk while its logits are in the cache; no logits are kept."""
 
     @staticmethod
-    def forward(ctx: Any, features: Tensor, words: Tensor, bias: Tensor, wanted: Tensor) -> Tensor:
+    def forward(
+        ctx: Any, features: Tensor, words: Tensor, bias: Tensor, wanted: Tensor, smoothing: float
+    ) -> Tensor:
         """Sum the loss; form the gradients at once, to be scaled by the incoming one."""
         N, R = features.shape
         V = words.shape[0]
@@ -87,7 +89,7 @@ class _SummedCrossEntropy(torch.autograd.Function):
             rows = slice(first, first + step)
             part = features[rows]
             logits = torch.mm(part, narrow_words.t(), out=buffer[: len(part)])
-            loss += _softmax_gradient(logits, wide_bias, wanted[rows], grad_bias)
+            loss += _softmax_gradient(logits, wide_bias, wanted[rows], grad_bias, smoothing)
             torch.mm(logits, narrow_words, out=grad_features[rows])
             grad_words += logits.t() @ part
         ctx.save_for_backward(grad_features, grad_words.to(words.dtype), grad_bias.to(bias.dtype))
@@ -95,29 +97,37 @@ class _SummedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
         """Scale what the forward pass prepared."""
         features, words, bias = ctx.saved_tensors
-        return features * grad.to(features.dtype), words * grad, bias * grad, None
+        return features * grad.to(features.dtype), words * grad, bias * grad, None, None
 
 
-def _softmax_gradient(logits: Tensor, bias: Tensor, wanted: Tensor, grad_bias: Tensor) -> float:
-    """Turn logits into softmax minus one-hot in place, add it to grad_bias, return the loss."""
+def _softmax_gradient(
+    logits: Tensor, bias: Tensor, wanted: Tensor, grad_bias: Tensor, smoothing: float
+) -> float:
+    """Turn logits into softmax minus what is wanted, add it to grad_bias, return the loss."""
     if kernels.can_compile(logits):
         arrays = map(kernels.array_of, (logits, bias, wanted, grad_bias))
-        return float(kernels.softmax_gradient(*arrays))
+        return float(kernels.softmax_gradient(*arrays, smoothing))
     full = logits.to(bias.dtype) + bias
     at = torch.arange(len(wanted), device=wanted.device)
     log_probabilities = full.log_softmax(1)
-    loss = -float(log_probabilities[at, wanted].sum(dtype=torch.float64))
+    loss = -float(log_probabilities[at, wanted].sum(dtype=torch.float64)) * (1 - smoothing)
+    if smoothing:
+        loss -= float(log_probabilities.mean(1).sum(dtype=torch.float64)) * smoothing
     gradient = log_probabilities.exp_()
-    gradient[at, wanted] -= 1
+    gradient[at, wanted] -= 1 - smoothing
+    if smoothing:
+        gradient -= smoothing / gradient.shape[1]
     grad_bias += gradient.sum(0)
     logits.copy_(gradient)
     return loss
 
 
-def summed_cross_entropy(features: Tensor, words: Tensor, bias: Tensor, wanted: Tensor) -> Tensor:
+def summed_cross_entropy(
+    features: Tensor, words: Tensor, bias: Tensor, wanted: Tensor, smoothing: float = 0.0
+) -> Tensor:
     """Return the sum of -ln softmax(features @ words.T + bias) at the wanted words, a scalar.
 
     Args:
@@ -125,5 +135,7 @@ def summed_cross_entropy(features: Tensor, words: Tensor, bias: Tensor, wanted: 
         words: ``(V, R)``.
         bias: ``(V,)``.
         wanted: ``(N,)`` word ids.
+        smoothing: The share of what is wanted that all words have alike (label smoothing).
     """
-    return _SummedCrossEntropy.apply(features, words, bias, wanted)  # type: ignore[no-untyped-call]
+    given = features, words, bias, wanted, smoothing
+    return _SummedCrossEntropy.apply(*given)  # type: ignore[no-untyped-call]

@@ -36,7 +36,7 @@ class RecurrentUnit(nn.Module, ABC):
     """
 
     carries: ClassVar[int] = 1
-    context_weight: nn.Parameter  # (H, parts * H), where a summary c enters (the decoder)
+    context_weight: nn.Parameter  # (C, parts * H), where a context enters (the decoder)
 
     def __init__(self, E: int, H: int, parts: int, biased: int = 1) -> None:
         super().__init__()
@@ -90,15 +90,15 @@ class GatedUnit(RecurrentUnit):
     Args:
         E: Size of a word vector.
         H: Number of units.
-        with_context: Whether a summary c enters too (section 2.2).
+        C: Size of a context that enters too (section 2.2), 0 for none.
     """
 
-    def __init__(self, E: int, H: int, *, with_context: bool) -> None:
+    def __init__(self, E: int, H: int, C: int = 0) -> None:
         super().__init__(E, H, 3)  # W, W_z, W_r
         self.gate_weight = nn.Parameter(torch.empty(H, 2 * H))  # U_z, U_r
         self.candidate_weight = nn.Parameter(torch.empty(H, H))  # U
-        if with_context:
-            self.context_weight = nn.Parameter(torch.empty(H, 3 * H))  # C, C_z, C_r
+        if C:
+            self.context_weight = nn.Parameter(torch.empty(C, 3 * H))  # C, C_z, C_r
 
     def states(
         self, inputs: Tensor, start: Tensor, waiting: Tensor | None = None
@@ -135,11 +135,11 @@ class TanhUnit(RecurrentUnit):
     Arguments as for :class:`GatedUnit`.
     """
 
-    def __init__(self, E: int, H: int, *, with_context: bool) -> None:
+    def __init__(self, E: int, H: int, C: int = 0) -> None:
         super().__init__(E, H, 1)  # W
         self.recurrent_weight = nn.Parameter(torch.empty(H, H))  # U
-        if with_context:
-            self.context_weight = nn.Parameter(torch.empty(H, H))  # C
+        if C:
+            self.context_weight = nn.Parameter(torch.empty(C, H))  # C
 
     def states(
         self, inputs: Tensor, start: Tensor, waiting: Tensor | None = None
@@ -164,11 +164,11 @@ class LstmUnit(RecurrentUnit):
 
     carries = 2  # h and the memory m
 
-    def __init__(self, E: int, H: int, *, with_context: bool) -> None:
+    def __init__(self, E: int, H: int, C: int = 0) -> None:
         super().__init__(E, H, 4, biased=4)  # W, W_i, W_f, W_o
         self.recurrent_weight = nn.Parameter(torch.empty(H, 4 * H))  # U, U_i, U_f, U_o
-        if with_context:
-            self.context_weight = nn.Parameter(torch.empty(H, 4 * H))  # C, C_i, C_f, C_o
+        if C:
+            self.context_weight = nn.Parameter(torch.empty(C, 4 * H))  # C, C_i, C_f, C_o
 
     def states(
         self, inputs: Tensor, start: Tensor, waiting: Tensor | None = None

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from phrasescore.model.sequence_model import END, SequenceModel, State, gathered
+from phrasescore.model.sequence_model import END, SequenceModel, State
 from phrasescore.scoring.prefix_trie import PrefixTrie
 from phrasescore.words.token_sequences import TokenSequences, as_matrix
 
@@ -56,7 +56,7 @@ class ModelSteps:
     def decode(self, trie: PrefixTrie) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """See :meth:`TrieSteps.decode`."""
         edges, at_ends = np.zeros(len(trie), np.float32), np.zeros(len(trie), np.float32)
-        before: State = ()
+        before: State | None = None
         for level in range(trie.depth + 1):
             begin, end = trie.levels[level : level + 2].tolist()
             kept: list[State] = []
@@ -66,19 +66,19 @@ class ModelSteps:
                 self._pick(trie, a, b, ln_p, edges, at_ends)
                 # of a root every state is kept, of a prefix only one that has children
                 goes_on = np.flatnonzero(trie.ranks[a:b] >= 0)
-                kept.append(gathered(state, self._index(goes_on)))
-            before = tuple(torch.cat(parts) for parts in zip(*kept, strict=True))
+                kept.append(state.gathered(self._index(goes_on)))
+            before = kept[0].followed_by(kept[1:])
         return edges, at_ends
 
     def _advance(
-        self, trie: PrefixTrie, level: int, a: int, b: int, before: State
+        self, trie: PrefixTrie, level: int, a: int, b: int, before: State | None
     ) -> tuple[State, Tensor]:
         """Return state and ln p after the prefixes ``a`` to ``b`` of a level."""
-        if level == 0:
+        if before is None:
             ids, lengths = as_matrix(self._sources.select(np.arange(a, b)), END)
             return self._model.start(self._index(ids), self._index(lengths), self._dtype)
         parents = self._index(trie.ranks[trie.parents[a:b]])
-        return self._model.step(gathered(before, parents), self._index(trie.words[a:b]))
+        return self._model.step(before.gathered(parents), self._index(trie.words[a:b]))
 
     def _pick(
         self,

@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 
 from phrasescore.device import choose_device
-from phrasescore.model.encoder_decoder import EncoderDecoder
+from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.sequence_model import SequenceModel
 from phrasescore.scoring.gated.gated_steps import GatedSteps
 from phrasescore.scoring.gated.packed_weights import pack

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from phrasescore.model.encoder_decoder import EncoderDecoder
+from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.units import GatedUnit
 
 _ROWS = 1024  # of a table projected at a time

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from phrasescore.model.encoder_decoder import EncoderDecoder
+from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.model_settings import EncoderDecoderSettings, UnitName
 from phrasescore.model.sequence_model import Initialisation
 

@@ -13,8 +13,10 @@ from phrasescore.model.model_settings import (
     EncoderDecoderSettings,
     FeedForwardPhraseSettings,
     ModelSettings,
+    RnnEncdecSettings,
+    RnnSearchSettings,
 )
-from phrasescore.model.sequence_model import Batch, SequenceModel, gathered
+from phrasescore.model.sequence_model import Batch, SequenceModel
 
 ENCODER_DECODERS = [
     EncoderDecoderSettings(
@@ -41,6 +43,19 @@ ALL_SETTINGS: list[ModelSettings] = [
         embedding=4,
         rank=3,
         phrase_length=3,
+    ),
+    *(
+        settings(
+            source_vocabulary=9,
+            target_vocabulary=8,
+            hidden=6,
+            embedding=4,
+            maxout=5,
+            rank=3,
+            formulation=formulation,
+        )
+        for settings in (RnnSearchSettings, RnnEncdecSettings)
+        for formulation in ("code", "paper")
     ),
 ]
 
@@ -106,5 +121,5 @@ def test_states_can_be_gathered(model: SequenceModel, batch: Batch) -> None:
     state, _ = model.start(batch.source, batch.lengths and batch.lengths[0])
     rows, words = torch.tensor([2, 0, 2]), torch.tensor([3, 3, 3])
     _, straight = model.step(state, words)
-    _, chosen = model.step(gathered(state, rows), words)
+    _, chosen = model.step(state.gathered(rows), words)
     torch.testing.assert_close(chosen, straight[rows], rtol=0, atol=1e-12)

@@ -11,7 +11,7 @@ from phrasescore.model.units import UNITS, LstmUnit, TanhUnit
 
 def random_unit(name: UnitName, E: int, H: int) -> torch.nn.Module:
     """Return a unit in float64 with random weights."""
-    unit = UNITS[name](E, H, with_context=True).double()
+    unit = UNITS[name](E, H, H).double()
     generator = torch.Generator().manual_seed(2)
     with torch.no_grad():
         for parameter in unit.parameters():

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from phrasescore.errors import SettingsError
-from phrasescore.model.encoder_decoder import EncoderDecoder
+from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.folder import save_model
 from phrasescore.model.model_settings import EncoderDecoderSettings
 from phrasescore.scoring.model_loading import ComputeSettings, load_models

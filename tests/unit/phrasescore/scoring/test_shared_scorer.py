@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from phrasescore.model.encoder_decoder import EncoderDecoder
+from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.model_settings import (
     ContextName,
     EncoderDecoderSettings,

@@ -20,25 +20,20 @@ import torch
 from torch import Tensor, nn
 
 from phrasescore.model.model_settings import EncoderDecoderSettings
+from phrasescore.model.networks.maxout_readout import MaxoutReadout
 from phrasescore.model.sequence_model import (
     END,
     Batch,
     Initialisation,
-    SequenceModel,
+    Regularisation,
     State,
+    draw_weights,
     initial_deviation,
-)
-from phrasescore.model.softmax import (
-    gathered_log_softmax,
-    log_softmax,
-    summed_cross_entropy,
 )
 from phrasescore.model.units import UNITS
 
-_RECURRENCES = ("gate_weight", "candidate_weight", "recurrent_weight")
 
-
-class EncoderDecoder(SequenceModel):
+class EncoderDecoder(MaxoutReadout):
     """p(target phrase | source phrase), section 2.2 and the appendix."""
 
     settings: EncoderDecoderSettings
@@ -51,23 +46,16 @@ class EncoderDecoder(SequenceModel):
         V_s, V_t = settings.source_vocabulary, settings.target_vocabulary
         self.source_embedding = nn.Parameter(torch.empty(V_s, E))
         self.source_embedding_bias = nn.Parameter(torch.empty(E))
-        self.encoder = unit(E, H, with_context=False)
+        self.encoder = unit(E, H)
         if settings.formulation == "appendix":
             self.summary_weight = nn.Parameter(torch.empty(H, H))  # V
-        self.target_embedding = nn.Parameter(torch.empty(V_t, E))
-        self.target_embedding_bias = nn.Parameter(torch.empty(E))
+        self._add_target_words(V_t, E)
         self.start_weight = nn.Parameter(torch.empty(H, unit.carries * H))  # V'
         self.start_bias = nn.Parameter(torch.empty(unit.carries * H))
         self._sees_context = settings.context == "every-step"
-        self.decoder = unit(E, H, with_context=self._sees_context)
-        self.readout_state = nn.Parameter(torch.empty(H, 2 * M))  # O_h
-        self.readout_bias = nn.Parameter(torch.empty(2 * M))
-        self.readout_word = nn.Parameter(torch.empty(E, 2 * M))  # O_y
-        if self._sees_context:
-            self.readout_context = nn.Parameter(torch.empty(H, 2 * M))  # O_c
-        self.output_inner = nn.Parameter(torch.empty(M, R))  # G_r
-        self.output_words = nn.Parameter(torch.empty(V_t, R))  # G_l, a row for each word
-        self.output_bias = nn.Parameter(torch.empty(V_t))
+        C = H if self._sees_context else 0
+        self.decoder = unit(E, H, C)
+        self._add_readout(H, E, C, M, R, V_t)
 
     def initialise(
         self, generator: torch.Generator, initialisation: Initialisation = "paper"
@@ -80,17 +68,7 @@ class EncoderDecoder(SequenceModel):
         which passes a signal on at its strength: the decoder begins to listen to the encoder after
         a few hundred updates instead of a few thousand.
         """
-        with torch.no_grad():
-            for name, parameter in self.named_parameters():
-                if name.endswith("bias"):
-                    parameter.zero_()
-                elif name.endswith(_RECURRENCES):
-                    H, columns = parameter.shape
-                    for first in range(0, columns, H):
-                        parameter[:, first : first + H] = _orthogonal(H, generator)
-                else:
-                    deviation = initial_deviation(name, parameter, initialisation)
-                    parameter.normal_(0, deviation, generator=generator)
+        draw_weights(self, generator, lambda *each: initial_deviation(*each, initialisation))
 
     # -- encoder, section 2.2 ------------------------------------------------------------------
 
@@ -142,9 +120,6 @@ class EncoderDecoder(SequenceModel):
             hidden = self._run(previous, start, projected)[0][1:]
         return self._readout(hidden, previous, self._read(context))
 
-    def _embedded(self, words: Tensor, dtype: torch.dtype) -> Tensor:
-        return (self.target_embedding[words] + self.target_embedding_bias).to(dtype)
-
     def _projected(self, context: Tensor) -> Tensor | None:
         """Return c's part of the unit's inputs; ``None`` if no step sees c."""
         if not self._sees_context:
@@ -153,10 +128,7 @@ class EncoderDecoder(SequenceModel):
 
     def _read(self, context: Tensor) -> Tensor:
         """Return c's part of the readout, with the bias."""
-        bias = self.readout_bias.to(context.dtype)
-        if not self._sees_context:
-            return bias
-        return context @ self.readout_context.to(context.dtype) + bias
+        return super()._read(context) if self._sees_context else self.readout_bias.to(context.dtype)
 
     def _first_state(self, context: Tensor) -> Tensor:
         dtype = context.dtype
@@ -171,14 +143,6 @@ class EncoderDecoder(SequenceModel):
             projected = inputs.new_zeros(1, inputs.shape[2])
         return self.decoder.states_with_context_inside(inputs, projected, start)
 
-    def _readout(self, hidden: Tensor, previous: Tensor, read: Tensor) -> Tensor:
-        """Return ``(L, B, R)`` from hidden states ``(L, B, H)``, word vectors and c's part."""
-        dtype = hidden.dtype
-        readout = hidden @ self.readout_state.to(dtype) + previous @ self.readout_word.to(dtype)
-        readout = readout + read
-        maxout = readout.view(*hidden.shape[:2], self.settings.maxout, 2).amax(3)  # (L, B, M)
-        return maxout @ self.output_inner.to(dtype)
-
     def log_probabilities(
         self, context: Tensor, target: Tensor, logits_dtype: torch.dtype | None = None
     ) -> Tensor:
@@ -190,26 +154,21 @@ class EncoderDecoder(SequenceModel):
             logits_dtype: What the output layer runs in; ``None`` for the parameters' own.
         """
         features = self.features(context, target)
-        ended = torch.cat([target, target.new_full((target.shape[0], 1), END)], dim=1).t()
-        return gathered_log_softmax(
-            features.to(logits_dtype or self.output_words.dtype),
-            self.output_words,
-            self.output_bias,
-            ended,
-        ).t()
+        ended = torch.cat([target, target.new_full((target.shape[0], 1), END)], dim=1)
+        return self._log_probabilities(features, ended, logits_dtype)
 
     # -- what every kind of model offers -------------------------------------------------------
 
-    def loss(self, batch: Batch, dtype: torch.dtype | None = None) -> Tensor:
+    def loss(
+        self,
+        batch: Batch,
+        dtype: torch.dtype | None = None,
+        regularisation: Regularisation | None = None,
+    ) -> Tensor:
         """See :meth:`SequenceModel.loss`."""
         lengths = batch.lengths
         context = self.summaries(batch.source, lengths[0] if lengths else None, dtype)
-        features = self.features(context, batch.target)  # (T + 1, B, R)
-        features, wanted = features.flatten(0, 1), batch.ended.t().flatten()
-        if (counted := batch.counted) is not None:
-            inside = counted.t().flatten()
-            features, wanted = features[inside], wanted[inside]
-        return summed_cross_entropy(features, self.output_words, self.output_bias, wanted)
+        return self._summed_loss(self.features(context, batch.target), batch)
 
     def score(self, batch: Batch, dtype: torch.dtype | None = None) -> Tensor:
         """See :meth:`SequenceModel.score`."""
@@ -230,23 +189,17 @@ class EncoderDecoder(SequenceModel):
         read = self._read(context)
         if self.settings.formulation == "appendix":
             state = self._run(none[None], state, projected)[1]
-        ln_p = self._next_word(state, none, read)
-        return ((state,) if projected is None else (state, projected, read)), ln_p
+        ln_p = self._next_word(self._shown(state), none, read)
+        return State((state,) if projected is None else (state, projected, read)), ln_p
 
     def step(self, state: State, words: Tensor) -> tuple[State, Tensor]:
         """See :meth:`SequenceModel.step`."""
-        before, *given = state
+        before, *given = state.rows
         projected, read = given or (None, self._read(before))
         embedded = self._embedded(words, before.dtype)
         after = self._run(embedded[None], before, projected)[1]
-        return (after, *given), self._next_word(after, embedded, read)
+        return State((after, *given)), self._next_word(self._shown(after), embedded, read)
 
-    def _next_word(self, state: Tensor, previous: Tensor, read: Tensor) -> Tensor:
-        hidden = state[None, :, : self.settings.hidden]
-        features = self._readout(hidden, previous[None], read)[0].to(self.output_words.dtype)
-        return log_softmax(features, self.output_words, self.output_bias)
-
-
-def _orthogonal(H: int, generator: torch.Generator) -> Tensor:
-    white = torch.empty(H, H).normal_(generator=generator)
-    return torch.linalg.svd(white)[0]
+    def _shown(self, state: Tensor) -> Tensor:
+        """Return the hidden state in what the unit carries on."""
+        return state[:, : self.settings.hidden]

@@ -20,8 +20,10 @@ from phrasescore.model.sequence_model import (
     END,
     Batch,
     Initialisation,
+    Regularisation,
     SequenceModel,
     State,
+    draw_weights,
     initial_deviation,
 )
 from phrasescore.model.softmax import gathered_log_softmax, log_softmax, summed_cross_entropy
@@ -54,13 +56,7 @@ class FeedForwardPhrase(SequenceModel):
         self, generator: torch.Generator, initialisation: Initialisation = "paper"
     ) -> None:
         """Draw the initial weights from ``generator``: normal, or 0 for biases."""
-        with torch.no_grad():
-            for name, parameter in self.named_parameters():
-                if name.endswith("bias"):
-                    parameter.zero_()
-                else:
-                    deviation = initial_deviation(name, parameter, initialisation)
-                    parameter.normal_(0, deviation, generator=generator)
+        draw_weights(self, generator, lambda *each: initial_deviation(*each, initialisation))
 
     def features(
         self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
@@ -88,7 +84,12 @@ class FeedForwardPhrase(SequenceModel):
 
     # -- what every kind of model offers -------------------------------------------------------
 
-    def loss(self, batch: Batch, dtype: torch.dtype | None = None) -> Tensor:
+    def loss(
+        self,
+        batch: Batch,
+        dtype: torch.dtype | None = None,
+        regularisation: Regularisation | None = None,
+    ) -> Tensor:
         """See :meth:`SequenceModel.loss`."""
         features, ended, counted = self._asked(batch, dtype)
         K = self.settings.phrase_length
@@ -113,13 +114,13 @@ class FeedForwardPhrase(SequenceModel):
     ) -> tuple[State, Tensor]:
         """See :meth:`SequenceModel.start`; a state is the features and the place of the next."""
         features = self.features(source, lengths, dtype)
-        state = features, source.new_zeros(len(source))
+        state = State((features, source.new_zeros(len(source))))
         return state, self._next_word(state)
 
     def step(self, state: State, words: Tensor) -> tuple[State, Tensor]:
         """See :meth:`SequenceModel.step`; which words came before does not matter."""
-        features, place = state
-        state = features, place + 1
+        features, place = state.rows
+        state = State((features, place + 1))
         return state, self._next_word(state)
 
     def _asked(self, batch: Batch, dtype: torch.dtype | None) -> tuple[Tensor, Tensor, Tensor]:
@@ -133,7 +134,7 @@ class FeedForwardPhrase(SequenceModel):
 
     def _next_word(self, state: State) -> Tensor:
         """Return ln p of the words at a place; after the last place there is </s> alone."""
-        features, place = state
+        features, place = state.rows
         last = self.settings.phrase_length - 1
         rows = torch.arange(len(place), device=place.device)
         here = features[rows, place.clamp(max=last)].to(self.output_words.dtype)

@@ -1,0 +1,219 @@
+"""Attention, and the gated unit that looks at its source again at every step.
+
+Bahdanau et al. (2014), section 3.1 and appendix A.2.2: e_ij = v_a tanh(s_(i-1) W_a + h_j U_a),
+alpha = softmax over j, c_i = sum alpha_ij h_j. As in ``gated_recurrence`` the gradient of the run
+is written by hand, so that each weight gradient is one large product at the end.
+
+Shapes: ``B`` sequences, ``J`` positions of the longest source with its </s>, ``D`` size of what is
+summed, ``A`` alignment units. Positions lie flat: those of sequence b begin at ``b * J``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from phrasescore.model import attention_kernels, kernels
+from phrasescore.model.gated_recurrence import passes_backward, passes_forward
+
+
+@dataclass(frozen=True)
+class Attended:
+    """What rows look at.
+
+    Attributes:
+        keys: ``(P, A)``, h_j U_a of all positions.
+        values: ``(P, D)``, what is summed: h_j, or products of it.
+        begins: ``(N,)`` the first position of each row.
+        lengths: ``(N,)`` how many positions it has.
+    """
+
+    keys: Tensor
+    values: Tensor
+    begins: Tensor
+    lengths: Tensor
+
+
+def attend(queries: Tensor, seen: Attended, vector: Tensor, J: int) -> tuple[Tensor, Tensor]:
+    """Return the weighted sums ``(N, D)`` and the alignments ``(N, J)``.
+
+    Args:
+        queries: ``(N, A)``, s W_a.
+        seen: What each row looks at.
+        vector: ``(A,)``, v_a.
+        J: At least the most positions of a row.
+    """
+    if torch.is_grad_enabled() or not kernels.can_compile(queries):
+        return attend_plainly(queries, seen, vector, J)
+    found = queries.new_empty(len(queries), seen.values.shape[1])
+    weights = vector.new_empty(len(queries), J)
+    attention_kernels.attend(*_arrays(queries, seen, vector, weights, found))
+    return found, weights
+
+
+def attend_plainly(
+    queries: Tensor, seen: Attended, vector: Tensor, J: int
+) -> tuple[Tensor, Tensor]:
+    """What :func:`attend` does in plain torch: with gradients, for float64 and other devices."""
+    at = torch.arange(J, device=queries.device)
+    outside = at >= seen.lengths[:, None]
+    places = (seen.begins[:, None] + at).masked_fill(outside, 0)
+    wide = torch.promote_types(queries.dtype, torch.float32)
+    scores = torch.tanh((queries[:, None] + seen.keys[places]).to(wide)) @ vector.to(wide)
+    weights = scores.masked_fill(outside, float("-inf")).softmax(1)
+    found = (weights[:, None] @ seen.values[places].to(wide))[:, 0]
+    return found.to(queries.dtype), weights
+
+
+def _arrays(queries: Tensor, seen: Attended, vector: Tensor, *more: Tensor) -> list[Any]:
+    given = queries, seen.keys, seen.values, vector, seen.begins, seen.lengths, *more
+    return [kernels.array_of(each) for each in given]
+
+
+@dataclass(frozen=True)
+class AttentiveWeights:
+    """The parameters of a run, in the type that its products run in; v_a in float32 or better.
+
+    Attributes:
+        gates: ``(H, 2H)``, the recurrences of update and reset.
+        candidate: ``(H, H)``.
+        context: ``(D, 3H)``, where c_i enters candidate, update and reset.
+        query: ``(H, A)``, W_a.
+        vector: ``(A,)``, v_a.
+    """
+
+    gates: Tensor
+    candidate: Tensor
+    context: Tensor
+    query: Tensor
+    vector: Tensor
+
+
+def run_attentive_unit(
+    inputs: Tensor, start: Tensor, seen: Attended, weights: AttentiveWeights, looks: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Run the gated unit: c_i from s_(i-1), then s_i from word i and c_i.
+
+    Args:
+        inputs: ``(L, B, 3H)``: what reaches candidate, update and reset from the words.
+        start: ``(B, H)``.
+        seen: Positions of B sequences, each with J places: sequence b begins at ``b * J``.
+        weights: The parameters.
+        looks: L, or L + 1 for another context after the last step.
+
+    Returns:
+        States ``(L + 1, B, H)``, ``start`` first, contexts ``(looks, B, D)`` and alignments
+        ``(looks, B, J)``, which have no gradient.
+    """
+    J = len(seen.keys) // len(start)
+    if not kernels.can_compile(inputs):
+        return _run_plainly(inputs, start, seen, weights, looks, J)
+    given = inputs, start, seen.keys, seen.values, seen.begins, seen.lengths
+    parts = weights.gates, weights.candidate, weights.context, weights.query, weights.vector
+    return _Recurrence.apply(*given, *parts, looks)  # type: ignore[no-untyped-call]
+
+
+def _run_plainly(
+    inputs: Tensor, start: Tensor, seen: Attended, weights: AttentiveWeights, looks: int, J: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    H = start.shape[1]
+    states, contexts, alignments = [start], [], []
+    for t in range(looks):
+        h = states[-1]
+        context, alignment = attend_plainly(h @ weights.query, seen, weights.vector, J)
+        contexts.append(context)
+        alignments.append(alignment.detach())
+        if t < len(inputs):
+            outside = inputs[t] + context @ weights.context
+            gates = torch.sigmoid(outside[:, H:] + h @ weights.gates)
+            update, reset = gates[:, :H], gates[:, H:]
+            k = torch.tanh(outside[:, :H] + (reset * h) @ weights.candidate)
+            states.append(update * h + (1 - update) * k)
+    return torch.stack(states), torch.stack(contexts), torch.stack(alignments)
+
+
+class _Recurrence(torch.autograd.Function):
+    """All states and contexts of a run; see :func:`run_attentive_unit`."""
+
+    @staticmethod
+    def forward(ctx: Any, inputs: Tensor, start: Tensor, *given: Any) -> tuple[Tensor, ...]:
+        """Step through the sequence, keeping what the gradient needs."""
+        seen, weights, looks = Attended(*given[:4]), AttentiveWeights(*given[4:9]), given[9]
+        L, B, H3 = inputs.shape
+        H, D, J = H3 // 3, seen.values.shape[1], len(seen.keys) // len(start)
+        states, gates = inputs.new_empty(L + 1, B, H), inputs.new_empty(L, B, 2 * H)
+        candidates, resets = inputs.new_empty(L, B, H), inputs.new_empty(L, B, H)
+        queries = inputs.new_empty(looks, B, weights.query.shape[1])
+        contexts, alignments = inputs.new_empty(looks, B, D), weights.vector.new_empty(looks, B, J)
+        # the state itself is carried in at least float32, in whatever type the products run
+        carried = start.to(torch.promote_types(start.dtype, torch.float32), copy=True)
+        states[0] = start
+        finish_gates, finish_state = passes_forward(inputs)
+        for t in range(looks):
+            torch.mm(states[t], weights.query, out=queries[t])
+            rows = queries[t], seen, weights.vector, alignments[t], contexts[t]
+            attention_kernels.attend(*_arrays(*rows))
+            if t < L:
+                outside = torch.addmm(inputs[t], contexts[t], weights.context)
+                torch.mm(states[t], weights.gates, out=gates[t])
+                finish_gates(outside, gates[t], carried, resets[t])
+                torch.mm(resets[t], weights.candidate, out=candidates[t])
+                finish_state(outside, gates[t], candidates[t], carried, states[t + 1])
+        kept = states, gates, candidates, resets, queries, contexts, alignments
+        ctx.save_for_backward(*kept, *given[:9])
+        ctx.mark_non_differentiable(alignments)
+        return states, contexts, alignments
+
+    @staticmethod
+    @once_differentiable
+    def backward(
+        ctx: Any, grad_states: Tensor, grad_contexts: Tensor, _: Tensor
+    ) -> tuple[Tensor | None, ...]:
+        """Go back through the sequence; the weight gradients are summed over it in one product."""
+        states, gates, candidates, resets, queries, contexts, alignments = ctx.saved_tensors[:7]
+        seen, weights = Attended(*ctx.saved_tensors[7:11]), AttentiveWeights(*ctx.saved_tensors[11:])
+        L, B, H = candidates.shape
+        looks, J = len(contexts), alignments.shape[2]
+        wide = torch.promote_types(states.dtype, torch.float32)
+        grad_inputs = candidates.new_empty(L, B, 3 * H)  # candidate | update | reset
+        grad_contexts, grad_queries = grad_contexts.clone(), torch.empty_like(queries)
+        grad_keys = torch.zeros(seen.keys.shape, dtype=wide)
+        grad_vector = torch.zeros(weights.vector.shape, dtype=wide)
+        grad_states = grad_states.contiguous()
+        flowing = grad_states[L].to(wide, copy=True)
+        product = torch.empty_like(candidates[0]) if L else states.new_empty(B, H)
+        back_state, back_reset, add_flow = passes_backward(candidates)
+        for t in range(looks - 1, -1, -1):
+            if t < L:
+                back_state(flowing, gates[t], candidates[t], states[t], grad_inputs[t])
+                torch.mm(grad_inputs[t, :, :H], weights.candidate.t(), out=product)
+                back_reset(flowing, gates[t], states[t], product, grad_inputs[t])
+                torch.mm(grad_inputs[t, :, H:], weights.gates.t(), out=product)
+                add_flow(flowing, product, grad_states[t])
+                grad_contexts[t].addmm_(grad_inputs[t], weights.context.t())
+            rows = queries[t], seen, weights.vector, alignments[t], grad_contexts[t]
+            attention_kernels.attend_backward(
+                *_arrays(*rows, grad_queries[t], grad_keys, grad_vector)
+            )
+            flowing += grad_queries[t] @ weights.query.t()
+        flat, before = grad_inputs.view(L * B, 3 * H), states[:L].reshape(L * B, H)
+        shares = alignments.permute(1, 2, 0).to(contexts.dtype)  # (B, J, looks)
+        grad_values = torch.bmm(shares, grad_contexts.permute(1, 0, 2)).view(seen.values.shape)
+        return (
+            grad_inputs,
+            flowing.to(states.dtype),
+            grad_keys.to(seen.keys.dtype),
+            grad_values,
+            None,
+            None,
+            before.t() @ flat[:, H:],
+            resets.view(L * B, H).t() @ flat[:, :H],
+            contexts[:L].flatten(0, 1).t() @ flat,
+            states[:looks].flatten(0, 1).t() @ grad_queries.flatten(0, 1),
+            grad_vector.to(weights.vector.dtype),
+            None,
+        )

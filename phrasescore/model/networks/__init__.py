@@ -1,0 +1,1 @@
+"""The networks: one file for each kind of model, and what several of them share."""

@@ -1,0 +1,94 @@
+"""From a decoder's state to the softmax: the deep output layer that the papers share.
+
+Maxout over the state, the previous word and the context (Cho et al., appendix; Bahdanau et al.,
+appendix A.2.2), then an output layer factored in two (the authors' programs).
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+
+import torch
+from torch import Tensor, nn
+
+from phrasescore.model.sequence_model import Batch, Regularisation, SequenceModel
+from phrasescore.model.softmax import (
+    gathered_log_softmax,
+    log_softmax,
+    summed_cross_entropy,
+)
+
+
+class MaxoutReadout(SequenceModel, ABC):
+    """A model whose decoder ends so; a network adds the parameters in the order it wants."""
+
+    def _add_target_words(self, V: int, E: int) -> None:
+        self.target_embedding = nn.Parameter(torch.empty(V, E))
+        self.target_embedding_bias = nn.Parameter(torch.empty(E))
+
+    def _add_readout(self, H: int, E: int, C: int, M: int, R: int, V: int) -> None:
+        """Add the parameters of the output; C is the size of a context, 0 for none."""
+        self._maxout = M
+        self.readout_state = nn.Parameter(torch.empty(H, 2 * M))  # O_h
+        self.readout_bias = nn.Parameter(torch.empty(2 * M))
+        self.readout_word = nn.Parameter(torch.empty(E, 2 * M))  # O_y
+        if C:
+            self.readout_context = nn.Parameter(torch.empty(C, 2 * M))  # O_c
+        self.output_inner = nn.Parameter(torch.empty(M, R))  # G_r
+        self.output_words = nn.Parameter(torch.empty(V, R))  # G_l, a row for each word
+        self.output_bias = nn.Parameter(torch.empty(V))
+
+    def _embedded(self, words: Tensor, dtype: torch.dtype) -> Tensor:
+        return (self.target_embedding[words] + self.target_embedding_bias).to(dtype)
+
+    def _read(self, context: Tensor) -> Tensor:
+        """Return the part of contexts ``(..., C)`` in the readout, with the bias."""
+        dtype = context.dtype
+        return context @ self.readout_context.to(dtype) + self.readout_bias.to(dtype)
+
+    def _readout(
+        self,
+        hidden: Tensor,
+        previous: Tensor,
+        read: Tensor,
+        regularisation: Regularisation | None = None,
+    ) -> Tensor:
+        """Return what the output layer sees of each position, ``(L, B, R)``.
+
+        Args:
+            hidden: ``(L, B, H)`` states.
+            previous: ``(L, B, E)`` vectors of the words before.
+            read: The context's part, ``(B, 2M)`` or ``(L, B, 2M)``.
+            regularisation: Of a batch of training.
+        """
+        dtype = hidden.dtype
+        readout = hidden @ self.readout_state.to(dtype) + previous @ self.readout_word.to(dtype)
+        readout = readout + read
+        maxout = readout.view(*hidden.shape[:2], self._maxout, 2).amax(3)  # (L, B, M)
+        if regularisation is not None:
+            maxout = regularisation.dropped(maxout)
+        return maxout @ self.output_inner.to(dtype)
+
+    def _summed_loss(
+        self, features: Tensor, batch: Batch, regularisation: Regularisation | None = None
+    ) -> Tensor:
+        """Return the loss of features ``(T + 1, B, R)``, a scalar."""
+        features, wanted = features.flatten(0, 1), batch.ended.t().flatten()
+        if (counted := batch.counted) is not None:
+            inside = counted.t().flatten()
+            features, wanted = features[inside], wanted[inside]
+        smoothing = regularisation.label_smoothing if regularisation else 0.0
+        layer = self.output_words, self.output_bias
+        return summed_cross_entropy(features, *layer, wanted, smoothing)
+
+    def _log_probabilities(
+        self, features: Tensor, ended: Tensor, dtype: torch.dtype | None = None
+    ) -> Tensor:
+        """Return ln p of the words ``ended (B, T + 1)`` from features ``(T + 1, B, R)``."""
+        features = features.to(dtype or self.output_words.dtype)
+        return gathered_log_softmax(features, self.output_words, self.output_bias, ended.t()).t()
+
+    def _next_word(self, hidden: Tensor, previous: Tensor, read: Tensor) -> Tensor:
+        """Return ln p of the next word, ``(B, V)``, from ``(B, H)``, ``(B, E)``, ``(B, 2M)``."""
+        features = self._readout(hidden[None], previous[None], read)[0].to(self.output_words.dtype)
+        return log_softmax(features, self.output_words, self.output_bias)
