@@ -51,8 +51,8 @@ class Mert:
 
     def optimize(self, problem: Problem, rng: np.random.Generator) -> Solution:
         """Return the best weights found."""
-        start_score = problem.score(problem.start)
         problem, region, notes = prepare(problem)
+        start_score = problem.score(problem.start)
         search = _Search(problem, region, rng)
         with ThreadPoolExecutor(self.threads) as workers:
             search.climb_from([problem.start], _FROM_START, workers)

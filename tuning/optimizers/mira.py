@@ -40,8 +40,8 @@ class Mira:
 
     def optimize(self, problem: Problem, rng: np.random.Generator) -> Solution:
         """Return the best of the averaged weights after each epoch, or else the start weights."""
-        start_score = problem.score(problem.start)
         problem, region, notes = prepare(problem)
+        start_score = problem.score(problem.start)
         shares = problem.objective.shares
         state = _State(problem)
         best, best_score, best_epoch = problem.start, start_score, 0

@@ -49,8 +49,8 @@ class Pro:
 
     def optimize(self, problem: Problem, rng: np.random.Generator) -> Solution:
         """Return the weights that rank the pairs best, or the best ones on the way there."""
-        start_score = problem.score(problem.start)
         problem, region, notes = prepare(problem)
+        start_score = problem.score(problem.start)
         differences = self._pairs(problem, rng)
         effort = {"pairs": float(len(differences))}
         if not len(differences):

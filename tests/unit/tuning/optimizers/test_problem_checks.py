@@ -68,6 +68,17 @@ def test_all_zero_weights_start_with_equal_influence(optimizer: Optimizer) -> No
 
 
 @every_optimizer
+def test_scores_are_those_of_weights_that_can_be_used(optimizer: Optimizer) -> None:
+    """All-zero weights choose what stands first, which no weights may reach: that is no start."""
+    given = dataclasses.replace(problem(), start=np.zeros(3))
+    given.pool.statistics[given.pool.starts[:-1]] = of_quality(10)
+    assert given.score(given.start) == 1.0
+    solution = optimizer.optimize(given, np.random.default_rng(1))
+    assert given.score(solution.weights) == solution.score < 1.0
+    assert solution.start_score < 1.0
+
+
+@every_optimizer
 def test_bleu_of_zero_everywhere_keeps_the_start(optimizer: Optimizer) -> None:
     """Where no candidate has a match of four words, the start weights stay, and it is said."""
     given = problem()
