@@ -46,6 +46,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "nbest": ("moses_integration.commands.nbest:nbest", "Add model scores to an n-best list."),
     "tune": ("tuning.commands.tune:tune", "Find weights: decode, merge, optimise, repeat."),
     "optimize": ("tuning.commands.optimize:optimize", "Optimise weights over given n-best lists."),
+    "rerank": (
+        "tuning.commands.rerank:rerank",
+        "Choose translations from an n-best list by weights or risk.",
+    ),
     "evaluate": ("tuning.commands.evaluate:evaluate", "Score translations: BLEU, chrF, TER."),
     "compare": (
         "tuning.commands.compare:compare",

@@ -77,6 +77,15 @@ model_options = _together(
     ),
 )
 
+# how translations are chosen by their risk
+risk_options = _together(
+    click.option("--minimum-bayes-risk", "--mbr", is_flag=True, help="Choose by expected BLEU."),
+    click.option(
+        "--mbr-size", type=click.IntRange(1), default=RiskSettings.size, show_default=True
+    ),
+    click.option("--mbr-scale", type=float, default=RiskSettings.scale, show_default=True),
+)
+
 _output_options = _together(
     click.option("-o", "--output", default="-", metavar="FILE", help="Translations."),
     click.option("--nbest", metavar="FILE", help="Also write an n-best list."),
@@ -103,11 +112,7 @@ _output_options = _together(
     click.option("--output-hypo-score", is_flag=True, help="Print the model score first."),
     click.option("--output-unknowns", metavar="FILE", help="Unknown words, line by line."),
     click.option("--statistics", metavar="FILE", help="Cost of each sentence (TSV)."),
-    click.option("--minimum-bayes-risk", "--mbr", is_flag=True, help="Choose by expected BLEU."),
-    click.option(
-        "--mbr-size", type=click.IntRange(1), default=RiskSettings.size, show_default=True
-    ),
-    click.option("--mbr-scale", type=float, default=RiskSettings.scale, show_default=True),
+    risk_options,
 )
 
 

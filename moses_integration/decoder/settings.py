@@ -142,11 +142,15 @@ class RiskSettings:
 
     Args:
         size: Distinct candidates that are compared.
-        scale: What model scores are multiplied with.
+        scale: What model scores are multiplied with, 0 or more.
     """
 
     size: int = 200
     scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.scale < math.inf:
+            raise SettingsError(f"mbr-scale is {self.scale:g}, expected a number from 0")
 
 
 @dataclass(frozen=True)

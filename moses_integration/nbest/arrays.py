@@ -8,10 +8,11 @@ enter as one sum.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +33,8 @@ class Candidates:
     Args:
         sizes: How many values each dense feature has, by name, in the list's order.
         sentences: (N,) which sentence each translates, from 0.
-        features: (N, F) unweighted values.
+        lines: (N,) the number of each one's line, from 1.
+        features: (N, F) unweighted values: float32 of a whole list, float64 of a sentence.
         sparse: (N,) weighted sum of the sparse features whose weights were given.
         totals: (N,) the model scores as printed.
         tokens: Word ids, -1 for words that the vocabulary does not have.
@@ -42,7 +44,8 @@ class Candidates:
 
     sizes: Mapping[str, int]
     sentences: NDArray[np.int32]
-    features: NDArray[np.float32]
+    lines: NDArray[np.int64]
+    features: NDArray[np.floating[Any]]
     sparse: NDArray[np.float64]
     totals: NDArray[np.float64]
     tokens: NDArray[np.int32]
@@ -51,6 +54,42 @@ class Candidates:
 
     def __len__(self) -> int:
         return len(self.sentences)
+
+    def part(self, begin: int, end: int) -> Candidates:
+        """Return the candidates from ``begin`` to ``end``."""
+        tokens = slice(self.offsets[begin], self.offsets[end])
+        return Candidates(
+            self.sizes,
+            self.sentences[begin:end],
+            self.lines[begin:end],
+            self.features[begin:end],
+            self.sparse[begin:end],
+            self.totals[begin:end],
+            self.tokens[tokens],
+            self.offsets[begin : end + 1] - self.offsets[begin],
+            self.words[begin:end],
+        )
+
+
+def _offsets_of(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+
+
+def _joined(parts: Sequence[Candidates]) -> Candidates:
+    """Put parts of one list together, at least one."""
+    if len(parts) == 1:
+        return parts[0]
+    return Candidates(
+        parts[0].sizes,
+        np.concatenate([part.sentences for part in parts]),
+        np.concatenate([part.lines for part in parts]),
+        np.concatenate([part.features for part in parts]),
+        np.concatenate([part.sparse for part in parts]),
+        np.concatenate([part.totals for part in parts]),
+        np.concatenate([part.tokens for part in parts]),
+        _offsets_of(np.concatenate([np.diff(part.offsets) for part in parts])),
+        [words for part in parts for words in part.words],
+    )
 
 
 class NBestReader:
@@ -61,6 +100,10 @@ class NBestReader:
         vocabulary: Which words have which id.
         sparse_weights: Weights of single sparse features; others count as 0.
         with_words: Whether to return the words themselves too.
+        block_size: How many bytes to read at a time.
+
+    Attributes:
+        unweighted: The first sparse feature met that has no weight, if any.
     """
 
     def __init__(
@@ -70,11 +113,14 @@ class NBestReader:
         *,
         sparse_weights: Mapping[str, float] | None = None,
         with_words: bool = False,
+        block_size: int = _BLOCK,
     ) -> None:
+        self.unweighted: str | None = None
         self._path = path
         self._vocabulary = vocabulary
         self._sparse_weights = sparse_weights or {}
         self._with_words = with_words
+        self._block_size = block_size
         self._sizes: dict[str, int] = {}
         self._line = 0
         self._sentence = 0
@@ -86,37 +132,49 @@ class NBestReader:
             NBestError: The list is empty or cut short, a line breaks the format or lacks a
                 feature, or sentences go backwards.
         """
+        return _joined(
+            [replace(block, features=block.features.astype(np.float32)) for block in self._blocks()]
+        )
+
+    def sentences(self) -> Iterator[Candidates]:
+        """Yield the candidates of one sentence after the other; no more is held than a block.
+
+        Raises:
+            NBestError: As ``read`` does, at the place in question.
+        """
+        held: list[Candidates] = []
+        for block in self._blocks():
+            begins = (np.flatnonzero(np.diff(block.sentences)) + 1).tolist()
+            for begin, end in itertools.pairwise([0, *begins, len(block)]):
+                if held and held[0].sentences[0] != block.sentences[begin]:
+                    yield _joined(held)
+                    held = []
+                held.append(block.part(begin, end))
+        yield _joined(held)
+
+    def _blocks(self) -> Iterator[Candidates]:
         with open_input(self._path) as stream:
-            blocks = list(self._blocks(stream))
-        if not blocks:
+            yield from self._read_blocks(stream)
+        if not self._sizes:
             raise NBestError(
                 "the list is empty",
                 path=self._path,
                 remedy="look at what the decoder said; it found no translation at all",
             )
-        lengths = [np.diff(block.offsets) for block in blocks]
-        return Candidates(
-            self._sizes,
-            np.concatenate([block.sentences for block in blocks]),
-            np.concatenate([block.features for block in blocks]),
-            np.concatenate([block.sparse for block in blocks]),
-            np.concatenate([block.totals for block in blocks]),
-            np.concatenate([block.tokens for block in blocks]),
-            np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate(lengths))]),
-            [words for block in blocks for words in block.words],
-        )
 
-    def _blocks(self, stream: BinaryIO) -> Iterator[Candidates]:
-        for data in line_blocks(stream, _BLOCK):
+    def _read_blocks(self, stream: BinaryIO) -> Iterator[Candidates]:
+        for data in line_blocks(stream, self._block_size):
             end = data.rfind(b"\n") + 1
-            if whole := _without_blank_lines(data[:end]):
-                yield self._block(whole)
+            whole, numbers = _without_blank_lines(data[:end])
+            if whole:
+                yield self._block(whole, self._line + numbers)
+            self._line += data.count(b"\n")
             if end < len(data):
                 raise NBestError(CUT_SHORT, path=self._path, line=self._line + 1, remedy=CUT_REMEDY)
 
-    def _block(self, data: bytes) -> Candidates:
+    def _block(self, data: bytes, numbers: NDArray[np.int64]) -> Candidates:
         if not self._sizes:
-            self._take_layout(data[: data.index(b"\n")])
+            self._take_layout(data[: data.index(b"\n")], int(numbers[0]))
         labels = b"".join(name.encode("utf-8", "surrogateescape") + b"= " for name in self._sizes)
         sizes = np.array(list(self._sizes.values()), np.int64)
         lines = data.count(b"\n")
@@ -130,13 +188,13 @@ class NBestReader:
             np.zeros(lines, np.bool_),
         )
         scan(as_array(data), as_array(labels), sizes, self._vocabulary.arrays, block)
-        return self._finished(data, block)
+        return self._finished(data, numbers, block)
 
-    def _take_layout(self, line: bytes) -> None:
+    def _take_layout(self, line: bytes, number: int) -> None:
         try:
             entry = parse_entry(line)
         except NBestError as error:
-            raise error.at(self._path, 1) from None
+            raise error.at(self._path, number) from None
         for name, values in entry.features.items():
             if name.partition("_")[0] not in self._sizes:
                 self._sizes[name] = len(values)
@@ -144,31 +202,41 @@ class NBestReader:
             raise NBestError(
                 "the line has no feature values",
                 path=self._path,
-                line=1,
+                line=number,
                 remedy="decode with at least one tuneable feature, and with labels",
             )
 
-    def _finished(self, data: bytes, block: NBestBlock) -> Candidates:
+    def _finished(self, data: bytes, numbers: NDArray[np.int64], block: NBestBlock) -> Candidates:
         """Read the doubtful lines again, check the order, and take the words."""
         sparse = np.zeros(len(block.sentences))
         tokens, offsets = block.tokens[: block.offsets[-1]], block.offsets
         lines = data.split(b"\n") if self._with_words or block.doubtful.any() else []
         if block.doubtful.any():
-            tokens, offsets = self._read_doubtful(lines, block, sparse)
+            tokens, offsets = self._read_doubtful(lines, numbers, block, sparse)
         words: list[bytes] = []
         if self._with_words:
             columns = (line.split(b"|||", 2)[1] for line in lines[:-1])
             words = [b" ".join([w for w in column.split(b" ") if w]) for column in columns]
-        self._check_order(block.sentences)
-        self._line += len(block.sentences)
-        # so that equal values are equal bits: minus zero becomes zero
-        features = (block.features + 0.0).astype(np.float32)
+        self._check_order(block.sentences, numbers)
         return Candidates(
-            self._sizes, block.sentences, features, sparse, block.totals, tokens, offsets, words
+            self._sizes,
+            block.sentences,
+            numbers,
+            # so that equal values are equal bits: minus zero becomes zero
+            block.features + 0.0,
+            sparse,
+            block.totals,
+            tokens,
+            offsets,
+            words,
         )
 
     def _read_doubtful(
-        self, lines: list[bytes], block: NBestBlock, sparse: NDArray[np.float64]
+        self,
+        lines: list[bytes],
+        numbers: NDArray[np.int64],
+        block: NBestBlock,
+        sparse: NDArray[np.float64],
     ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         pieces = []
         lengths = np.diff(block.offsets)
@@ -179,14 +247,14 @@ class NBestReader:
                     entry = parse_entry(lines[line])
                     block.features[line] = self._dense_values(entry)
                 except NBestError as error:
-                    raise error.at(self._path, self._line + line + 1) from None
+                    raise error.at(self._path, int(numbers[line])) from None
                 block.sentences[line], block.totals[line] = entry.sentence, entry.total
                 sparse[line] = self._sparse_sum(entry)
                 ids = [self._vocabulary.id_of(word) for word in entry.words.split(b" ") if word]
                 piece = np.array([-1 if word is None else word for word in ids], np.int32)
                 lengths[line] = len(piece)
             pieces.append(piece)
-        return np.concatenate(pieces), np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        return np.concatenate(pieces), _offsets_of(lengths)
 
     def _dense_values(self, entry: NBestEntry) -> list[float]:
         values: list[float] = []
@@ -213,27 +281,32 @@ class NBestReader:
         return values
 
     def _sparse_sum(self, entry: NBestEntry) -> float:
-        return sum(
-            self._sparse_weights.get(name, 0.0) * sum(values)
-            for name, values in entry.features.items()
-            if name not in self._sizes
-        )
+        total = 0.0
+        for name, values in entry.features.items():
+            if name not in self._sizes:
+                if name not in self._sparse_weights:
+                    self.unweighted = self.unweighted or name
+                total += self._sparse_weights.get(name, 0.0) * sum(values)
+        return total
 
-    def _check_order(self, sentences: NDArray[np.int32]) -> None:
+    def _check_order(self, sentences: NDArray[np.int32], numbers: NDArray[np.int64]) -> None:
         before = np.concatenate([np.array([self._sentence], np.int32), sentences[:-1]])
         wrong = np.flatnonzero(sentences < before)
         if len(wrong):
             raise NBestError(
                 f"sentence {sentences[wrong[0]]} stands after sentence {before[wrong[0]]}",
                 path=self._path,
-                line=self._line + int(wrong[0]) + 1,
+                line=int(numbers[wrong[0]]),
                 remedy="give each list its own file; candidates of a sentence stand together, "
                 "sentences in rising order",
             )
         self._sentence = int(sentences[-1])
 
 
-def _without_blank_lines(data: bytes) -> bytes:
+def _without_blank_lines(data: bytes) -> tuple[bytes, NDArray[np.int64]]:
+    """Return whole lines without the blank ones, and the number of each, from 1."""
     if b"\n\n" not in data and not data.startswith(b"\n"):
-        return data
-    return b"".join(line + b"\n" for line in data.split(b"\n") if line.strip())
+        return data, np.arange(1, data.count(b"\n") + 1)
+    kept = [(number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
+    numbers = np.array([number for number, _ in kept], np.int64)
+    return b"".join(line + b"\n" for _, line in kept), numbers

@@ -73,6 +73,17 @@ def _spans_of_column(columns: Sequence[bytes], words: Sequence[bytes]) -> list[_
     return spans
 
 
+def without_marks(words: bytes) -> bytes:
+    """Take marks such as ``|0-1|``, which Moses's -t leaves, out of words with a space between.
+
+    >>> without_marks(b"la maison |0-1| . |2-2|")
+    b'la maison .'
+    """
+    if b"|" not in words:
+        return words
+    return b" ".join(word for word in words.split(b" ") if not _MARK.fullmatch(word))
+
+
 def _spans_of_marks(tokens: Sequence[bytes]) -> tuple[list[bytes], list[_Span]]:
     """Take marks such as ``|0-1|`` out of a translation."""
     words: list[bytes] = []

@@ -15,7 +15,8 @@ from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.provenance import provenance
 from tuning.loop.lists import ScoredList, read_scored, with_empty_translations
-from tuning.loop.weight_plan import WeightPlan, read_weights_file
+from tuning.loop.weight_plan import WeightPlan
+from tuning.loop.weights_file import read_weights_file
 from tuning.metrics.candidate_statistics import CandidateStatistics
 from tuning.optimizers.candidate_pool import CandidatePool
 from tuning.optimizers.optimizer_settings import OptimizationSettings
@@ -84,10 +85,7 @@ def optimize_lists(task: ListOptimization) -> OptimizationReport:
     plan, lists = _read(task, statistics)
     notes = [note for scored in lists for note in scored.notes]
     if plan.hidden:
-        notes.append(
-            f"the lists do not show all of what {', '.join(plan.hidden)} contribute: "
-            "that part is left out of account"
-        )
+        notes.append(plan.hidden_note)
     sparse = bool(plan.sparse_weights)
     features = plan.layout.nbest.size + sparse
     pool = CandidatePool(len(statistics), features, statistics.columns)

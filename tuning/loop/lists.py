@@ -62,7 +62,7 @@ class ScoredList:
 
     def add_to(self, pool: CandidatePool, fixed: NDArray[np.float64] | None) -> int:
         """Add the candidates, ``fixed`` (N,) as one more feature; return how many were new."""
-        features = self.candidates.features
+        features = self.candidates.features.astype(np.float32, copy=False)
         if fixed is not None:
             features = np.column_stack([features, fixed.astype(np.float32)])
         return pool.add(self.candidates.sentences, features, self.statistics)

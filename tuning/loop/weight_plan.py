@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import MosesIni
-from phrasescore.errors import InputError, SettingsError, did_you_mean
-from phrasescore.files import open_input
+from phrasescore.errors import SettingsError, did_you_mean
 from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.candidate_pool import PoolArrays
 from tuning.optimizers.optimizer import Problem, Weights
@@ -87,6 +83,14 @@ class WeightPlan:
             )
         )
         return cls.of(layout, weights, layout.sparse_weights(ini), hidden)
+
+    @property
+    def hidden_note(self) -> str:
+        """What the user should know about ``hidden``, where that names any."""
+        return (
+            f"the lists do not show all of what {', '.join(self.hidden)} contribute: "
+            "that part is left out of account"
+        )
 
     @property
     def expected(self) -> dict[str, int]:
@@ -186,25 +190,3 @@ def _parse_bound(text: str) -> tuple[str, float, float]:
     if not low <= high:
         raise SettingsError(f"the bound {text!r} leaves no room", remedy="give the lower one first")
     return match["name"], low, high
-
-
-def read_weights_file(path: str | Path) -> dict[str, tuple[float, ...]]:
-    """Read the weights of a ``weights.json``: ``{"weights": {"LM0": [0.5], ...}, ...}``.
-
-    Raises:
-        InputError: It is not such a file.
-    """
-    with open_input(path) as stream:
-        try:
-            content: Any = json.loads(stream.read())
-            weights = {
-                str(name): tuple(float(value) for value in values)
-                for name, values in content["weights"].items()
-            }
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InputError(
-                f"not a weights file ({type(error).__name__}: {error})",
-                path=path,
-                remedy='expected JSON such as {"weights": {"LM0": [0.5]}}',
-            ) from None
-    return weights

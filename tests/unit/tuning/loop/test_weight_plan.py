@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from moses_integration.ini.moses_ini import MosesIni
-from phrasescore.errors import IniError, InputError, SettingsError
-from tuning.loop.weight_plan import WeightPlan, read_weights_file
+from phrasescore.errors import IniError, SettingsError
+from tuning.loop.weight_plan import WeightPlan
 from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.candidate_pool import CandidatePool
 
@@ -109,23 +106,3 @@ def test_sparse_weights_are_known() -> None:
     """Weights of single sparse features are read from the ini and stay."""
     plan = plan_of(more=b"TM_domain= 0.7\n")
     assert plan.sparse_weights == {"TM_domain": 0.7}
-
-
-def test_a_weights_file_comes_back(tmp_path: Path) -> None:
-    """What complete gives can be written, read, and is the same."""
-    plan = plan_of()
-    complete = plan.complete(np.array([0.5, -0.25, 0.125, 0.1, 1e-9]))
-    path = tmp_path / "weights.json"
-    path.write_text(json.dumps({"weights": complete, "bleu": 0.5}))
-    assert read_weights_file(path) == complete
-
-
-@pytest.mark.parametrize(
-    "content", ["", "[]", '{"weights": {"TM": 1}}', '{"weights": {"TM": "a"}}']
-)
-def test_other_files_are_no_weights_files(tmp_path: Path, content: str) -> None:
-    """The error says what was expected."""
-    path = tmp_path / "weights.json"
-    path.write_text(content)
-    with pytest.raises(InputError, match=r"not a weights file.*Expected JSON such as"):
-        read_weights_file(path)

@@ -1,0 +1,65 @@
+"""``phrasescore rerank`` as a user runs it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+from tests.conftest import Phrasescore
+
+
+def test_from_list_to_translations(
+    bundled_golden: Path, tmp_path: Path, phrasescore: Phrasescore
+) -> None:
+    """optimize, rerank, evaluate: the BLEU that was found is the BLEU of the text."""
+    nbest = bundled_golden / "tuning" / "run1.best30.gz"
+    references = bundled_golden / "tuning" / "refs.fr"
+    common = ("--nbest", nbest, "--reference", references, "--restarts", "2")
+    assert phrasescore("optimize", *common, "-o", "weights.json").returncode == 0
+    choose = ("rerank", nbest, "--weights", "weights.json")
+    done = phrasescore(*choose, "-o", "out.fr")
+    assert done.returncode == 3
+    said = (
+        f"phrasescore: {nbest}:1133: this candidate and that of line 1134 are other translations of "
+        "sentence 39, and both have the highest score. Take the one that stands first in the list "
+        "with --ties first.\n"
+    )
+    assert done.stderr.decode() == said
+    assert not (tmp_path / "out.fr").exists()
+    done = phrasescore(*choose, "-o", "out.fr.gz", "--ties", "first")
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stderr == (
+        b"120 sentences, 3,532 candidates; 54 translations other than the list's first; "
+        b"3 ties, the first taken\n"
+    )
+    done = phrasescore("evaluate", "out.fr.gz", "--reference", references, "--json")
+    found = json.loads((tmp_path / "weights.json").read_bytes())["bleu"]
+    assert json.loads(done.stdout)["results"][0]["bleu"] == found
+    done = phrasescore(*choose[:1], "-", *choose[2:], "-o", "-", "--ties", "first",
+                       stdin=nbest.read_bytes())  # fmt: skip
+    assert done.stdout == gzip.decompress((tmp_path / "out.fr.gz").read_bytes())
+
+
+def test_choice_by_risk(bundled_golden: Path, tmp_path: Path, phrasescore: Phrasescore) -> None:
+    """By the list's own totals, or by an ini's weights; its options go with it only."""
+    system = bundled_golden / "system" / "moses.ini"
+    choose = ("rerank", bundled_golden / "decode" / "default.nbest.gz", "-o", "-")
+    source = ("--source", bundled_golden / "decode" / "input.en", "--ties", "first")
+    own = phrasescore(*choose, *source, "--minimum-bayes-risk", "--mbr-scale", "0.1")
+    assert own.returncode == 0, own.stderr.decode()
+    weighted = phrasescore(*choose, *source, "--mbr", "--mbr-scale", "0.1", "--weights", system)
+    # totals have an unknown word's -100 in addition, which is the same for all of a sentence
+    assert weighted.stdout == own.stdout
+    best = phrasescore(*choose, *source, "--weights", system)
+    assert best.stdout.count(b"\n") == own.stdout.count(b"\n") == 40
+    assert best.stdout != own.stdout
+    done = phrasescore(*choose, "--weights", system, "--mbr-scale", "0.1")
+    assert (done.returncode, done.stderr) == (
+        2,
+        b"phrasescore: --mbr-scale is about the choice by risk. Add --minimum-bayes-risk, or leave "
+        b"it out.\n",
+    )
+    done = phrasescore(*choose)
+    assert done.returncode == 2
+    assert done.stderr.startswith(b"phrasescore: nothing says how to choose. Give --weights FILE")

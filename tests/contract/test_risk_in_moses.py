@@ -1,0 +1,43 @@
+"""Choice by risk from Moses's lists is what Moses itself chooses."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from moses_integration.decoder.settings import RiskSettings
+from tuning.loop.reranking import Reranking, rerank
+
+SIZE = 200  # Moses's -mbr-size
+
+
+@pytest.mark.moses
+@pytest.mark.parametrize("scale", [1.0, 0.1])
+def test_risk_is_that_of_moses(
+    bundled_golden: Path, moses_bin: Path, tmp_path: Path, scale: float
+) -> None:
+    """What moses -mbr prints is what rerank finds in the list of the same candidates."""
+    shutil.copytree(bundled_golden / "system", tmp_path / "system")
+    language_model = tmp_path / "system" / "lm.arpa"
+    language_model.write_bytes(gzip.decompress((tmp_path / "system" / "lm.arpa.gz").read_bytes()))
+    text = str(bundled_golden / "decode" / "input.en")
+
+    def moses(*options: str) -> bytes:
+        command = [str(moses_bin / "moses"), "-f", "system/moses.ini", "-i", text, *options]
+        return subprocess.run(
+            command, cwd=tmp_path, env=dict(os.environ), check=True, capture_output=True
+        ).stdout
+
+    wanted = moses("-mbr", "-mbr-size", str(SIZE), "-mbr-scale", str(scale))
+    first = moses("-n-best-list", "list", str(SIZE), "distinct")
+    risk = RiskSettings(SIZE, scale)
+    nbest, output = str(tmp_path / "list"), str(tmp_path / "out")
+    rerank(Reranking(nbest=nbest, output=output, risk=risk, source=text, ties="first"))
+    found = (tmp_path / "out").read_bytes().split(b"\n")
+    assert found == [line.rstrip(b" ") for line in wanted.split(b"\n")]
+    assert found != [line.rstrip(b" ") for line in first.split(b"\n")]

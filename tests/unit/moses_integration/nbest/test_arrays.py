@@ -1,0 +1,79 @@
+"""Whole lists as arrays, and lists sentence by sentence."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from moses_integration.nbest.arrays import NBestReader
+from moses_integration.nbest.format import read_nbest
+from phrasescore.errors import NBestError
+from phrasescore.words.word_table import WordTable
+
+LINE = b"%d ||| a b  ||| LM0= -1 TM= 2 3 ||| -1\n"
+
+
+@pytest.mark.parametrize("block_size", [1, 2000, 1 << 23])
+def test_sentences_are_those_of_the_lines(golden: Path, block_size: int) -> None:
+    """Whatever the blocks are, sentences have the candidates, values and words of their lines."""
+    [path] = golden.glob("tuning/run1.best*.gz")
+    reader = NBestReader(path, WordTable(), with_words=True, block_size=block_size)
+    lines = enumerate(read_nbest(path), 1)
+    for candidates in itertools.islice(reader.sentences(), 20):
+        for row in range(len(candidates)):
+            number, entry = next(lines)
+            assert candidates.lines[row] == number
+            assert candidates.sentences[row] == entry.sentence
+            assert candidates.words[row] == entry.words
+            assert candidates.totals[row] == entry.total
+            values = [value for feature in entry.features.values() for value in feature]
+            assert candidates.features[row].tolist() == values
+            length = candidates.offsets[row + 1] - candidates.offsets[row]
+            assert length == len(entry.words.split())
+        assert next(iter(candidates.offsets)) == 0
+        assert candidates.offsets[-1] == len(candidates.tokens)
+
+
+def test_whole_lists_are_all_sentences(bundled_golden: Path) -> None:
+    """Reading all at once gives the same arrays, features in single precision."""
+    path = bundled_golden / "tuning" / "run1.best30.gz"
+    whole = NBestReader(path, WordTable([b"la", b"."])).read()
+    parts = list(NBestReader(path, WordTable([b"la", b"."]), block_size=5000).sentences())
+    assert whole.features.dtype == np.float32
+    for field in dataclasses.fields(whole):
+        if field.name not in ("sizes", "words", "offsets"):
+            joined = np.concatenate([getattr(part, field.name) for part in parts])
+            assert np.array_equal(
+                getattr(whole, field.name), joined.astype(getattr(whole, field.name).dtype)
+            )
+    assert len(parts) == 120
+
+
+@pytest.mark.parametrize("block_size", [1, 1 << 20])
+def test_errors_count_blank_lines(tmp_path: Path, block_size: int) -> None:
+    """The line that is named is the one an editor shows, blank lines before it or not."""
+    path = tmp_path / "list"
+    lines = [b"\n", LINE % 0, b"\n", b"\n", LINE % 1, LINE % 0]
+    path.write_bytes(b"".join(lines))
+    reader = NBestReader(path, WordTable(), block_size=block_size)
+    with pytest.raises(NBestError, match=r"list:6: sentence 0 stands after sentence 1"):
+        reader.read()
+    path.write_bytes(b"".join([*lines[:4], LINE.replace(b"TM= 2 3", b"TM= 2") % 1]))
+    with pytest.raises(NBestError, match=r"list:5: 1 values of TM"):
+        NBestReader(path, WordTable(), block_size=block_size).read()
+    path.write_bytes(b"\n\n0 ||| a\n")
+    with pytest.raises(NBestError, match=r"list:3: 2 columns"):
+        NBestReader(path, WordTable(), block_size=block_size).read()
+
+
+def test_sparse_features_without_a_weight_are_known(tmp_path: Path) -> None:
+    """They count as 0, and the first one is named."""
+    path = tmp_path / "list"
+    path.write_bytes(LINE % 0 + b"0 ||| a ||| LM0= -1 TM= 2 3 TM_x= 4 TM_y= 5 ||| -1\n")
+    reader = NBestReader(path, WordTable(), sparse_weights={"TM_x": 0.5})
+    assert reader.read().sparse.tolist() == [0.0, 2.0]
+    assert reader.unweighted == "TM_y"

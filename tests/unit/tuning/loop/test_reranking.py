@@ -1,0 +1,264 @@
+"""Which candidate is chosen from a list, and which lists are refused."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moses_integration.decoder.settings import RiskSettings
+from moses_integration.nbest.minimum_bayes_risk import expected_losses, least_risk
+from phrasescore.errors import NBestError, SettingsError
+from tuning.loop.list_optimization import ListOptimization, optimize_lists
+from tuning.loop.reranking import Reranking, RerankingReport, rerank
+from tuning.metrics.text_scores import ReferenceTexts
+from tuning.optimizers.optimizer_settings import OptimizerSettings
+
+WEIGHTS: Mapping[str, Any] = {"LM0": 0.5, "TM": [1, 0.25]}
+
+
+def line_of(
+    sentence: int, words: str, lm: float = -1, tm: str = "0 0", total: float = -1, more: str = ""
+) -> str:
+    """Return a line of a list."""
+    return f"{sentence} ||| {words}  ||| LM0= {lm} TM= {tm}{more} ||| {total}\n"
+
+
+def chosen(
+    folder: Path, lines: str, weights: Mapping[str, Any] | None = WEIGHTS, **options: Any
+) -> tuple[list[str], RerankingReport]:
+    """Rerank a list given as text; return the lines that were written, and the report."""
+    (folder / "list").write_text(lines)
+    if weights is not None:
+        (folder / "w.json").write_text(json.dumps(weights))
+        options["weights"] = str(folder / "w.json")
+    if isinstance(source := options.pop("source", None), str):
+        (folder / "source").write_text(source)
+        options["source"] = str(folder / "source")
+    task = Reranking(nbest=str(folder / "list"), output=str(folder / "out"), **options)
+    report = rerank(task)
+    text = (folder / "out").read_text()
+    assert text == "" or text.endswith("\n")
+    return text.split("\n")[:-1], report
+
+
+def refused(folder: Path, lines: str, message: str, **options: Any) -> None:
+    """Rerank a list that is refused, which must leave no output."""
+    (folder / "out").unlink(missing_ok=True)
+    with pytest.raises(NBestError, match=message):
+        chosen(folder, lines, **options)
+    assert {path.name for path in folder.iterdir()} <= {"list", "w.json", "source"}
+
+
+def test_the_highest_sum_is_chosen(golden: Path, tmp_path: Path) -> None:
+    """In a real list and with the weights of Moses's kbmira: what a loop over the lines finds."""
+    [path] = golden.glob("tuning/run2.best*.gz")
+    rows = (golden / "tuning" / "kbmira.weights").read_text().split("\n")[:-1]
+    flat = np.array([float(row.split(" ")[1]) for row in rows])
+    best: dict[str, tuple[float, str]] = {}
+    weights: dict[str, list[float]] = {}
+    for line in gzip.decompress(path.read_bytes()).decode().split("\n")[:-1]:
+        sentence, words, features, _ = line.split(" ||| ")
+        tokens = features.split(" ")
+        score = np.array([float(t) for t in tokens if not t.endswith("=")]) @ flat
+        if sentence not in best or score > best[sentence][0] + 1e-9:
+            best[sentence] = score, words.rstrip(" ")
+        if not weights:
+            rest = flat.tolist()
+            for token in tokens:
+                if token.endswith("="):
+                    weights[token[:-1]] = []
+                else:
+                    weights[list(weights)[-1]].append(rest.pop(0))
+    (tmp_path / "w.json").write_text(json.dumps(weights))
+    task = Reranking(
+        nbest=str(path), output=str(tmp_path / "out.gz"), weights=str(tmp_path / "w.json"),
+        ties="first",
+    )  # fmt: skip
+    report = rerank(task)
+    written = gzip.decompress((tmp_path / "out.gz").read_bytes()).decode()
+    assert written == "".join(words + "\n" for _, words in best.values())
+    assert report.sentences == len(best)
+    assert 0 < report.moved < len(best)
+
+
+def test_the_score_is_what_optimize_said(golden: Path, tmp_path: Path) -> None:
+    """The reranked text has the BLEU that optimize promised of its weights, to the last bit."""
+    [path] = golden.glob("tuning/run3.best*.gz")
+    references = str(golden / "tuning" / "refs.fr")
+    found = optimize_lists(
+        ListOptimization(
+            lists=(str(path),), references=(references,),
+            optimizer=OptimizerSettings("mert", restarts=0),
+        )
+    )  # fmt: skip
+    (tmp_path / "w.json").write_text(json.dumps(found.to_json()))
+    output = str(tmp_path / "out")
+    weights = str(tmp_path / "w.json")
+    rerank(Reranking(nbest=str(path), output=output, weights=weights, ties="first"))
+    statistics = ReferenceTexts([references]).score(output).statistics
+    sums = statistics.sum(0)[:9].astype(float)
+    bleu = np.exp(np.log(sums[0:8:2] / sums[1:9:2]).mean() + min(0, 1 - sums[8] / sums[1]))
+    assert bleu == pytest.approx(found.score, abs=1e-12)
+    assert found.score > found.start_score
+
+
+def test_words_have_one_space_between_them(tmp_path: Path) -> None:
+    """Spaces around and in a row go, and marks of phrases; other blanks are parts of words."""
+    lines = (
+        line_of(0, " la   maison |0-1| . |2-2|") + line_of(1, "a\u00a0b\u2028c") + line_of(2, "")
+    )
+    assert chosen(tmp_path, lines)[0] == ["la maison .", "a\u00a0b\u2028c", ""]
+
+
+def test_sparse_features(tmp_path: Path) -> None:
+    """They have one weight each or count as 0, which is said; lines need not have the same."""
+    lines = line_of(0, "a", more=" TM_x= 1") + line_of(0, "b") + line_of(1, "c", more=" TM_y= 2")
+    texts, report = chosen(tmp_path, lines, {**WEIGHTS, "TM_x": -0.5})
+    assert texts == ["b", "c"]
+    assert report.notes == ("sparse features without a weight count as 0, such as TM_y",)
+    assert chosen(tmp_path, lines, {**WEIGHTS, "TM_x": 0.5, "TM_y": 0})[1].notes == ()
+    assert chosen(tmp_path, lines, {**WEIGHTS, "TM_x": 0.5})[0] == ["a", "c"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (line_of(0, "a").replace("LM0", "LM1"), "list:1: the list has no feature LM0"),
+        (line_of(0, "a", more=" New0= 1"), "list:1: the list has a feature New0, for which .*w"),
+        (line_of(0, "a", tm="1 2 3"), "list:1: 3 values of TM, for which .* has 2 weights"),
+        (line_of(0, "a") + line_of(1, "b", more=" New0= 1"),
+         "list:2: the feature New0 is not in the list's first line"),
+        (line_of(0, "a") + line_of(1, "b").replace("LM0= -1", ""),
+         "list:2: the line has no feature LM0"),
+        (line_of(0, "a") + line_of(2, "b") + line_of(1, "c"),
+         "list:3: sentence 1 stands after sentence 2"),
+        (line_of(0, "a") + line_of(0, "b", lm=-2) + line_of(2, "c"),
+         "list:3: sentence 2 stands here, but sentence 1 has no candidate"),
+        (line_of(1, "a"), "list:1: sentence 1 stands here, but sentence 0 has no candidate"),
+        ("", "list: the list is empty"),
+        (line_of(0, "a") + "1 ||| b", "list:2: the list ends in the middle of a line"),
+        (line_of(0, "a", tm="1e999 0"), "list:1: the weighted sum .* is not finite"),
+    ],
+)  # fmt: skip
+def test_wrong_lists(tmp_path: Path, lines: str, message: str) -> None:
+    """Each is refused with the line, and nothing is written."""
+    refused(tmp_path, lines, message)
+
+
+def test_a_source_says_which_sentences_there_are(tmp_path: Path) -> None:
+    """Empty lines give empty translations, candidates or not; all others must have candidates."""
+    lines = line_of(1, "a") + line_of(4, "b") + line_of(5, "")
+    assert chosen(tmp_path, lines, source="\nx\n \t\r\n\nx\n\n\n")[0] == [
+        "",
+        "a",
+        "",
+        "",
+        "b",
+        "",
+        "",
+    ]
+    refused(
+        tmp_path, lines, source="\nx\n\nx\nx\nx\n",
+        message="list:2: sentence 4 stands here, but sentence 3 has no candidate, and line 4 of "
+        ".*source is not empty",
+    )  # fmt: skip
+    refused(
+        tmp_path, lines, source="\nx\n\n\nx\n\n\nx\n",
+        message="list:3: the list ends here, but sentence 7 has no candidate",
+    )  # fmt: skip
+    refused(
+        tmp_path, lines, source="\nx\n\n\nx\n",
+        message=r"list:3: sentence 5, but the source has 5 \(from 0\)",
+    )  # fmt: skip
+
+
+def test_ties(tmp_path: Path) -> None:
+    """Different words with the same highest score are refused, or the first is taken if asked."""
+    lines = line_of(0, "z", lm=-9) + line_of(0, "b") + line_of(0, "a", lm=-2, tm="0.5 0")
+    refused(
+        tmp_path, lines,
+        message="list:2: this candidate and that of line 3 are other translations of sentence 0, "
+        "and both have the highest score. Take .* --ties first",
+    )  # fmt: skip
+    texts, report = chosen(tmp_path, lines, ties="first")
+    assert texts == ["b"]
+    assert (report.ties, report.moved) == (1, 1)
+    # the same words are no tie, nor are equal scores below the highest
+    same = line_of(0, "a  b") + line_of(0, "a b ") + line_of(0, "c", lm=-5) + line_of(0, "d", lm=-5)
+    texts, report = chosen(tmp_path, same)
+    assert (texts, report.ties) == (["a b"], 0)
+
+
+def test_rounding_hides_no_tie(tmp_path: Path) -> None:
+    """0.1 + 0.2 is 0.3, whatever computers think of it."""
+    lines = line_of(0, "a", lm=0.3, tm="0 0") + line_of(0, "b", lm=0, tm="0.1 0.2")
+    refused(tmp_path, lines, "highest score", weights={"LM0": 1, "TM": [1, 1]})
+
+
+LISTS = st.lists(
+    st.tuples(
+        st.lists(st.sampled_from("abcde"), max_size=6),
+        st.integers(-4000, -1).map(lambda number: number / 64),
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+@given(candidates=LISTS, scale=st.sampled_from([0.0, 0.1, 1.0]), weighted=st.booleans())
+def test_least_risk(
+    tmp_path_factory: pytest.TempPathFactory,
+    candidates: list[tuple[list[str], float]], scale: float, weighted: bool,
+) -> None:  # fmt: skip
+    """The choice is that of the decoder among distinct candidates, the highest scores first."""
+    lines = "".join(
+        line_of(0, " ".join(words), lm=score if weighted else 1, total=1 if weighted else score)
+        for words, score in candidates
+    )
+    weights = {"LM0": 1, "TM": [0, 0]} if weighted else None
+    [text], _ = chosen(
+        tmp_path_factory.mktemp("list"), lines, weights, risk=RiskSettings(3, scale), ties="first"
+    )
+    distinct: dict[bytes, float] = {}
+    for words, score in sorted(candidates, key=lambda candidate: -candidate[1]):
+        distinct.setdefault(" ".join(words).encode(), score)
+    kept = list(distinct)[:3]
+    scores = [distinct[words] for words in kept]
+    best = kept[least_risk(kept, scores, scale)]
+    if text.encode() != best:  # another order of the sum, another of two equal ones
+        losses = expected_losses(kept, scores, scale)
+        assert losses[kept.index(text.encode())] == pytest.approx(losses.min(), abs=1e-12)
+
+
+def test_equal_risks_are_a_tie(tmp_path: Path) -> None:
+    """Two candidates that share nothing and are equally probable have the same risk."""
+    lines = line_of(0, "a b") + line_of(0, "c d")
+    refused(
+        tmp_path, lines, "list:1: .* line 2 .*the least risk", weights=None, risk=RiskSettings()
+    )
+
+
+@pytest.mark.parametrize("options", [{}, {"weights": "w", "nbest": "-", "source": "-"}])
+def test_tasks_that_make_no_sense(options: dict[str, str]) -> None:
+    """There must be something to choose by, and standard input is read once."""
+    with pytest.raises(SettingsError, match=r"nothing says how|both come from standard"):
+        Reranking(**{"nbest": "list", "output": "out", **options})  # type: ignore[arg-type]
+
+
+def test_no_input_is_written_over(tmp_path: Path) -> None:
+    """Neither the list nor the weights can be the output."""
+    for name in ("list", "w.json", "source"):
+        (tmp_path / "out").unlink(missing_ok=True)
+        (tmp_path / "source").write_text("x\n")
+        (tmp_path / name).touch()
+        (tmp_path / "out").symlink_to(tmp_path / name)
+        with pytest.raises(SettingsError, match="the output is the"):
+            chosen(tmp_path, line_of(0, "a"), source="x\n")
