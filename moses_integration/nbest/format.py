@@ -25,6 +25,7 @@ SEPARATOR = b" ||| "
 _PIPES = b"|||"
 _COLUMNS = "sentence ||| words ||| features ||| total"
 _NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_SENTENCE_DIGITS = 9
 CUT_SHORT = "the list ends in the middle of a line"
 CUT_REMEDY = "whatever wrote it was stopped or the disk was full: decode again"
 
@@ -94,7 +95,8 @@ def _extra_columns(columns: list[bytes]) -> tuple[bytes | None, bytes | None]:
 
 
 def _sentence(text: bytes) -> int:
-    if not text.isdigit():
+    # as many digits as the arrays of whole lists have room for
+    if not text.isdigit() or len(text) > _SENTENCE_DIGITS:
         raise NBestError(
             f"the line starts with {_shown(text)}, expected the number of a sentence",
             remedy="check that this is an n-best list",

@@ -21,9 +21,9 @@ def test_from_list_to_translations(
     done = phrasescore(*choose, "-o", "out.fr")
     assert done.returncode == 3
     said = (
-        f"phrasescore: {nbest}:1133: this candidate and that of line 1134 are other translations of "
-        "sentence 39, and both have the highest score. Take the one that stands first in the list "
-        "with --ties first.\n"
+        f"phrasescore: {nbest}:1133: this candidate and that of line 1134 are other translations "
+        "of sentence 39, and both have the highest score. Take the one that stands first in the "
+        "list with --ties first.\n"
     )
     assert done.stderr.decode() == said
     assert not (tmp_path / "out.fr").exists()

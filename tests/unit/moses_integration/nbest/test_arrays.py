@@ -70,6 +70,14 @@ def test_errors_count_blank_lines(tmp_path: Path, block_size: int) -> None:
         NBestReader(path, WordTable(), block_size=block_size).read()
 
 
+def test_sentences_that_no_text_has(tmp_path: Path) -> None:
+    """A number beyond all texts is no number of a sentence."""
+    path = tmp_path / "list"
+    path.write_bytes(LINE % 0 + LINE % 3_000_000_000)
+    with pytest.raises(NBestError, match=r"list:2: the line starts with '3000000000', expected"):
+        NBestReader(path, WordTable()).read()
+
+
 def test_sparse_features_without_a_weight_are_known(tmp_path: Path) -> None:
     """They count as 0, and the first one is named."""
     path = tmp_path / "list"
