@@ -31,8 +31,8 @@ from tuning.commands.options import optimization_options, parse_optimization, sh
 @click.option(
     "--start",
     metavar="FILE",
-    help="Where to begin: a moses.ini, or the weights.json of another run.  "
-    "[default: equal influence of every feature]",
+    help="Where to begin: a moses.ini, or the weights.json of another run; features that it lacks "
+    "begin with 0.  [default: equal influence of every feature]",
 )
 @optimization_options
 @partial(json_options, old_names=("-o", "--output"))

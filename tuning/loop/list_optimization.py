@@ -28,7 +28,8 @@ class ListOptimization(OptimizationSettings):
 
     Args:
         lists: N-best files, in the order of their rounds.
-        start: A moses.ini or weights file to begin with; ``None`` for equal influence.
+        start: A moses.ini or weights file to begin with; ``None`` for equal influence. Features of
+            the lists that a weights file does not name begin with 0.
     """
 
     lists: tuple[str, ...]
@@ -82,8 +83,8 @@ def optimize_lists(task: ListOptimization) -> OptimizationReport:
         SettingsError: The settings make no sense together.
     """
     statistics = CandidateStatistics(task.references, task.objective, task.reference_length)
-    plan, lists = _read(task, statistics)
-    notes = [note for scored in lists for note in scored.notes]
+    plan, lists, notes = _read(task, statistics)
+    notes += [note for scored in lists for note in scored.notes]
     if plan.hidden:
         notes.append(plan.hidden_note)
     sparse = bool(plan.sparse_weights)
@@ -109,15 +110,15 @@ def optimize_lists(task: ListOptimization) -> OptimizationReport:
 
 def _read(
     task: ListOptimization, statistics: CandidateStatistics
-) -> tuple[WeightPlan, list[ScoredList]]:
-    """Read the start and the lists, which must agree."""
+) -> tuple[WeightPlan, list[ScoredList], list[str]]:
+    """Read the start and the lists, which must agree; return notes, too."""
     plan: WeightPlan | None = None
     weights: dict[str, tuple[float, ...]] | None = None
     if task.start is not None and task.start.endswith(".json"):
         weights = read_weights_file(task.start)
     elif task.start is not None:
         plan = WeightPlan.from_ini(MosesIni.read(task.start))
-    lists = []
+    lists, notes = [], []
     for path in task.lists:
         scored = read_scored(
             path,
@@ -127,10 +128,12 @@ def _read(
         )
         if plan is None:
             layout = FeatureLayout.from_sizes(scored.sizes)
-            if weights is None:
-                weights = {name: (0.0,) * size for name, size in scored.sizes.items()}
-            layout.flatten(weights)  # raises where the two do not fit
-            plan = WeightPlan.of(layout, weights)
+            zeros = {name: (0.0,) * size for name, size in scored.sizes.items()}
+            if weights and (new := [name for name in zeros if name not in weights]):
+                notes.append(f"{task.start} has no weight for {', '.join(new)}: the start is 0")
+            start = {**zeros, **(weights or {})}
+            layout.flatten(start)  # raises where the two do not fit
+            plan = WeightPlan.of(layout, start)
         lists.append(scored)
     assert plan is not None, "there is at least one list"
-    return plan.restricted(task.freeze, task.bounds), lists
+    return plan.restricted(task.freeze, task.bounds), lists, notes

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from phrasescore.errors import NBestError, PhrasescoreError, SettingsError
+from phrasescore.errors import IniError, NBestError, PhrasescoreError, SettingsError
 from phrasescore.provenance import write_json
 from tests.support.translations import noisy_translations, references
 from tuning.loop.list_optimization import ListOptimization, OptimizationReport, optimize_lists
@@ -131,6 +131,21 @@ def test_weights_of_another_run_are_a_start(optimize: Optimize, tmp_path: Path) 
     (tmp_path / "weights.json").rename(tmp_path / "before.json")
     second = optimize(start=str(tmp_path / "before.json"))
     assert second.start_score == first.score
+
+
+def test_features_that_a_start_does_not_know(optimize: Optimize, tmp_path: Path) -> None:
+    """Of a list with more features than it was tuned for: they begin with 0, and it is said."""
+    first = optimize()
+    weights = {name: list(values) for name, values in first.weights.items()}
+    old = {name: values for name, values in weights.items() if name != "WordPenalty0"}
+    (tmp_path / "old.json").write_text(json.dumps({"weights": old}))
+    (tmp_path / "zero.json").write_text(json.dumps({"weights": {**old, "WordPenalty0": [0]}}))
+    second = optimize(start=str(tmp_path / "old.json"))
+    assert "old.json has no weight for WordPenalty0: the start is 0" in second.notes[0]
+    assert second.start_score == optimize(start=str(tmp_path / "zero.json")).start_score
+    (tmp_path / "other.json").write_text(json.dumps({"weights": {**old, "LM7": [1]}}))
+    with pytest.raises(IniError, match="values for LM7, but there is no such feature"):
+        optimize(start=str(tmp_path / "other.json"))
 
 
 def test_frozen_and_bounded_weights(optimize: Optimize) -> None:
