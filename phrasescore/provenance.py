@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import os
 import platform
 import shlex
 import sys
@@ -35,6 +36,21 @@ def provenance(
         "inputs": {str(path): sha256_of(path) for path in inputs if str(path) != "-"},
         "settings": dict(settings or {}),
     }
+
+
+def machine() -> dict[str, Any]:
+    """Describe what times depend on: the processor, and how many cores this process may use."""
+    cores = os.cpu_count() if not hasattr(os, "sched_getaffinity") else len(os.sched_getaffinity(0))
+    return {"processor": _processor(), "cores": cores}
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8", "replace").split("\n")
+    except OSError:  # no Linux
+        return platform.processor()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor()
 
 
 def _version(name: str) -> str | None:

@@ -122,11 +122,11 @@ class Stamps:
         """
         before = self.read(step.name)
         attempts = before.attempts + 1 if before is not None else 1
-        return Stamp(dict(step.settings), self._contents(step.inputs), attempts=attempts)
+        return Stamp(dict(step.settings), self.digests(step.inputs), attempts=attempts)
 
     def finish(self, step: Step[Any], begun: Stamp, **figures: Any) -> Stamp:
         """Write the stamp of a step that has ended well, with counts and seconds; return it."""
-        outputs = self._contents(step.outputs)
+        outputs = self.digests(step.outputs)
         stamp = dataclasses.replace(begun, finished=True, outputs=outputs, **figures)
         self.write(step.name, stamp)
         return stamp
@@ -140,7 +140,7 @@ class Stamps:
         found = differences(stamp.settings, step.settings)
         if len(step.inputs) != len(stamp.inputs):
             return [*found, f"it reads {len(step.inputs)} files, not {len(stamp.inputs)}"]
-        now = self._contents(step.inputs)
+        now = self.digests(step.inputs)
         names = zip(step.inputs, stamp.inputs, now, strict=True)
         return found + [f"{path} is another" for path, old, new in names if old != new]
 
@@ -163,7 +163,12 @@ class Stamps:
                 )
         return True
 
-    def _contents(self, paths: Sequence[Path]) -> list[str]:
+    def digests(self, paths: Sequence[Path]) -> list[str]:
+        """Return the digests of files and folders, read again only where they have changed.
+
+        Raises:
+            InputError: One does not exist.
+        """
         contents = [self._content(path) for path in paths]
         with self._writing:
             if self._digests != self._known:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from phrasescore import __version__
 from phrasescore.files import sha256_of
-from phrasescore.provenance import provenance, write_json
+from phrasescore.provenance import machine, provenance, write_json
 
 
 def test_a_record_has_versions_and_digests(tmp_path: Path) -> None:
@@ -18,6 +18,14 @@ def test_a_record_has_versions_and_digests(tmp_path: Path) -> None:
     assert record["libraries"]["torch"]
     assert record["inputs"] == {str(tmp_path / "table"): sha256_of(tmp_path / "table")}
     assert record["settings"] == {"seed": 1}
+
+
+def test_what_times_depend_on() -> None:
+    """The processor has a name, and there is at least one core."""
+    described = machine()
+    assert described["processor"]
+    assert described["cores"] >= 1
+    assert json.loads(json.dumps(described)) == described
 
 
 def test_json_is_stable(tmp_path: Path) -> None:
