@@ -1,4 +1,4 @@
-"""``phrasescore train``: learn p(target | source) from a phrase table, or what a kind reads."""
+"""``phrasescore train``: learn p(target | source) from a phrase table or from two texts."""
 
 from __future__ import annotations
 
@@ -11,29 +11,42 @@ import click
 from phrasescore.commands.options import Duration
 from phrasescore.model.kinds import KINDS
 from phrasescore.model.model_settings import EncoderDecoderSettings, FeedForwardPhraseSettings
-from phrasescore.training.training_settings import HELD_OUT, PATIENCE
+from phrasescore.training.training_settings import (
+    DROPOUT,
+    HELD_OUT,
+    HELD_OUT_SENTENCES,
+    LABEL_SMOOTHING,
+    MAX_LENGTH,
+    PATIENCE,
+)
 from phrasescore.words import SHORTLIST_WORDS
 
 _PHRASE, _FEED_FORWARD = EncoderDecoderSettings, FeedForwardPhraseSettings
+_FAST = next(kind.fast_sizes for kind in KINDS if kind.of_sentences)
 # settings of models: those of the kind that is trained go to it, others are refused in its name
 SIZES = {
     "hidden": f"Hidden units.  [default: {_PHRASE.hidden}; feed-forward-phrase: "
-    f"{_FEED_FORWARD.hidden}]",
-    "embedding": f"Size of word vectors.  [default: {_PHRASE.embedding}]",
+    f"{_FEED_FORWARD.hidden}; search, encdec: {_FAST['hidden']}, with --recipe paper 1000]",
+    "embedding": f"Size of word vectors.  [default: {_PHRASE.embedding}; search, encdec: "
+    f"{_FAST['embedding']}, with --recipe paper 620]",
     "maxout": "Maxout units.  [default: half of --hidden]",
-    "rank": f"Inner size of the factored output layer.  [default: {_PHRASE.rank}]",
+    "rank": f"Inner size of the factored output layer.  [default: {_PHRASE.rank}; search, encdec: "
+    f"{_FAST['rank']}, with --recipe paper 620]",
+    "alignment": "Alignment units of search.  [default: --hidden]",
     "unit": f"The hidden unit: gated, tanh or lstm.  [default: {_PHRASE.unit}]",
     "context": "When the decoder sees the source's summary: every-step, or once, at its start.  "
     f"[default: {_PHRASE.context}]",
     "phrase_length": "Words that a feed-forward phrase model reads and writes at most.  "
     f"[default: {_FEED_FORWARD.phrase_length}]",
-    "formulation": "code: what the authors ran; appendix: the paper's appendix.  "
+    "formulation": "code: what the authors ran; appendix: the paper's appendix; search and "
+    "encdec have paper, section 3.1 of theirs, instead.  "
     f"[default: {_PHRASE.formulation}]",
     "direction": "Which side the encoder reads: source-target or target-source.  "
     f"[default: {_PHRASE.direction}]",
     "factor": f"Which factor of factored tokens to read.  [default: {_PHRASE.factor}]",
 }
-_NUMBERS = {"hidden": 1, "embedding": 1, "maxout": 1, "rank": 1, "phrase_length": 1, "factor": 0}
+_NUMBERS = {"hidden": 1, "embedding": 1, "maxout": 1, "rank": 1, "alignment": 1}
+_NUMBERS |= {"phrase_length": 1, "factor": 0}
 
 
 def _model_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -53,7 +66,7 @@ def _model_options(command: Callable[..., None]) -> Callable[..., None]:
 )
 @click.argument(
     "paths",
-    metavar="PHRASE-TABLE MODEL/",
+    metavar="INPUT... MODEL/",
     nargs=-1,
     required=True,
     type=click.Path(path_type=Path),
@@ -69,7 +82,8 @@ def _model_options(command: Callable[..., None]) -> Callable[..., None]:
     type=click.Choice(["fast", "paper"]),
     default="fast",
     help="fast: Adam, length-uniform batches, a decaying learning rate, the best model is kept. "
-    "paper: section 4.1.1, Adadelta; nothing is held out, the last weights are the model.",
+    "paper: Adadelta and the authors' batches; nothing is held out, the last weights are the "
+    "model.",
 )
 @click.option(
     "--max-epochs",
@@ -106,7 +120,8 @@ def _model_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option(
     "--batch-size",
     type=click.IntRange(min=1),
-    help="Phrase pairs in an update.  [default: by the size of the table; paper: 64]",
+    help="Pairs in an update.  [default: by the size of the table; paper: 64; search, encdec: 64; "
+    "paper: 80]",
 )
 @click.option(
     "--learning-rate",
@@ -117,13 +132,38 @@ def _model_options(command: Callable[..., None]) -> Callable[..., None]:
     "--held-out-sources",
     type=click.IntRange(min=0),
     help="Pairs to hold out whose sources are in no training pair.  "
-    f"[default: {HELD_OUT['fast']}; paper: {HELD_OUT['paper']}]",
+    f"[default: {HELD_OUT['fast']}; search, encdec: {HELD_OUT_SENTENCES['fast']}; "
+    f"paper: {HELD_OUT['paper']}]",
 )
 @click.option(
     "--held-out-pairs",
     type=click.IntRange(min=0),
     help="Pairs to hold out, drawn at random from the rest.  "
-    f"[default: {HELD_OUT['fast']}; paper: {HELD_OUT['paper']}]",
+    f"[default: {HELD_OUT['fast']}; search, encdec: 0; paper: {HELD_OUT['paper']}]",
+)
+@click.option(
+    "--held-out-text",
+    nargs=2,
+    type=click.Path(path_type=Path),
+    metavar="SOURCE TARGET",
+    help="Texts to hold out instead of a part of the inputs: dev source and reference.",
+)
+@click.option(
+    "--max-length",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help=f"Leave out sentences of more words on either side.  [default: {MAX_LENGTH}]",
+)
+@click.option(
+    "--dropout",
+    type=click.FloatRange(min=0, max=1, max_open=True),
+    help=f"Of search and encdec: share of units set to 0 in training.  [default: {DROPOUT}; "
+    "paper: 0]",
+)
+@click.option(
+    "--label-smoothing",
+    type=click.FloatRange(min=0, max=1, max_open=True),
+    help=f"Of search and encdec.  [default: {LABEL_SMOOTHING}; paper: 0]",
 )
 @click.option(
     "--seed", type=int, default=1, help="For the weights, the order and the held-out pairs."
@@ -155,11 +195,21 @@ def _model_options(command: Callable[..., None]) -> Callable[..., None]:
 )
 @click.option("--overwrite", is_flag=True, help="Start again, whatever is there; replaces a model.")
 def train(paths: tuple[Path, ...], max_time: float | None, **options: Any) -> None:
-    """Learn p(target | source) from PHRASE-TABLE and write the model to the folder MODEL/.
+    r"""Learn p(target | source) and write the model to the folder MODEL/.
 
-    Each distinct pair counts once; frequencies are ignored. While it runs, its state is in
-    MODEL.training/; after Ctrl-C or a crash, the same command continues. Under torchrun, several
-    processes share the work.
+    Models of phrases learn from a phrase table, in which each distinct pair counts once:
+
+    \b
+      phrasescore train phrase-table.gz MODEL/
+
+    Models of sentences, with attention (search) or without (encdec), learn from two texts that are
+    line by line translations of each other:
+
+    \b
+      phrasescore train train.en train.fr MODEL/ --kind search
+
+    While it runs, its state is in MODEL.training/; after Ctrl-C or a crash, the same command
+    continues. Under torchrun, several processes share the work.
     """
     from phrasescore.training.request import TrainingRequest
     from phrasescore.training.session import train_model

@@ -175,9 +175,12 @@ class _Recurrence(torch.autograd.Function):
     ) -> tuple[Tensor | None, ...]:
         """Go back through the sequence; the weight gradients are summed over it in one product."""
         states, gates, candidates, resets, queries, contexts, alignments = ctx.saved_tensors[:7]
-        seen, weights = Attended(*ctx.saved_tensors[7:11]), AttentiveWeights(*ctx.saved_tensors[11:])
+        seen, weights = (
+            Attended(*ctx.saved_tensors[7:11]),
+            AttentiveWeights(*ctx.saved_tensors[11:]),
+        )
         L, B, H = candidates.shape
-        looks, J = len(contexts), alignments.shape[2]
+        looks = len(contexts)
         wide = torch.promote_types(states.dtype, torch.float32)
         grad_inputs = candidates.new_empty(L, B, 3 * H)  # candidate | update | reset
         grad_contexts, grad_queries = grad_contexts.clone(), torch.empty_like(queries)

@@ -44,36 +44,49 @@ def attend(
         weights: ``(N, J)`` float32, filled: alpha, 0 beyond the row's positions.
         found: ``(N, D)``, filled: the sum of alpha_j values_j.
     """
-    N, A = queries.shape
-    D = values.shape[1]
-    query, total = np.empty(A, np.float32), np.empty(D, np.float32)
-    for n in range(N):
-        begin, length, alpha = begins[n], lengths[n], weights[n]
+    query, total = np.empty(len(vector), np.float32), np.empty(values.shape[1], np.float32)
+    for n in range(len(queries)):
+        first, last = begins[n], begins[n] + lengths[n]
+        alpha = weights[n]
+        alpha[lengths[n] :] = _ZERO
+        _align(queries[n], keys[first:last], vector, query, alpha)
+        _sum_up(values[first:last], alpha, total, found[n])
+
+
+@_compiled
+def _align(row: Array, keys: Array, vector: Array, query: Array, alpha: Array) -> None:
+    """Fill ``alpha`` with softmax of v_a tanh(row + keys); ``query`` is scratch."""
+    A = len(vector)
+    for a in range(A):
+        query[a] = load(row, a)
+    top = np.float32(-np.inf)
+    for j in range(len(keys)):
+        key = keys[j]
+        e = _ZERO
         for a in range(A):
-            query[a] = load(queries[n], a)
-        top = np.float32(-np.inf)
-        for j in range(length):
-            key = keys[begin + j]
-            e = _ZERO
-            for a in range(A):
-                e += vector[a] * tanh(query[a] + load(key, a))
-            alpha[j] = e
-            top = max(top, e)
-        mass = _ZERO
-        for j in range(length):
-            alpha[j] = exp(alpha[j] - top)
-            mass += alpha[j]
+            e += vector[a] * tanh(query[a] + load(key, a))
+        alpha[j] = e
+        top = max(top, e)
+    mass = _ZERO
+    for j in range(len(keys)):
+        alpha[j] = exp(alpha[j] - top)
+        mass += alpha[j]
+    for j in range(len(keys)):
+        alpha[j] /= mass
+
+
+@_compiled
+def _sum_up(values: Array, alpha: Array, total: Array, found: Array) -> None:
+    """Fill ``found`` with the sum of ``alpha_j values_j``; ``total`` is scratch."""
+    D = len(total)
+    for d in range(D):
+        total[d] = _ZERO
+    for j in range(len(values)):
+        share, value = alpha[j], values[j]
         for d in range(D):
-            total[d] = _ZERO
-        for j in range(length):
-            alpha[j] /= mass
-            share, value = alpha[j], values[begin + j]
-            for d in range(D):
-                total[d] += share * load(value, d)
-        for j in range(length, len(alpha)):
-            alpha[j] = _ZERO
-        for d in range(D):
-            store(found[n], d, total[d])
+            total[d] += share * load(value, d)
+    for d in range(D):
+        store(found, d, total[d])
 
 
 @_compiled

@@ -1,15 +1,17 @@
-"""The distinct phrase pairs of a table as memory-mapped integer arrays, and how they are split.
+"""Pairs of phrases or sentences as memory-mapped integer arrays.
 
-``encode_table`` reads a table once and leaves arrays in a work folder; a second run on the same
-table with the same settings finds them there. Training needs no Python object per pair.
+``encode_table`` and ``encode_texts`` read their input once and leave arrays in a work folder; a
+second run on the same input with the same settings finds them there. Training needs no Python
+object per pair.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +24,12 @@ from phrasescore.words.token_sequences import TokenSequences, gather
 from phrasescore.words.vocabulary import Coverage, Vocabulary
 
 MANIFEST = "pairs.json"
+Unit = Literal["phrases", "sentences"]
 
 
 @dataclass(frozen=True)
 class PairSettings:
-    """What decides how a table is encoded; the sides are those of the table.
+    """What decides how pairs are encoded; the sides are those of the input.
 
     Args:
         source_words: The size of the source shortlist, ``</s>`` and ``<unk>`` not counted.
@@ -55,7 +58,7 @@ class PhraseSide:
         offsets: (N + 1,) int64, memory-mapped: where the phrase of each pair begins.
         groups: (N,) int32, memory-mapped: pairs with the same phrase share this number, 0, 1, ...
         vocabulary: Which word an id is.
-        coverage: How much of the table the shortlist knows.
+        coverage: How much of the input the shortlist knows.
     """
 
     tokens: NDArray[Any]
@@ -75,57 +78,62 @@ class PhraseSide:
 
 @dataclass(frozen=True)
 class EncodedPairs:
-    """N distinct pairs; source is the side a model reads, target the side it predicts.
+    """N pairs; source is the side a model reads, target the side it predicts.
 
     Args:
         source: The phrases read.
         target: The phrases predicted.
-        lines: How many lines the table has, repeated pairs included.
-        table_sha256: The digest of the table's file, ``None`` for one read from a pipe.
+        summary: What was read, for the user.
+        digests: The SHA-256 of each file, ``None`` for one read from a pipe.
+        unit: What the sides of a pair are.
+        set_aside: So many pairs at the end are a text of their own, to be held out.
     """
 
     source: PhraseSide
     target: PhraseSide
-    lines: int
-    table_sha256: str | None
+    summary: str
+    digests: tuple[str | None, ...]
+    unit: Unit
+    set_aside: int = 0
 
     def __len__(self) -> int:
         return len(self.source.groups)
 
-    @property
-    def digests(self) -> tuple[str | None]:
-        """The digest of the table's file, ``None`` for one read from a pipe."""
-        return (self.table_sha256,)
-
     def described(self) -> list[str]:
         """Return how many pairs there are, and what of them the shortlists know."""
         return [
-            f"{self.lines:,} lines, {len(self):,} distinct pairs",
-            f"the encoder reads {self.source.coverage}",
-            f"the decoder writes {self.target.coverage}",
+            self.summary,
+            f"the encoder reads {self.source.coverage.described(self.unit)}",
+            f"the decoder writes {self.target.coverage.described(self.unit)}",
         ]
 
     def in_direction(self, direction: Direction) -> EncodedPairs:
-        """Swap the sides of a freshly read table for ``target-source``."""
+        """Swap the sides of freshly read pairs for ``target-source``."""
         if direction == "source-target":
             return self
-        return EncodedPairs(self.target, self.source, self.lines, self.table_sha256)
+        return dataclasses.replace(self, source=self.target, target=self.source)
 
 
 def load_pairs(folder: str | Path) -> EncodedPairs:
-    """Map the arrays of an encoded table.
+    """Map the arrays of encoded pairs.
 
     Raises:
-        InputError: The folder is not one that ``encode_table`` wrote, or not whole.
+        InputError: The folder is not one that an encoder wrote, or not whole.
     """
     folder = Path(folder)
     try:
         manifest = json.loads((folder / MANIFEST).read_bytes())
         sides = [_load_side(folder, side, manifest[side]) for side in ("source", "target")]
-        return EncodedPairs(sides[0], sides[1], manifest["lines"], manifest["table_sha256"])
+        told = (
+            manifest["summary"],
+            tuple(manifest["sha256"]),
+            manifest["unit"],
+            manifest["set_aside"],
+        )
+        return EncodedPairs(sides[0], sides[1], *told)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(
-            f"no whole encoded phrase table ({error})",
+            f"no whole encoded pairs ({error})",
             path=folder,
             remedy="delete the folder; it is made again",
         ) from None

@@ -60,6 +60,11 @@ class TrainingPairs(Protocol):
         """The SHA-256 of each file that they were read from, ``None`` for a pipe."""
         ...
 
+    @property
+    def set_aside(self) -> int:
+        """How many pairs at the end are a text of their own, to be held out."""
+        ...
+
     def __len__(self) -> int: ...
 
     def in_direction(self, direction: Direction) -> TrainingPairs:
@@ -89,6 +94,8 @@ class Split:
 def split(pairs: TrainingPairs, held_out_sources: int, held_out_pairs: int, seed: int) -> Split:
     """Set two kinds of pairs aside, the same ones for the same seed.
 
+    A text that was set aside from the beginning counts as unseen sources, and nothing is drawn.
+
     Args:
         pairs: All pairs.
         held_out_sources: Draw whole sources until there are at least this many pairs.
@@ -100,6 +107,9 @@ def split(pairs: TrainingPairs, held_out_sources: int, held_out_pairs: int, seed
     """
     if min(held_out_sources, held_out_pairs) < 0:
         raise SettingsError("the number of held-out pairs cannot be negative")
+    if pairs.set_aside:
+        rows, last = np.arange(len(pairs)), len(pairs) - pairs.set_aside
+        return Split(rows[:last], rows[last:], rows[:0])
     generator = np.random.default_rng(seed)
     sizes = np.bincount(pairs.source.groups)
     order = generator.permutation(len(sizes))
@@ -111,7 +121,7 @@ def split(pairs: TrainingPairs, held_out_sources: int, held_out_pairs: int, seed
     rest = np.flatnonzero(~by_source)
     if len(rest) <= held_out_pairs:
         raise SettingsError(
-            f"the table has {len(pairs):,} distinct pairs; with {int(by_source.sum()):,} held out "
+            f"there are {len(pairs):,} pairs; with {int(by_source.sum()):,} held out "
             f"by source and {held_out_pairs:,} at random, none is left to learn from",
             remedy="lower --held-out-sources and --held-out-pairs",
         )

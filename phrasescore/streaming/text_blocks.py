@@ -85,6 +85,7 @@ class Texts:
         columns: Source and target: 2; what a model without a source reads: 1.
         factor: Which factor of a token counts, from 0.
         skips: Whether a line that cannot be scored is passed on; otherwise it is an error.
+        empties: Whether an empty source is as good as any.
         lines_per_block: How many lines a block has at most.
         bytes_per_block: How many bytes end it: the line that reaches this is its last.
     """
@@ -93,6 +94,7 @@ class Texts:
     columns: int = 2
     factor: int = 0
     skips: bool = False
+    empties: bool = False
     lines_per_block: int = LINES_PER_BLOCK
     bytes_per_block: int = BYTES_PER_BLOCK
 
@@ -166,7 +168,7 @@ class Texts:
             _find_columns(data, stops[:, 0] - lengths[:, 0], stops[:, 0], spans, lacks_tab)
         _trim(data, spans)
         _before_return(data, stops[:, -1], ends)
-        if self.columns > 1:
+        if self.columns > 1 and not self.empties:
             faults[spans[:, 0] == spans[:, 1]] = _EMPTY
         faults[lacks_tab] = _NO_TAB
         faults[[None in row for row in rows]] = _NO_COUNTERPART

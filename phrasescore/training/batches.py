@@ -6,6 +6,8 @@ alone, so that a resumed run meets the batches it would have met.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -15,9 +17,12 @@ from phrasescore.pairs.training_pairs import PairSide
 from phrasescore.words.token_sequences import as_matrix
 
 Indices = npt.NDArray[np.int64]
+# source lengths, target lengths, batch size, random numbers
+Plan = Callable[[Indices, Indices, int, np.random.Generator], list[Indices]]
 
 PAPER_MAX_LENGTH = 30  # the authors' seqlen: longer phrases are left out
-PAPER_SORTED_BATCHES = 10  # the authors' sort_k_batches
+PAPER_SORTED_BATCHES = 10  # the authors' sort_k_batches for phrases
+SENTENCE_SORTED_BATCHES = 20  # and for sentences (Bahdanau et al., appendix B.2)
 
 
 def uniform_plan(
@@ -68,13 +73,50 @@ def paper_plan(
     """
     longest = np.maximum(source_lengths, target_lengths)
     order = rng.permutation(np.flatnonzero(longest <= PAPER_MAX_LENGTH))
+    return _sorted_groups(order, longest, size, size * PAPER_SORTED_BATCHES)
+
+
+def paper_sentence_plan(
+    source_lengths: Indices,
+    target_lengths: Indices,
+    size: int,
+    rng: np.random.Generator,
+) -> list[Indices]:
+    """Cut pairs of sentences into batches as the authors did: groups of twenty, sorted by length.
+
+    Arguments and result as in :func:`uniform_plan`.
+    """
+    order = rng.permutation(len(source_lengths))
+    longest = np.maximum(source_lengths, target_lengths)
+    return _sorted_groups(order, longest, size, size * SENTENCE_SORTED_BATCHES)
+
+
+def bucket_plan(
+    source_lengths: Indices,
+    target_lengths: Indices,
+    size: int,
+    rng: np.random.Generator,
+) -> list[Indices]:
+    """Cut the pairs into batches of about the same lengths, in random order.
+
+    Sentences have too many pairs of lengths for :func:`uniform_plan`, so batches have some padding.
+    With it a batch holds at most about as many words as ``size`` average pairs. Arguments and
+    result as there.
+    """
+    order = rng.permutation(len(source_lengths))
+    order = order[np.lexsort((source_lengths[order], target_lengths[order]))]
+    budget = size * (float((source_lengths + target_lengths).mean()) + 2) if len(order) else 0.0
     batches: list[Indices] = []
-    group = size * PAPER_SORTED_BATCHES
-    for first in range(0, len(order), group):
-        part = order[first : first + group]
-        part = part[np.argsort(longest[part], kind="stable")]
-        batches.extend(np.split(part, range(size, len(part), size)))
-    return batches
+    first, widest = 0, 0
+    sources = source_lengths[order].tolist()
+    targets = target_lengths[order].tolist()  # ascending: the last is the longest of its batch
+    for at, (source, target) in enumerate(zip(sources, targets, strict=True)):
+        widest = max(widest, source)
+        if at > first and (at + 1 - first) * (widest + target + 2) > budget:
+            batches.append(order[first:at])
+            first, widest = at, source
+    batches.append(order[first:])
+    return [batches[at] for at in rng.permutation(len(batches)) if len(batches[at])]
 
 
 def make_batch(source: PairSide, target: PairSide, pairs: Indices) -> Batch:
@@ -99,3 +141,12 @@ def _differ(lengths: Indices) -> bool:
 def share(pairs: Indices, rank: int, world: int) -> Indices:
     """Return the part of a batch that process ``rank`` of ``world`` works on."""
     return pairs[rank::world]
+
+
+def _sorted_groups(order: Indices, longest: Indices, size: int, group: int) -> list[Indices]:
+    batches: list[Indices] = []
+    for first in range(0, len(order), group):
+        part = order[first : first + group]
+        part = part[np.argsort(longest[part], kind="stable")]
+        batches.extend(np.split(part, range(size, len(part), size)))
+    return batches

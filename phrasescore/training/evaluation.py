@@ -10,7 +10,7 @@ import torch
 
 from phrasescore.model.sequence_model import SequenceModel
 from phrasescore.pairs.training_pairs import TrainingPairs
-from phrasescore.training.batches import Indices, make_batch, uniform_plan
+from phrasescore.training.batches import Indices, Plan, make_batch, uniform_plan
 
 _BATCH = 512
 
@@ -36,7 +36,11 @@ class HeldOutFigure:
 
 
 def evaluate(
-    model: SequenceModel, pairs: TrainingPairs, rows: Indices, dtype: torch.dtype | None = None
+    model: SequenceModel,
+    pairs: TrainingPairs,
+    rows: Indices,
+    plan: Plan = uniform_plan,
+    dtype: torch.dtype | None = None,
 ) -> HeldOutFigure | None:
     """Score held-out pairs; ``None`` if there are none.
 
@@ -44,15 +48,16 @@ def evaluate(
         model: On any device.
         pairs: Where the rows come from.
         rows: ``(N,)`` which pairs.
+        plan: How to cut them into batches.
         dtype: What the recurrent products run in; the output layer runs in the model's own type.
     """
     if not len(rows):
         return None
     source_lengths, target_lengths = lengths_of(pairs, rows)
-    plan = uniform_plan(source_lengths, target_lengths, _BATCH, np.random.default_rng(0))
+    parts = plan(source_lengths, target_lengths, _BATCH, np.random.default_rng(0))
     total, words = 0.0, 0
     with torch.no_grad():
-        for part in plan:
+        for part in parts:
             batch = make_batch(pairs.source, pairs.target, rows[part]).to(model.device)
             total -= float(model.score(batch, dtype).sum(dtype=torch.float64))
             words += batch.words

@@ -11,15 +11,18 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import torch
 import torch.distributed
 from torch import Tensor, nn
 
-from phrasescore.model.sequence_model import SequenceModel
+from phrasescore.model.sequence_model import Regularisation, SequenceModel
 from phrasescore.pairs.training_pairs import TrainingPairs
 from phrasescore.training.batches import Indices, make_batch, share
+from phrasescore.training.training_settings import TrainingSettings
 
-_LEAST_SHARE = 64  # pairs; a smaller share leaves the matrix products too thin
+# pairs; a smaller share leaves the matrix products too thin
+_LEAST_SHARE = {"phrases": 64, "sentences": 32}
 
 
 class Processes:
@@ -72,6 +75,8 @@ class GradientWorkers:
         dtype: What the matrix products run in; ``None`` for the parameters' own type.
         device: Where the model is; elsewhere than on the CPU one thread does all.
         threads: Cores to use.
+        settings: Whose dropout and label smoothing the loss has.
+        rank: Which of several processes this is.
     """
 
     def __init__(
@@ -81,17 +86,22 @@ class GradientWorkers:
         dtype: torch.dtype | None,
         device: torch.device,
         threads: int,
+        settings: TrainingSettings,
+        rank: int = 0,
     ) -> None:
         self._model, self._pairs, self._dtype, self._device = model, pairs, dtype, device
         self._threads = threads if device.type == "cpu" else 1
+        self._settings, self._rank = settings, rank
+        self._least = _LEAST_SHARE["sentences" if settings.of_sentences else "phrases"]
         self._pool = ThreadPoolExecutor(self._threads)
         self.parameters: list[nn.Parameter] = list(model.parameters())
 
-    def __call__(self, rows: Indices) -> float:
+    def __call__(self, rows: Indices, update: int) -> float:
         """Set every parameter's ``grad`` to that of the summed loss of a batch.
 
         Args:
             rows: ``(B,)`` which pairs; with more processes than pairs there may be none.
+            update: The number of the update, which decides what is dropped out.
 
         Returns:
             The summed loss in nats.
@@ -100,9 +110,10 @@ class GradientWorkers:
             for parameter in self.parameters:
                 parameter.grad = torch.zeros_like(parameter)
             return 0.0
-        count = max(1, min(self._threads, len(rows) // _LEAST_SHARE))
+        count = max(1, min(self._threads, len(rows) // self._least))
         shares = [share(rows, at, count) for at in range(count)]
-        results = list(self._pool.map(self._differentiate, shares, [count] * count))
+        noise = [self._regularisation(update, at) for at in range(count)]
+        results = list(self._pool.map(self._differentiate, shares, [count] * count, noise))
         gradients = list(results[0][1])
         for _, more in results[1:]:
             torch._foreach_add_(gradients, list(more))
@@ -110,10 +121,21 @@ class GradientWorkers:
             parameter.grad = gradient
         return sum(loss for loss, _ in results)
 
-    def _differentiate(self, rows: Indices, count: int) -> tuple[float, tuple[Tensor, ...]]:
+    def _regularisation(self, update: int, share: int) -> Regularisation | None:
+        settings = self._settings
+        if not (settings.dropout or settings.label_smoothing):
+            return None
+        place = [settings.seed, update, self._rank, share]
+        seed = int(np.random.SeedSequence(place).generate_state(1, np.uint64)[0])
+        generator = torch.Generator().manual_seed(seed)
+        return Regularisation(settings.dropout, settings.label_smoothing, generator)
+
+    def _differentiate(
+        self, rows: Indices, count: int, regularisation: Regularisation | None
+    ) -> tuple[float, tuple[Tensor, ...]]:
         torch.set_num_threads(max(1, self._threads // count))
         batch = make_batch(self._pairs.source, self._pairs.target, rows).to(self._device)
-        loss = self._model.loss(batch, self._dtype)
+        loss = self._model.loss(batch, self._dtype, regularisation)
         # the loss of two shares cannot both write to .grad, so the gradients come back instead
         return loss.item(), torch.autograd.grad(loss, self.parameters)
 

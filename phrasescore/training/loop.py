@@ -15,7 +15,7 @@ from phrasescore.model.sequence_model import SequenceModel
 from phrasescore.pairs.training_pairs import Split, TrainingPairs
 from phrasescore.progress import Progress
 from phrasescore.resuming.interruption import StopRequest
-from phrasescore.training.batches import Indices, share
+from phrasescore.training.batches import Indices, bucket_plan, share, uniform_plan
 from phrasescore.training.checkpoint import (
     BEST,
     LATEST,
@@ -75,10 +75,15 @@ class Trainer:
         )
         self._dtype = torch.bfloat16 if run.settings.precision == "bf16" else None
         self._workers = GradientWorkers(
-            run.model, run.pairs, self._dtype, self._device, run.threads
+            *(run.model, run.pairs, self._dtype, self._device, run.threads),
+            run.settings,
+            run.processes.rank,
         )
         self._optimizer = self._recipe.optimizer(self._workers.parameters, self._highest_rate)
         self._lengths = lengths_of(run.pairs, run.split.training)
+        self.plan_held_out = uniform_plan
+        if run.settings.of_sentences:
+            self.plan_held_out = bucket_plan
         self._words_per_batch = 0.0
         self._stop = StopRequest()
         self.state = TrainingState()
@@ -136,7 +141,7 @@ class Trainer:
         rows = self.run.split.training[chosen]
         words = int(self._lengths[1][chosen].sum()) + len(chosen)
         fraction = self._fraction()
-        loss = self._workers(share(rows, processes.rank, processes.world))
+        loss = self._workers(share(rows, processes.rank, processes.world), state.updates)
         gradients = [p.grad for p in self._workers.parameters if p.grad is not None]
         processes.add_up(gradients)
         if self._recipe.mean_loss:
@@ -206,8 +211,12 @@ class Trainer:
     def _evaluate(self, curves: Curves | None) -> None:
         run, state = self.run, self.state
         torch.set_num_threads(run.threads)
-        sources = evaluate(run.model, run.pairs, run.split.held_out_sources, self._dtype)
-        pairs = evaluate(run.model, run.pairs, run.split.held_out_pairs, self._dtype)
+        sources = evaluate(
+            run.model, run.pairs, run.split.held_out_sources, self.plan_held_out, self._dtype
+        )
+        pairs = evaluate(
+            run.model, run.pairs, run.split.held_out_pairs, self.plan_held_out, self._dtype
+        )
         state.evaluations = max(
             state.evaluations + 1, int(self._fraction() * self._settings.evaluations)
         )

@@ -6,19 +6,23 @@ likelihood in a fraction of the time on today's machines.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import nn
 
 from phrasescore.model.sequence_model import Initialisation
-from phrasescore.training.batches import Indices, paper_plan, uniform_plan
-from phrasescore.training.training_settings import TrainingSettings
-
-Plan = Callable[[Indices, Indices, int, np.random.Generator], list[Indices]]
+from phrasescore.training.batches import (
+    Plan,
+    bucket_plan,
+    paper_plan,
+    paper_sentence_plan,
+    uniform_plan,
+)
+from phrasescore.training.training_settings import RecipeName, TrainingSettings
 
 _MAX_NORM = 1.0  # of the gradient, both recipes; the authors' cutoff
 _WARM_UP_UPDATES = 200
@@ -89,6 +93,19 @@ RECIPES = {
     ),
 }
 
+# For sentences; the paper's is that of Bahdanau et al. (2014), appendix B.2.
+SENTENCE_RECIPES = {
+    "fast": dataclasses.replace(
+        RECIPES["fast"], plan=bucket_plan, batch_size=64, learning_rate=1e-3
+    ),
+    "paper": dataclasses.replace(RECIPES["paper"], plan=paper_sentence_plan, batch_size=80),
+}
+
+
+def recipe_named(name: RecipeName, *, of_sentences: bool) -> Recipe:
+    """Return a recipe for phrases or for sentences."""
+    return (SENTENCE_RECIPES if of_sentences else RECIPES)[name]
+
 
 def recipe_of(settings: TrainingSettings, pairs: int) -> tuple[Recipe, int, float]:
     """Return the recipe with the batch size and the highest learning rate in force.
@@ -97,7 +114,7 @@ def recipe_of(settings: TrainingSettings, pairs: int) -> tuple[Recipe, int, floa
         settings: What the user asked for.
         pairs: How many pairs are trained on.
     """
-    recipe = RECIPES[settings.recipe]
+    recipe = recipe_named(settings.recipe, of_sentences=settings.of_sentences)
     return (
         recipe,
         settings.batch_size or recipe.batch_size or batch_size_for(pairs),

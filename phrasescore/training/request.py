@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,26 @@ from phrasescore.model.kinds import KINDS, Kind, kind_named, read_settings
 from phrasescore.model.model_settings import ModelSettings
 from phrasescore.pairs.phrase_pairs import PairSettings, load_pairs
 from phrasescore.pairs.table_encoding import encode_table
+from phrasescore.pairs.text_encoding import encode_texts
 from phrasescore.pairs.training_pairs import TrainingPairs
 from phrasescore.table.block import can_be_read_again
 from phrasescore.training.earlier_run import INPUT
-from phrasescore.training.training_settings import HELD_OUT, PATIENCE, RecipeName
+from phrasescore.training.training_settings import (
+    DROPOUT,
+    HELD_OUT,
+    HELD_OUT_SENTENCES,
+    LABEL_SMOOTHING,
+    MAX_LENGTH,
+    PATIENCE,
+    RecipeName,
+)
 
 DEFAULT_EPOCHS = 10
-# what the command gives for every kind, and a kind without a source does not have
+# what the command gives for every kind, and some do not have
 _OF_SOURCES = {"source_words", "held_out_sources", "direction"}
+_OF_SENTENCES = {"max_length", "held_out_text"}
+_REGULARISATION = {"dropout", "label_smoothing"}
+_NOT_OF_ALL = _OF_SOURCES | _OF_SENTENCES | _REGULARISATION
 # what the weights depend on just as it was asked for
 _ASKED = (
     *("kind", "recipe", "max_seconds", "evaluations", "source_words", "target_words"),
@@ -56,6 +68,10 @@ class TrainingRequest:
     learning_rate: float | None = None
     held_out_sources: int | None = None
     held_out_pairs: int | None = None
+    held_out_text: tuple[Path, Path] | None = None
+    max_length: int | None = None
+    dropout: float | None = None
+    label_smoothing: float | None = None
     seed: int = 1
     precision: str = "auto"
     device: str = "auto"
@@ -73,12 +89,18 @@ class TrainingRequest:
                 f"--kind {kind.option} takes {' '.join(kind.inputs)} MODEL/, and "
                 f"{len(self.inputs) + 1} names are given"
             )
-        asked = {*self.sizes, *(name for name in _OF_SOURCES if getattr(self, name, None))}
+        given = {name for name in _NOT_OF_ALL if getattr(self, name, None) is not None}
+        asked = {*self.sizes, *given}
         for name in sorted(asked - _options_of(kind)):
             others = [f"--kind {other.option}" for other in KINDS if name in _options_of(other)]
             raise SettingsError(
                 f"--{name.replace('_', '-')} is not an option of --kind {kind.option}",
                 remedy=f"it belongs to {' and '.join(others)}" if others else "leave it out",
+            )
+        if self.held_out_text and (self.held_out_sources or self.held_out_pairs):
+            raise SettingsError(
+                "a text is held out, and a part of the texts too",
+                remedy="leave out --held-out-text, or --held-out-sources and --held-out-pairs",
             )
         self._settings(2, 2)  # a value that no model knows, before hours of reading
 
@@ -111,13 +133,43 @@ class TrainingRequest:
     @property
     def held_out(self) -> tuple[int, int]:
         """Pairs to hold out by source, and drawn at random."""
-        usual = HELD_OUT[self.recipe]
-        sources, pairs = self.held_out_sources, self.held_out_pairs
-        return usual if sources is None else sources, usual if pairs is None else pairs
+        if self.held_out_text:
+            return 0, 0
+        usual = HELD_OUT[self.recipe], HELD_OUT[self.recipe]
+        if self.described_kind.of_sentences:
+            usual = HELD_OUT_SENTENCES[self.recipe], 0
+        asked = self.held_out_sources, self.held_out_pairs
+        sources, pairs = (b if a is None else a for a, b in zip(asked, usual, strict=True))
+        return sources, pairs
+
+    @property
+    def regularisation(self) -> tuple[float, float]:
+        """Dropout and label smoothing."""
+        usual = 0.0, 0.0
+        if self.described_kind.regularised and self.recipe == "fast":
+            usual = DROPOUT, LABEL_SMOOTHING
+        asked = self.dropout, self.label_smoothing
+        dropout, smoothing = (b if a is None else a for a, b in zip(asked, usual, strict=True))
+        return dropout, smoothing
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """All files that are read."""
+        return (*self.inputs, *(self.held_out_text or ()))
+
+    @property
+    def _sizes(self) -> dict[str, Any]:
+        """The settings of the model that were asked for, and those that the recipe brings."""
+        kind = self.described_kind
+        sizes = {**(kind.fast_sizes if self.recipe == "fast" else {}), **self.sizes}
+        return kind.settings.completed(sizes)
 
     def asked(self, precision: str) -> dict[str, Any]:
         """Return all that the weights depend on, as JSON values; no digest of what is a pipe."""
-        again = all(can_be_read_again(path) for path in self.inputs)
+        again = all(can_be_read_again(path) for path in self.files)
+        dropout, smoothing = self.regularisation
+        of_sentences = {"dropout": dropout, "label_smoothing": smoothing}
+        of_sentences["max_length"] = self.max_length or MAX_LENGTH
         defaults = {
             each.name: each.default
             for each in dataclasses.fields(self.described_kind.settings)
@@ -126,12 +178,13 @@ class TrainingRequest:
         return {
             **{name: getattr(self, name) for name in _ASKED},
             **defaults,
-            **self.described_kind.settings.completed(self.sizes),
+            **self._sizes,
+            **(of_sentences if self.described_kind.of_sentences else {}),
             "max_epochs": self.epochs,
             "patience": self.patience_in_force,
             "held_out": list(self.held_out),
             "precision": precision,
-            INPUT: " ".join(sha256_of(path) for path in self.inputs) if again else None,
+            INPUT: " ".join(sha256_of(path) for path in self.files) if again else None,
         }
 
     def encode(self, folder: Path) -> None:
@@ -145,7 +198,16 @@ class TrainingRequest:
             **{name: value for name, value in given.items() if value is not None},
             factor=self.sizes.get("factor", 0),
         )
-        _READERS[self.described_kind.option].encode(self.inputs, folder, settings)
+        if self.described_kind.of_sentences:
+            encode_texts(
+                (self.inputs[0], self.inputs[1]),
+                folder,
+                settings,
+                max_length=self.max_length or MAX_LENGTH,
+                held_out=self.held_out_text,
+            )
+        else:
+            encode_table(self.inputs[0], folder, settings)
 
     def pairs(self, folder: Path) -> TrainingPairs:
         """Return what was encoded in ``folder``, from the side that the model reads.
@@ -153,7 +215,7 @@ class TrainingRequest:
         Raises:
             InputError: The folder is not whole.
         """
-        pairs = _READERS[self.described_kind.option].load(folder)
+        pairs = load_pairs(folder)
         return pairs.in_direction(self.sizes.get("direction", "source-target"))
 
     def model_settings(self, pairs: TrainingPairs) -> ModelSettings:
@@ -170,26 +232,17 @@ class TrainingRequest:
             "kind": kind.name,
             "source_vocabulary": source_vocabulary if kind.reads_source else 0,
             "target_vocabulary": target_vocabulary,
-            **kind.settings.completed(self.sizes),
+            **self._sizes,
         }
         return read_settings(values, where=f"--kind {kind.option}")
 
 
 def _options_of(kind: Kind) -> set[str]:
-    names = {each.name for each in dataclasses.fields(kind.settings)} - _VOCABULARIES
-    return names | _OF_SOURCES if kind.reads_source else names - _OF_SOURCES
-
-
-@dataclass(frozen=True)
-class _InputReader:
-    """How the input of a kind becomes pairs: once, and from then on from a folder."""
-
-    encode: Callable[[tuple[Path, ...], Path, PairSettings], object]
-    load: Callable[[Path], TrainingPairs]
-
-
-_TABLE = _InputReader(
-    lambda inputs, folder, settings: encode_table(inputs[0], folder, settings), load_pairs
-)
-# Another kind of input is a line here.
-_READERS = {"phrase": _TABLE, "feed-forward-phrase": _TABLE}
+    names = {each.name for each in dataclasses.fields(kind.settings)} - _VOCABULARIES - _NOT_OF_ALL
+    for has, options in (
+        (kind.reads_source, _OF_SOURCES),
+        (kind.of_sentences, _OF_SENTENCES),
+        (kind.regularised, _REGULARISATION),
+    ):
+        names |= options if has else set()
+    return names

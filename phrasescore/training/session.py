@@ -1,4 +1,4 @@
-"""One training run from a phrase table to a model folder: what ``phrasescore train`` does."""
+"""One training run from what it reads to a model folder: what ``phrasescore train`` does."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from phrasescore.training.earlier_run import INPUT, SETTINGS, check_trained, go_
 from phrasescore.training.evaluation import evaluate
 from phrasescore.training.gradient import Processes
 from phrasescore.training.loop import Run, Trainer
-from phrasescore.training.recipes import RECIPES
+from phrasescore.training.recipes import recipe_named
 from phrasescore.training.request import TrainingRequest
 from phrasescore.training.training_settings import TrainingSettings
 
@@ -83,8 +83,8 @@ def _train(
     parts, settings = _settings(request, pairs, precision, say)
     model_settings = request.model_settings(pairs)
     model = build(model_settings)
-    initialisation = RECIPES[settings.recipe].initialisation
-    model.initialise(torch.Generator().manual_seed(settings.seed), initialisation)
+    recipe = recipe_named(settings.recipe, of_sentences=settings.of_sentences)
+    model.initialise(torch.Generator().manual_seed(settings.seed), recipe.initialisation)
     run = Run(
         model.to(device),
         pairs,
@@ -166,9 +166,11 @@ def _settings(
     most = len(pairs) // _LARGEST_HELD_OUT_SHARE
     sources, others = (min(wanted, most) for wanted in request.held_out)
     if (sources, others) != request.held_out:
-        say(f"a small table: {sources} and {others} pairs are held out, one in twenty at most")
+        what = "text" if request.described_kind.of_sentences else "table"
+        say(f"a small {what}: {sources} and {others} pairs are held out, one in twenty at most")
     settings = TrainingSettings(
         recipe=request.recipe,
+        of_sentences=request.described_kind.of_sentences,
         max_epochs=request.epochs,
         max_seconds=request.max_seconds,
         batch_size=request.batch_size,
@@ -177,6 +179,8 @@ def _settings(
         held_out_pairs=others,
         evaluations=request.evaluations,
         patience=request.patience_in_force,
+        dropout=request.regularisation[0],
+        label_smoothing=request.regularisation[1],
         seed=request.seed,
         precision=precision,
     )
@@ -198,7 +202,7 @@ def _finish(
         ("held_out_sources", parts.held_out_sources, "pairs of unseen sources"),
         ("held_out_pairs", parts.held_out_pairs, "unseen pairs drawn at random"),
     ):
-        figure = evaluate(model, pairs, rows)
+        figure = evaluate(model, pairs, rows, trainer.plan_held_out)
         if figure is not None:
             figures[name] = dataclasses.asdict(figure)
             say(
@@ -206,7 +210,7 @@ def _finish(
                 f"perplexity {figure.perplexity:.2f}"
             )
     record = provenance(settings=dataclasses.asdict(settings))
-    record["inputs"] = dict(zip(map(str, request.inputs), pairs.digests, strict=True))
+    record["inputs"] = dict(zip(map(str, request.files), pairs.digests, strict=True))
     record["asked"] = dict(asked)
     record["held_out"] = figures
     record["training"] = {

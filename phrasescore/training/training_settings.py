@@ -13,6 +13,10 @@ RecipeName = Literal["fast", "paper"]
 # early.
 PATIENCE: dict[RecipeName, int] = {"fast": 5, "paper": 0}
 HELD_OUT: dict[RecipeName, int] = {"fast": 5000, "paper": 0}
+# A sentence stands in few pairs, so those drawn by source and at random would be much the same.
+HELD_OUT_SENTENCES: dict[RecipeName, int] = {"fast": 1000, "paper": 0}
+MAX_LENGTH = 50  # words of a sentence to learn from, the larger of the paper's two
+DROPOUT, LABEL_SMOOTHING = 0.3, 0.1  # of the fast recipe for sentences
 
 
 @dataclass(frozen=True)
@@ -20,6 +24,7 @@ class TrainingSettings:
     """The settings of one training run; stored in its checkpoints and in the model's provenance."""
 
     recipe: RecipeName = "fast"
+    of_sentences: bool = False  # which recipe of that name
     max_epochs: int | None = None  # passes over the training pairs; 0 writes the untrained model
     max_seconds: float | None = None  # of training, whichever ends first
     batch_size: int | None = None  # phrase pairs an update; the recipe's own if None
@@ -28,6 +33,8 @@ class TrainingSettings:
     held_out_pairs: int = 0  # pairs drawn at random from the rest
     evaluations: int = 10  # times the held-out pairs are scored in a run
     patience: int = 0  # evaluations without a better held-out figure before the end; 0: no end
+    dropout: float = 0.0  # share of the elements of word vectors, contexts and readout
+    label_smoothing: float = 0.0  # share of the probability that all words are given alike
     seed: int = 1
     precision: Literal["bf16", "fp32"] = "fp32"  # of the matrix products; sums stay in fp32
 
@@ -42,5 +49,8 @@ class TrainingSettings:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise SettingsError(f"{name} is {value}; it must be above 0")
+        for name in ("dropout", "label_smoothing"):
+            if not 0 <= getattr(self, name) < 1:
+                raise SettingsError(f"{name} is {getattr(self, name)}; it must be 0 to below 1")
         if self.max_epochs is None and self.max_seconds is None:
             raise SettingsError("neither max_epochs nor max_seconds is set: training has no end")

@@ -46,10 +46,14 @@ class Coverage:
     phrases: float
     pairs: float
 
-    def __str__(self) -> str:
-        return (
-            f"{self.words:,} of {self.types:,} words, which cover {self.phrases:.2%} of the tokens "
-            f"of distinct phrases and {self.pairs:.2%} of those of distinct pairs"
+    def described(self, unit: str) -> str:
+        """Say it, for pairs of ``phrases``, each distinct one once, or of ``sentences``."""
+        text = f"{self.words:,} of {self.types:,} words, which cover "
+        if unit == "sentences":
+            return text + f"{self.pairs:.2%} of the tokens"
+        return text + (
+            f"{self.phrases:.2%} of the tokens of distinct phrases and {self.pairs:.2%} of those "
+            "of distinct pairs"
         )
 
 

@@ -74,7 +74,9 @@ def golden_model(
 
 def one_pair(pair: dict[str, Any]) -> Batch:
     """Return a batch of one pair without padding."""
-    source, target = (torch.tensor([pair[side]], dtype=torch.int64) for side in ("source", "target"))
+    source, target = (
+        torch.tensor([pair[side]], dtype=torch.int64) for side in ("source", "target")
+    )
     return Batch(source, target, None, len(pair["target"]) + 1)
 
 
@@ -97,7 +99,7 @@ def all_pairs(pairs: list[dict[str, Any]]) -> Batch:
 def test_every_word_has_the_reference_log_probability(
     golden: Path, name: Name, formulation: Reading, dtype: torch.dtype, tolerance: float
 ) -> None:
-    """ln p of each target word and of </s>, both kinds, both readings."""
+    """Ln p of each target word and of </s>, both kinds, both readings."""
     model, pairs = golden_model(golden, name, formulation, dtype)
     with torch.no_grad():
         for pair in pairs:

@@ -5,9 +5,9 @@ Read top to bottom in the order of the paper. Shapes use the legend of docs/arch
 size of a context c_i: 2H in RNNsearch, where c_i is a sum over what both directions of the encoder
 wrote of each word, H in RNNencdec, where it is the last state of one direction, at every step.
 
-The paper's text and the program its authors ran differ; ``formulation`` chooses (docs/fidelity.md):
+What the paper says and what its authors ran differ; ``formulation`` chooses (docs/fidelity.md):
 
-* ``code``: word i is predicted from s_(i-1), word i - 1 and c_i; then s_i = f(s_(i-1), word i, c_i).
+* ``code``: word i comes from s_(i-1), word i - 1 and c_i; then s_i = f(s_(i-1), word i, c_i).
 * ``paper`` (section 3.1): s_i = f(s_(i-1), word i - 1, c_i); word i from s_i, word i - 1 and c_i.
 """
 
@@ -127,9 +127,13 @@ class AttentionModel(MaxoutReadout):
         return Attended(written @ self.align_source.to(written.dtype), written, begins, positions)
 
     def _weights(self, dtype: torch.dtype) -> AttentiveWeights:
-        unit = self.decoder
-        parts = unit.gate_weight, unit.candidate_weight, unit.context_weight, self.align_state
-        return AttentiveWeights(*(part.to(dtype) for part in parts), self.align_vector)
+        return AttentiveWeights(
+            self.decoder.gate_weight.to(dtype),
+            self.decoder.candidate_weight.to(dtype),
+            self.decoder.context_weight.to(dtype),
+            self.align_state.to(dtype),
+            self.align_vector,
+        )
 
     def _run(
         self, batch: Batch, dtype: torch.dtype | None, regularisation: Regularisation | None
@@ -224,7 +228,8 @@ class AttentionModel(MaxoutReadout):
         if not self._searches:
             return state.rows[1]
         begins, positions = state.rows[:2]
-        seen = Attended(*state.memory, begins, positions)
+        keys, products = state.memory
+        seen = Attended(keys, products, begins, positions)
         query = s @ self.align_state.to(s.dtype)
         return attend(query, seen, self.align_vector, int(positions.max()))[0]
 

@@ -68,7 +68,7 @@ class EncoderDecoder(MaxoutReadout):
         which passes a signal on at its strength: the decoder begins to listen to the encoder after
         a few hundred updates instead of a few thousand.
         """
-        draw_weights(self, generator, lambda *each: initial_deviation(*each, initialisation))
+        draw_weights(self, generator, lambda name, of: initial_deviation(name, of, initialisation))
 
     # -- encoder, section 2.2 ------------------------------------------------------------------
 

@@ -56,7 +56,7 @@ class FeedForwardPhrase(SequenceModel):
         self, generator: torch.Generator, initialisation: Initialisation = "paper"
     ) -> None:
         """Draw the initial weights from ``generator``: normal, or 0 for biases."""
-        draw_weights(self, generator, lambda *each: initial_deviation(*each, initialisation))
+        draw_weights(self, generator, lambda name, of: initial_deviation(name, of, initialisation))
 
     def features(
         self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None

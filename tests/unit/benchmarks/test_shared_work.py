@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.shared_work import Steps, Work, count_work
-from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.model_settings import EncoderDecoderSettings
+from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.words.token_sequences import from_lists
 
 Pair = tuple[tuple[int, ...], tuple[int, ...]]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.model_settings import EncoderDecoderSettings, UnitName
+from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.sequence_model import Initialisation
 
 RECURRENT = ("gate_weight", "candidate_weight", "recurrent_weight")

@@ -43,7 +43,7 @@ def test_distinct_pairs_of_an_unsorted_table(
     pairs = encoded(tmp_path_factory.mktemp("encoding"), text)
     plain = [tuple(b" ".join(side.split()) for side in line) for line in lines]
     assert pairs_as_text(pairs) == list(dict.fromkeys(plain))
-    assert pairs.lines == len(lines)
+    assert pairs.summary.startswith(f"{len(lines):,} lines, ")
     sources = [source for source, _ in dict.fromkeys(plain)]
     same = np.equal.outer(pairs.source.groups, pairs.source.groups)
     assert same.tolist() == [[a == b for b in sources] for a in sources]
@@ -68,7 +68,9 @@ def test_counts_are_over_distinct_phrases(tmp_path: Path) -> None:
     assert pairs.source.coverage.phrases == pytest.approx(3 / 5)
     assert pairs.source.coverage.pairs == pytest.approx(5 / 7)
     assert (pairs.source.coverage.words, pairs.source.coverage.types) == (2, 4)
-    assert "2 of 4 words, which cover 60.00% of the tokens" in str(pairs.source.coverage)
+    assert "2 of 4 words, which cover 60.00% of the tokens" in pairs.source.coverage.described(
+        "phrases"
+    )
 
 
 def test_factors_and_gaps(tmp_path: Path) -> None:
@@ -125,7 +127,7 @@ def test_failed_run_leaves_no_whole_folder(tmp_path: Path) -> None:
     encoded(tmp_path, b"a ||| b ||| 1\n")
     with pytest.raises(PhraseTableError, match=":2: a blank line"):
         encoded(tmp_path, b"a ||| b ||| 1\n\n")
-    with pytest.raises(InputError, match="no whole encoded phrase table"):
+    with pytest.raises(InputError, match="no whole encoded pairs"):
         load_pairs(tmp_path / "work")
     assert not (tmp_path / "work" / "scratch").exists()
 
@@ -157,7 +159,8 @@ def test_senseless_settings(bad: dict[str, int]) -> None:
 def test_real_table(multi30k: Path, tmp_path: Path) -> None:
     """The real table has the sources, words and tokens that were counted with other tools."""
     pairs = encode_table(multi30k / "phrase-table.gz", tmp_path, PairSettings())
-    assert len(pairs) == pairs.lines == 839_237
+    assert len(pairs) == 839_237
+    assert pairs.summary == "839,237 lines, 839,237 distinct pairs"
     assert int(pairs.source.groups.max()) + 1 == 630_088
     assert (len(pairs.source.vocabulary), len(pairs.target.vocabulary)) == (10_190, 11_207)
     # 4.35 M source and 4.61 M target steps, the end of each phrase counted

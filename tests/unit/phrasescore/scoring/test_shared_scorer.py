@@ -8,13 +8,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.model_settings import (
     ContextName,
     EncoderDecoderSettings,
     Formulation,
     UnitName,
 )
+from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.sequence_model import Batch
 from phrasescore.scoring.precision import Precision
 from phrasescore.scoring.shared_scorer import SharedScorer

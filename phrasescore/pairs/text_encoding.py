@@ -1,0 +1,125 @@
+"""Encode two texts, line by line translations of each other, once: words become ids on disk.
+
+Unlike the pairs of a phrase table, a pair of sentences counts as often as it stands there. Pairs
+with an empty side or with too many words are left out, and counted.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phrasescore.errors import CorpusError, counted
+from phrasescore.files import sha256_of
+from phrasescore.pairs.distinct_phrases import first_rows, groups_of
+from phrasescore.pairs.encoded_sides import SIDES, StreamedSide, encode_once, stream_sides
+from phrasescore.pairs.phrase_pairs import EncodedPairs, PairSettings
+from phrasescore.streaming.text_blocks import Texts
+from phrasescore.table.block import TokenSpans, can_be_read_again
+
+# a change of the files' meaning must change this number
+_FORMAT = 1
+Paths = tuple[Path, Path]
+
+
+def encode_texts(
+    paths: Paths,
+    folder: str | Path,
+    settings: PairSettings,
+    *,
+    max_length: int,
+    held_out: Paths | None = None,
+) -> EncodedPairs:
+    """Read texts into a work folder, or find them there from an earlier run.
+
+    Args:
+        paths: Source and target, plain, gzip, or a pipe, which is always encoded again.
+        folder: Where the arrays go; made if need be.
+        settings: Sizes of the shortlists, and the factor.
+        max_length: Pairs with more words on a side are not trained on.
+        held_out: Texts to set aside: their pairs come last, and no word list learns from them.
+
+    Raises:
+        InputError: A text cannot be read.
+        CorpusError: Two texts have different numbers of lines, or no pair of theirs is left.
+    """
+    every = [*paths, *(held_out or ())]
+    identity = {
+        "format": _FORMAT,
+        "sha256": [sha256_of(path) if can_be_read_again(path) else None for path in every],
+        "settings": dataclasses.asdict(settings),
+        "max_length": max_length,
+    }
+
+    def write(scratch: Path) -> dict[str, Any]:
+        lines = _Lines()
+        sides = stream_sides(lines.read(paths, held_out, settings.factor), scratch, "reading texts")
+        return _write(Path(folder), sides, settings, lines.to_learn_from, max_length, every)
+
+    return encode_once(Path(folder), identity, write)
+
+
+class _Lines:
+    """Reads the texts, and then those to set aside."""
+
+    to_learn_from = 0  # lines of the first pair of texts
+
+    def read(
+        self, paths: Paths, held_out: Paths | None, factor: int
+    ) -> Iterator[Sequence[TokenSpans]]:
+        for block in Texts(paths, factor=factor, empties=True).blocks():
+            self.to_learn_from += len(block)
+            yield block.tokens
+        if held_out:
+            for block in Texts(held_out, factor=factor, empties=True).blocks():
+                yield block.tokens
+
+
+def _write(
+    folder: Path,
+    sides: list[StreamedSide],
+    settings: PairSettings,
+    to_learn_from: int,
+    max_length: int,
+    paths: Sequence[Path],
+) -> dict[str, Any]:
+    lengths = np.stack([np.asarray(side.lengths) for side in sides])
+    empty, long = (lengths == 0).any(axis=0), (lengths > max_length).any(axis=0)
+    learned = np.arange(lengths.shape[1]) < to_learn_from
+    kept = ~empty & ~(long & learned)
+    for part, path in ((learned, paths[0]), (~learned, paths[-2])):
+        if part.any() and not (kept & part).any():
+            raise CorpusError(
+                f"no pair is left of {counted(int(part.sum()), 'line')}: a side is empty or has "
+                f"more than {max_length} words",
+                path=path,
+                remedy="look whether these are the texts; --max-length allows longer sentences",
+            )
+    left_out = {"empty": empty & learned, f"over {max_length} words": long & learned}
+    report: dict[str, Any] = {
+        "summary": _summary(to_learn_from, left_out),
+        "unit": "sentences",
+        "set_aside": int((kept & ~learned).sum()),
+    }
+    for side, streamed, size in zip(
+        SIDES, sides, (settings.source_words, settings.target_words), strict=True
+    ):
+        words = kept & learned
+        coverage, vocabulary, ids = streamed.shortlisted(words, words, size)
+        vocabulary.write(folder / f"{side}.vocabulary.txt")
+        groups = groups_of(first_rows(streamed.digests))
+        np.save(folder / f"{side}.groups.npy", groups[kept])
+        streamed.write_ids(folder, side, kept, ids)
+        report[side] = dataclasses.asdict(coverage)
+    return report
+
+
+def _summary(lines: int, left_out: dict[str, NDArray[np.bool_]]) -> str:
+    text = f"{lines:,} pairs of sentences"
+    named = [f"{int(rows.sum()):,} {why}" for why, rows in left_out.items() if rows.any()]
+    return f"{text}; left out: {', '.join(named)}" if named else text
