@@ -40,6 +40,9 @@ name = "RNN + WP"
 models = ["untrained"]
 unknown_column = true
 [[systems]]
+name = "Reranked"
+rerank = ["untrained"]
+[[systems]]
 name = "CSLM"
 not_run = "it is not there yet"
 """
@@ -68,14 +71,14 @@ def test_from_a_file_to_the_table_and_again(
     assert "| Baseline | " in said
     assert "| CSLM | not run | not run |" in said
     record = json.loads((tmp_path / "results" / "table.json").read_text("utf-8"))
-    baseline, extended, later = record["systems"]
-    assert baseline["seeds"] == extended["seeds"] == [1]
+    baseline, extended, reranked, later = record["systems"]
+    assert baseline["seeds"] == extended["seeds"] == reranked["seeds"] == [1]
     # the golden system was built from other sentences of the same kind
-    assert 0.05 < baseline["test"]["mean"] < 0.9
-    assert 0 < extended["test"]["gain"]["p_value"] <= 1
+    assert 0.05 < baseline["texts"]["test"]["mean"] < 0.9
+    assert 0 < extended["texts"]["test"]["gain"]["p_value"] <= 1
     assert later["not_run"] == "it is not there yet"
     assert "[weight]" in (tmp_path / "results/systems/rnn-wp/seed1/moses.ini").read_text("utf-8")
-    assert (tmp_path / "results" / "table.tex").read_text("utf-8").count(r"\\") == 4
+    assert (tmp_path / "results" / "table.tex").read_text("utf-8").count(r"\\") == 5
     before = (tmp_path / "results" / "table.md").read_bytes()
     files = [tmp_path / f"results/systems/{name}/seed1.test.txt" for name in ("baseline", "rnn-wp")]
     compared = phrasescore(
@@ -83,7 +86,7 @@ def test_from_a_file_to_the_table_and_again(
         "--metric", "bleu", "--json",
     )  # fmt: skip
     same = json.loads(compared.stdout)["metrics"]["bleu"][1]
-    assert extended["test"]["gain"] == {
+    assert extended["texts"]["test"]["gain"] == {
         "bleu": same["gain"],
         "p_value": same["p_randomization"],
         "bootstrap_p_value": same["p_bootstrap"],
@@ -92,11 +95,11 @@ def test_from_a_file_to_the_table_and_again(
     }
     again = phrasescore("experiment", experiment.name, "-o", "results", "--json")
     assert json.loads(again.stdout)["systems"] == record["systems"]
-    assert b"0 of 10 steps were run" in again.stderr
+    assert b"0 of 17 steps were run" in again.stderr
     assert (tmp_path / "results" / "table.md").read_bytes() == before
     (tmp_path / "results/systems/rnn-wp/seed1.test.txt").unlink()
     third = phrasescore("experiment", experiment.name, "-o", "results")
-    assert b"1 of 10 steps were run" in third.stderr
+    assert b"1 of 17 steps were run" in third.stderr
     assert (tmp_path / "results" / "table.md").read_bytes() == before
 
 
@@ -162,7 +165,7 @@ def test_with_real_moses(
     assert done.returncode == 0, done.stderr.decode()
     record = json.loads((tmp_path / "results" / "table.json").read_text("utf-8"))
     assert record["decoder"] == "moses"
-    assert 0.05 < record["systems"][0]["test"]["mean"] < 0.9
+    assert 0.05 < record["systems"][0]["texts"]["test"]["mean"] < 0.9
     script = (tmp_path / "results" / "commands.sh").read_text("utf-8")
     assert f"{moses_bin}/moses -f " in script
     assert record["systems"][1]["not_run"] == "left out by --only"

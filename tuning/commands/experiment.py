@@ -13,7 +13,7 @@ from phrasescore.commands.options import json_options, print_result
 from phrasescore.errors import SettingsError, did_you_mean
 
 if TYPE_CHECKING:
-    from tuning.experiment.experiment_file import ExperimentSettings
+    from tuning.experiment.experiment_settings import ExperimentSettings
 
 
 @click.command(
@@ -90,6 +90,8 @@ def _overridden(
         settings = dataclasses.replace(settings, decoder=kind)
     if not only:
         return settings
+    from tuning.experiment.experiment_settings import LEFT_OUT
+
     names = [system.name for system in settings.systems]
     for name in only:
         if name not in names:
@@ -101,7 +103,7 @@ def _overridden(
     systems = tuple(
         system
         if system.not_run or system.name in (names[0], *only)
-        else dataclasses.replace(system, not_run="left out by --only")
+        else dataclasses.replace(system, not_run=LEFT_OUT)
         for system in settings.systems
     )
     return dataclasses.replace(settings, systems=systems)

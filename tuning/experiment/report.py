@@ -1,20 +1,17 @@
-"""The result of an experiment: BLEU of each system and seed, and what of it is not chance."""
+"""The result of an experiment: BLEU of each system and run, and what of it is not chance."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from moses_integration.bleu.statistics import References
-from phrasescore.errors import CorpusError
-from phrasescore.files import read_lines
-from phrasescore.resuming.stamps import Stamps
-from tuning.experiment.experiment_file import ExperimentSystem
-from tuning.experiment.plan import TEXTS, Plan
+from moses_integration.bleu.statistics import COLUMNS
+from tuning.experiment.experiment_settings import ExperimentSystem
+from tuning.experiment.plan import Plan
+from tuning.experiment.runs import Run, StepTime
 from tuning.metrics.significance import SystemScores, compare_statistics
 
 
@@ -24,8 +21,8 @@ class Row:
 
     Args:
         system: Which.
-        seeds: Those that are done.
-        scores: BLEU by text, ``dev`` and ``test``; empty where no seed is done.
+        seeds: Those that are done; none of models alone.
+        scores: BLEU by text; without texts that no run has translated.
         tuning_seconds: By the clock, one for each seed.
         tuning_cpu_seconds: Of the processor, one for each seed.
         resumed: Whether a tuning was interrupted, so that its times miss a part.
@@ -39,55 +36,54 @@ class Row:
     resumed: bool = False
 
 
-def collect(plan: Plan, stamps: Stamps) -> tuple[Row, ...]:
-    """Score what is translated so far.
+def collect(plan: Plan, runs: Mapping[str, Sequence[Run]]) -> tuple[Row, ...]:
+    """Compare what is translated so far with the first system.
 
-    Raises:
-        CorpusError: A translation has another number of lines than its references.
+    Args:
+        plan: The experiment.
+        runs: Of each system that has any, by its name.
     """
-    references = {text: References.read([plan.reference(text)]) for text in TEXTS}
     first = plan.settings.systems[0]
-    baseline: dict[str, dict[str, NDArray[np.int64]]] = {text: {} for text in TEXTS}
     rows = []
     for system in plan.settings.systems:
-        seeds = tuple(seed for seed in plan.settings.seeds if _is_done(plan, system, seed))
-        if system.not_run or not seeds:
-            rows.append(Row(system))
-            continue
         scores = {}
-        for text in TEXTS:
-            files = [plan.translation(system, seed, text) for seed in seeds]
-            counted = np.stack([_statistics(references[text], file) for file in files])
-            if system is first:
-                baseline[text] = {system.name: counted}
-            compared = {**baseline[text], system.name: counted}
-            scores[text] = compare_statistics("bleu", compared, replicas=False)[-1]
-        rows.append(_timed(Row(system, seeds, scores), plan, stamps))
+        for text in plan.texts:
+            baseline = () if system is first else _counted(runs.get(first.name, ()), text.name)
+            if counted := _counted(runs.get(system.name, ()), text.name):
+                scores[text.name] = _compared(system.name, baseline, counted)
+        rows.append(_row(plan, system, runs.get(system.name, ()), scores))
     return tuple(rows)
 
 
-def _is_done(plan: Plan, system: ExperimentSystem, seed: int) -> bool:
-    return all(plan.translation(system, seed, text).exists() for text in TEXTS)
+def _counted(runs: Sequence[Run], text: str) -> tuple[bytes, ...]:
+    return tuple(run.statistics[text].tobytes() for run in runs if text in run.statistics)
 
 
-def _statistics(references: References, file: Path) -> NDArray[np.int64]:
-    """Return (sentences, 9) of a translation."""
-    lines = list(read_lines(file))
-    if len(lines) != len(references):
-        raise CorpusError(
-            f"{len(lines)} translations of {len(references)} sentences",
-            path=file,
-            remedy="delete the file and run the experiment again",
-        )
-    return references.score(np.arange(len(lines)), lines).matrix().astype(np.int64)
+# the table is made after each run, and most of it is as it was
+@cache
+def _compared(name: str, baseline: tuple[bytes, ...], counted: tuple[bytes, ...]) -> SystemScores:
+    """Compare runs, (S, 9) int64 each, with those of the first system, if there are any."""
+    systems = {
+        key: np.stack([np.frombuffer(run, np.int64).reshape(-1, COLUMNS) for run in runs])
+        for key, runs in (("", baseline), (name, counted))
+        if runs
+    }
+    return compare_statistics("bleu", systems, replicas=False)[-1]
 
 
-def _timed(row: Row, plan: Plan, stamps: Stamps) -> Row:
-    found = [stamps.read(plan.tuning_step(row.system, seed)) for seed in row.seeds]
-    known = [stamp for stamp in found if stamp is not None]
-    return replace(
-        row,
-        tuning_seconds=tuple(stamp.seconds for stamp in known),
-        tuning_cpu_seconds=tuple(stamp.cpu_seconds for stamp in known),
-        resumed=any(stamp.attempts > 1 for stamp in known),
+def _row(
+    plan: Plan, system: ExperimentSystem, runs: Sequence[Run], scores: Mapping[str, SystemScores]
+) -> Row:
+    tuned = [(run, run.seed) for run in runs if run.seed is not None]
+    spent: list[list[StepTime]] = []
+    for run, seed in tuned:
+        names = [step.name for step in plan.tuning_steps(system, seed)]
+        spent.append([run.steps[name] for name in names if name in run.steps])
+    return Row(
+        system,
+        tuple(seed for _, seed in tuned),
+        scores,
+        tuple(sum(step.seconds for step in steps) for steps in spent if steps),
+        tuple(sum(step.cpu_seconds for step in steps) for steps in spent if steps),
+        any(step.attempts > 1 for steps in spent for step in steps),
     )

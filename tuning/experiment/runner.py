@@ -36,6 +36,9 @@ class Runner:
         jobs: Steps at a time.
         say: Gets a line for each step.
         after: Called with each step that ran to its end.
+
+    Attributes:
+        done: The names of the steps that are done, from earlier or now.
     """
 
     def __init__(
@@ -43,6 +46,7 @@ class Runner:
     ) -> None:
         self._results, self._folder, self._jobs = results, folder, jobs
         self._say, self._after = say, after
+        self.done: set[str] = set()
         self.stamps = Stamps(results / "steps")
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._stopped = False
@@ -57,7 +61,6 @@ class Runner:
         """
         makers = {path: step.name for step in steps for path in step.outputs}
         waiting = list(steps)
-        done: set[str] = set()
         ran = 0
         # the outer one for the time in which the pool waits for steps beside one that failed
         with (
@@ -68,16 +71,17 @@ class Runner:
         ):
             running: dict[Future[bool], CommandStep] = {}
             while waiting or running:
-                ready = [step for step in waiting if _is_ready(step, makers, done)]
+                ready = [step for step in waiting if _is_ready(step, makers, self.done)]
                 for step in ready[: self._jobs - len(running)]:
                     running[pool.submit(self._do, step)] = step
                     waiting.remove(step)
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     step = running.pop(future)
-                    if future.result():
+                    is_new = future.result()
+                    self.done.add(step.name)
+                    if is_new:
                         ran += 1
                         self._after(step)
-                    done.add(step.name)
         return ran
 
     def _do(self, step: CommandStep) -> bool:

@@ -10,10 +10,10 @@ from phrasescore.errors import InputError
 from phrasescore.files import write_atomically
 from phrasescore.provenance import provenance, write_json
 from phrasescore.resuming.lock import held
-from phrasescore.resuming.stamps import Stamps
 from tuning.experiment.command import CommandStep
-from tuning.experiment.experiment_file import ExperimentSettings
-from tuning.experiment.plan import TEXTS, Plan
+from tuning.experiment.experiment_settings import ExperimentSettings
+from tuning.experiment.kept_results import ResultsKeeper
+from tuning.experiment.plan import Plan
 from tuning.experiment.report import collect
 from tuning.experiment.runner import Runner, Say
 from tuning.experiment.tables import as_json, latex, markdown
@@ -37,7 +37,8 @@ def planned(settings: ExperimentSettings, output: str | Path) -> Plan:
         moses = find_moses(settings.decoder.program or None).absolute()
     plan = Plan(settings, Path(output).absolute(), moses)
     needed = [path for step in plan.steps() for path in step.inputs]
-    for path in (*needed, *map(plan.reference, TEXTS)):
+    references = [plan.data(text.reference) for text in plan.texts]
+    for path in (*needed, *references):
         if not path.is_relative_to(plan.results) and not path.exists():
             raise InputError(
                 "no such file or folder, which the experiment reads",
@@ -65,13 +66,20 @@ def run_experiment(settings: ExperimentSettings, output: str | Path, jobs: int, 
         write_atomically(plan.results / "commands.sh", _script(plan, steps).encode())
 
         def after(step: CommandStep) -> None:
-            if step.name.endswith(tuple(f".{text}" for text in TEXTS)):
-                _write_tables(plan, steps, runner.stamps)
+            if step.name in final:
+                _write_tables(plan, steps, keeper, runner)
 
+        final = {
+            name
+            for system in settings.systems
+            for seed in plan.seeds(system)
+            for name in plan.final_steps(system, seed)
+        }
         runner = Runner(plan.results, settings.folder, jobs, say, after)
+        keeper = ResultsKeeper(plan, runner.stamps)
         ran = runner.run(steps)
         say(f"{ran} of {len(steps)} steps were run, the others were done already")
-        return _write_tables(plan, steps, runner.stamps)
+        return _write_tables(plan, steps, keeper, runner)
 
 
 def _script(plan: Plan, steps: tuple[CommandStep, ...]) -> str:
@@ -81,9 +89,13 @@ def _script(plan: Plan, steps: tuple[CommandStep, ...]) -> str:
     return "\n".join([*lines, *(str(step.work) for step in steps), ""])
 
 
-def _write_tables(plan: Plan, steps: tuple[CommandStep, ...], stamps: Stamps) -> str:
+def _write_tables(
+    plan: Plan, steps: tuple[CommandStep, ...], keeper: ResultsKeeper, runner: Runner
+) -> str:
     settings, folder = plan.settings, plan.results
-    rows = collect(plan, stamps)
+    runs = keeper.runs(runner.done)
+    keeper.write(runs)
+    rows = collect(plan, runs)
     text = markdown(settings, rows, [str(step.work) for step in steps])
     write_atomically(folder / "table.md", text.encode())
     write_atomically(folder / "table.tex", latex(settings, rows).encode())

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tuning.experiment.experiment_file import ExperimentSettings
+from tuning.experiment.experiment_settings import DEV, ExperimentSettings
 from tuning.experiment.report import Row
 from tuning.metrics.score_tables import ScoreTable, points
 from tuning.metrics.significance import SystemScores
 
 _NOTHING = "–"
+# of a test set: BLEU, gain, interval, p
+_TEST_CELLS, _INTERVAL = 4, 2
 
 
 def markdown(settings: ExperimentSettings, rows: Sequence[Row], commands: Sequence[str]) -> str:
     """Return the table with what one must know to read it, and every command."""
-    header = ["system", "dev BLEU", "test BLEU", "test gain"]
-    header += ["95 % interval", "p", "tuning", "paper"]
-    table = ScoreTable(header, [_cells(row) for row in rows]).to_markdown()
+    header = ["system", "dev BLEU"]
+    for text in settings.data.tests:
+        header += [f"{text.name} BLEU", f"{text.name} gain", "95 % interval", "p"]
+    cells = [
+        [row.system.name, _mean(row.scores.get(DEV)), *_test_cells(settings, row), *_remarks(row)]
+        for row in rows
+    ]
+    table = ScoreTable([*header, "tuning", "paper"], cells).to_markdown()
     lines = [f"# {settings.name}", "", table, *_notes(settings, rows), "", "## Commands", ""]
     lines += [f"Run in `{settings.folder}`:", "", "```", *commands, "```", ""]
     return "\n".join(lines)
@@ -25,8 +33,15 @@ def markdown(settings: ExperimentSettings, rows: Sequence[Row], commands: Sequen
 
 def latex(settings: ExperimentSettings, rows: Sequence[Row]) -> str:
     """Return the table for a paper: package booktabs."""
-    cells = [_cells(row) for row in rows]
-    table = ScoreTable(["System", "dev", "test", "gain", "p"], [[*c[:4], c[5]] for c in cells])
+    header = ["System", "dev"]
+    for text in settings.data.tests:
+        header += [text.name, "gain", "p"]
+    cells = []
+    for row in rows:
+        each = _test_cells(settings, row)
+        shown = [cell for place, cell in enumerate(each) if place % _TEST_CELLS != _INTERVAL]
+        cells.append([row.system.name, _mean(row.scores.get(DEV)), *shown])
+    table = ScoreTable(header, cells)
     return f"% {settings.name}; {_how(settings)}\n{table.to_latex()}"
 
 
@@ -39,6 +54,7 @@ def as_json(settings: ExperimentSettings, rows: Sequence[Row]) -> dict[str, Any]
         "optimizer": settings.tuning.optimizer,
         "rounds": settings.tuning.rounds,
         "nbest_size": settings.tuning.nbest_size,
+        "rerank": dataclasses.asdict(settings.rerank),
         "seeds": list(settings.seeds),
         "systems": [_row_json(row) for row in rows],
     }
@@ -49,46 +65,58 @@ def _row_json(row: Row) -> dict[str, Any]:
         "name": row.system.name,
         "models": list(row.system.models),
         "unknown_column": row.system.unknown_column,
+        "rerank": list(row.system.rerank),
+        "translate": list(row.system.translate),
         "not_run": row.system.not_run,
         "seeds": list(row.seeds),
         "tuning_seconds": list(row.tuning_seconds),
         "tuning_cpu_seconds": list(row.tuning_cpu_seconds),
     }
-    for text, score in row.scores.items():
-        gain = score.difference
-        values[text] = {
-            "bleu": list(score.runs),
-            "mean": score.mean,
-            "deviation": score.deviation,
-            "gain": gain
-            and {
-                "bleu": gain.gain,
-                "p_value": gain.p_randomization,
-                "bootstrap_p_value": gain.p_bootstrap,
-                "low": gain.low,
-                "high": gain.high,
-            },
-        }
+    values["texts"] = {text: _score_json(score) for text, score in row.scores.items()}
     return values
 
 
-def _cells(row: Row) -> list[str]:
-    name = row.system.name
-    dev, test = row.scores.get("dev"), row.scores.get("test")
-    paper = _NOTHING
+def _score_json(score: SystemScores) -> dict[str, Any]:
+    gain = score.difference
+    return {
+        "bleu": list(score.runs),
+        "mean": score.mean,
+        "deviation": score.deviation,
+        "gain": gain
+        and {
+            "bleu": gain.gain,
+            "p_value": gain.p_randomization,
+            "bootstrap_p_value": gain.p_bootstrap,
+            "low": gain.low,
+            "high": gain.high,
+        },
+    }
+
+
+def _test_cells(settings: ExperimentSettings, row: Row) -> list[str]:
+    """Return the four cells of each test set."""
+    cells = []
+    for text in settings.data.tests:
+        score = row.scores.get(text.name)
+        cells += [_mean(score), *_gain(score)]
+    return cells
+
+
+def _remarks(row: Row) -> list[str]:
+    """Return the time of tuning and the paper's scores."""
+    paper, time = _NOTHING, _NOTHING
     if row.system.paper_test:
         paper = f"{row.system.paper_dev:.2f} / {row.system.paper_test:.2f}"
-    if dev is None or test is None:
-        return [name, "not run", "not run", *[_NOTHING] * 4, paper]
-    seconds = sum(row.tuning_seconds) / max(len(row.tuning_seconds), 1)
-    cpu = sum(row.tuning_cpu_seconds) / max(len(row.tuning_cpu_seconds), 1)
-    time = f"{seconds:,.0f} s ({cpu:,.0f} s CPU)" + ("*" if row.resumed else "")
-    return [name, _mean(dev), _mean(test), *_gain(test), time, paper]
+    if row.scores and not row.system.translate:
+        seconds = sum(row.tuning_seconds) / max(len(row.tuning_seconds), 1)
+        cpu = sum(row.tuning_cpu_seconds) / max(len(row.tuning_cpu_seconds), 1)
+        time = f"{seconds:,.0f} s ({cpu:,.0f} s CPU)" + ("*" if row.resumed else "")
+    return [time, paper]
 
 
-def _gain(score: SystemScores) -> list[str]:
+def _gain(score: SystemScores | None) -> list[str]:
     """Return the gain, its interval and its p-value."""
-    gain = score.difference
+    gain = score.difference if score is not None else None
     if gain is None:
         return [_NOTHING] * 3
     p_value = "<0.001" if gain.p_randomization < 0.001 else f"{gain.p_randomization:.3f}"
@@ -96,7 +124,9 @@ def _gain(score: SystemScores) -> list[str]:
     return [points(gain.gain, sign=True), interval, p_value]
 
 
-def _mean(score: SystemScores) -> str:
+def _mean(score: SystemScores | None) -> str:
+    if score is None:
+        return "not run"
     text = points(score.mean)
     return text if score.deviation is None else f"{text} ± {points(score.deviation)}"
 
@@ -119,10 +149,29 @@ def _notes(settings: ExperimentSettings, rows: Sequence[Row]) -> Iterator[str]:
         f"Tuning: {_how(settings)}; seconds of one seed on average. Paper: dev / test of Cho et "
         "al. (2014), on other data."
     )
-    for row in rows:
-        if row.system.not_run:
-            yield f"\n{row.system.name}: not run; {row.system.not_run}."
-        elif len(row.seeds) < len(settings.seeds):
-            yield f"\n{row.system.name}: {len(row.seeds)} of {len(settings.seeds)} seeds are done."
+    yield from (f"\n{note}" for row in rows for note in _row_notes(settings, row))
     if any(row.resumed for row in rows):
         yield "\n\\* A tuning was interrupted and went on; its time is that of the last part."
+
+
+def _row_notes(settings: ExperimentSettings, row: Row) -> Iterator[str]:
+    system = row.system
+    if system.not_run and not row.scores:
+        yield f"{system.name}: not run; {system.not_run}."
+        return
+    if system.not_run:
+        yield f"{system.name}: from an earlier call, whose results are kept; {system.not_run} now."
+    if system.translate:
+        yield (
+            f"{system.name}: {', '.join(system.translate)} without a system; nothing is tuned, so "
+            "there is one run and no deviation."
+        )
+    elif len(row.seeds) < len(settings.seeds):
+        yield f"{system.name}: {len(row.seeds)} of {len(settings.seeds)} seeds are done."
+    if system.rerank:
+        yield (
+            f"{system.name}: {settings.rerank_size}-best lists of the tuned system, rescored by "
+            f"{', '.join(system.rerank)}; all weights once more by "
+            f"{settings.rerank.optimizer.upper()} on dev, with the seed of the tuning. Its time is "
+            "that of the tuning, and of lists, scores and weights on dev."
+        )

@@ -15,14 +15,19 @@ import pytest
 from phrasescore.errors import PhrasescoreError, SettingsError
 from tests.support.builders import write_phrase_table
 from tuning.experiment.command import CommandStep
-from tuning.experiment.experiment_file import (
+from tuning.experiment.experiment_settings import (
+    LEFT_OUT,
     ExperimentData,
     ExperimentDecoder,
     ExperimentModel,
+    ExperimentReranking,
     ExperimentSettings,
     ExperimentSystem,
+    ExperimentText,
+    ExperimentTranslation,
 )
-from tuning.experiment.plan import Plan, slug
+from tuning.experiment.plan import Plan
+from tuning.experiment.result_files import slug
 from tuning.experiment.runner import Runner
 
 INI = """\
@@ -40,8 +45,9 @@ def settings(tmp_path: Path) -> ExperimentSettings:
     (tmp_path / "moses.ini").write_text(INI)
     (tmp_path / "table").write_text("a ||| b ||| 1 1\n")
     data = ExperimentData(
-        str(tmp_path), "moses.ini", "dev.en", "dev.fr", "test.en", "test.fr", "table.gz"
-    )
+        str(tmp_path), "moses.ini", "dev.en", "dev.fr", "test.en", "test.fr", "table.gz",
+        train_source="train.en", train_target="train.fr",
+    )  # fmt: skip
     return ExperimentSettings(
         "four",
         data,
@@ -53,7 +59,11 @@ def settings(tmp_path: Path) -> ExperimentSettings:
         ),
         seeds=(1, 2),
         decoder=ExperimentDecoder(sections=(("stack", "50"),)),
-        models=(ExperimentModel("rnn", train=("--max-time", "1m")),),
+        models=(
+            ExperimentModel("rnn", train=("--max-time", "1m")),
+            ExperimentModel("search", train=("--hidden", "8"), kind="search"),
+            ExperimentModel("back", kind="search"),
+        ),
         file=tmp_path / "experiment.toml",
     )
 
@@ -100,6 +110,159 @@ def test_commands_are_those_a_user_would_type(settings: ExperimentSettings, tmp_
     assert str(steps["rnn.seed2.test"].work) == (
         f"phrasescore decode /results/systems/rnn/seed2/moses.ini -i {tmp_path}/test.en "
         "-o /results/systems/rnn/seed2.test.txt --threads 1"
+    )
+
+
+def reranking(settings: ExperimentSettings, *more: ExperimentSystem) -> ExperimentSettings:
+    """The systems and those whose lists are rescored."""
+    return dataclasses.replace(settings, systems=(*settings.systems[:2], *more))
+
+
+def test_lists_of_a_tuned_system_are_rescored(settings: ExperimentSettings, tmp_path: Path) -> None:
+    """Columns and tuning are those of the row that has them; each step follows what it reads."""
+    both = ExperimentSystem("Both", ("rnn",), rerank=("search", "back"))
+    steps = lines(reranking(settings, both))
+    names = list(steps)
+    assert names[: names.index("train.search")] == [
+        "filter",
+        *(f"baseline.seed{n}.{what}" for n in (1, 2) for what in ("tune", "dev", "test")),
+        "train.rnn",
+        "rnn.score",
+        "rnn.ini",
+        *(f"rnn.seed{n}.{what}" for n in (1, 2) for what in ("tune", "dev", "test")),
+    ]
+    assert names[names.index("train.search") :] == [
+        "train.search",
+        "train.back",
+        *(
+            step.replace("seed", f"seed{n}")
+            for n in (1, 2)
+            for step in (
+                "rnn.seed.dev.nbest",
+                "both.seed.dev.rescore",
+                "both.seed.dev.optimize",
+                "both.seed.dev",
+                "rnn.seed.test.nbest",
+                "both.seed.test.rescore",
+                "both.seed.test",
+            )
+        ),
+    ]
+    rnn, own = "/results/systems/rnn/seed2", "/results/systems/both/seed2"
+    assert str(steps["rnn.seed2.test.nbest"].work) == (
+        f"phrasescore decode {rnn}/moses.ini -i {tmp_path}/test.en -o /dev/null "
+        f"--nbest {rnn}.test.nbest.gz --nbest-size 100 --threads 1"
+    )
+    assert str(steps["both.seed2.test.rescore"].work) == (
+        "phrasescore nbest --model /results/models/search --model /results/models/back "
+        f"{rnn}.test.nbest.gz --source {tmp_path}/test.en -o {own}.test.rescored.gz"
+    )
+    assert str(steps["both.seed2.dev.optimize"].work) == (
+        f"phrasescore optimize --nbest {own}.dev.rescored.gz --reference {tmp_path}/dev.fr "
+        f"--start {rnn}/weights.json --optimizer mert --seed 2 --threads 1 -o {own}.weights.json"
+    )
+    assert str(steps["both.seed2.test"].work) == (
+        f"phrasescore rerank {own}.test.rescored.gz --weights {own}.weights.json "
+        f"--source {tmp_path}/test.en --ties first -o {own}.test.txt"
+    )
+    done: set[Path] = set()
+    for step in steps.values():
+        made = [path for path in step.inputs if path.is_relative_to("/results")]
+        assert all(path in done or path.parent in done for path in made), step.name
+        done.update(step.outputs)
+
+
+def test_settings_of_lists_and_weights(settings: ExperimentSettings) -> None:
+    """[rerank] says how many candidates, and how weights are found."""
+    own = ExperimentReranking(30, "pro", ("--objective", "chrf"))
+    more = reranking(settings, ExperimentSystem("Reranked", rerank=("search",)))
+    steps = lines(dataclasses.replace(more, rerank=own), Path("/bin/moses"))
+    assert " --optimizer pro --seed 1 --threads 1 --objective chrf -o" in str(
+        steps["reranked.seed1.dev.optimize"].work
+    )
+    listed = str(steps["baseline.seed1.dev.nbest"].work)
+    assert listed.startswith("/bin/moses -f /results/systems/baseline/seed1/moses.ini")
+    assert " -n-best-list - 30 distinct -input-file " in listed
+    assert listed.endswith(" > /results/systems/baseline/seed1.dev.nbest")
+
+
+def test_a_model_of_phrases_needs_to_know_them(
+    settings: ExperimentSettings, tmp_path: Path
+) -> None:
+    """Lists say which they are for all rows that use them; the table goes with such a model."""
+    sentences = ExperimentSystem("Sentences", rerank=("search",))
+    phrases = ExperimentSystem("Phrases", rerank=("search", "rnn"), not_run=LEFT_OUT)
+    more = reranking(settings, sentences, phrases)
+    steps = lines(more)
+    assert "--include-segmentation-in-n-best" in str(steps["baseline.seed1.dev.nbest"].work)
+    assert "--table" not in str(steps["sentences.seed1.dev.rescore"].work)
+    moses = lines(more, Path("/bin/moses"))["baseline.seed1.dev.nbest"]
+    assert " distinct -include-segmentation-in-n-best " in str(moses.work)
+    again = lines(reranking(settings, dataclasses.replace(phrases, not_run="")))
+    rescored = again["phrases.seed1.dev.rescore"]
+    assert " --table /results/system/TM.gz -o" in str(rescored.work)
+    given = (ExperimentModel("rnn", "given"), *settings.models[1:])
+    (tmp_path / "given").mkdir()
+    (tmp_path / "given" / "config.json").write_text('{"kind": "rnn-search"}')
+    steps = lines(dataclasses.replace(more, models=given))
+    assert "segmentation" not in str(steps["baseline.seed1.dev.nbest"].work)
+
+
+def test_rows_without_a_plain_one_share_its_tuning(settings: ExperimentSettings) -> None:
+    """Nothing is tuned or listed twice, whichever rows are run."""
+    one = ExperimentSystem("One", ("rnn",), True, ("search",))
+    two = ExperimentSystem("Two", ("rnn",), True, ("back",))
+    steps = lines(reranking(settings, one, two))
+    assert [name for name in steps if name.endswith((".tune", ".nbest")) and "seed1" in name] == [
+        "baseline.seed1.tune",
+        "rnn.seed1.tune",
+        "one.seed1.tune",
+        "one.seed1.dev.nbest",
+        "one.seed1.test.nbest",
+    ]
+    left_out = dataclasses.replace(one, not_run=LEFT_OUT)
+    alone = lines(reranking(settings, left_out, two))
+    assert alone["one.seed1.tune"] == steps["one.seed1.tune"]
+    assert alone["two.seed1.dev"] == steps["two.seed1.dev"]
+    assert "one.seed1.dev" not in alone
+
+
+def test_models_alone_translate_once(settings: ExperimentSettings, tmp_path: Path) -> None:
+    """Nothing of the system and no seed is needed."""
+    alone = ExperimentSystem("Search alone", translate=("search", "back"))
+    options = ExperimentTranslation(("--beam", "5"))
+    more = dataclasses.replace(reranking(settings, alone), translate=options)
+    steps = lines(more)
+    assert list(steps)[-4:] == [
+        "train.search", "train.back", "search-alone.dev", "search-alone.test"
+    ]  # fmt: skip
+    assert str(steps["search-alone.test"].work) == (
+        "phrasescore translate --model /results/models/search --model /results/models/back "
+        f"-i {tmp_path}/test.en -o /results/systems/search-alone/test.txt --beam 5"
+    )
+
+
+def test_what_a_kind_reads(settings: ExperimentSettings, tmp_path: Path) -> None:
+    """A table or two texts; a given model is asked itself."""
+    steps = lines(reranking(settings, ExperimentSystem("Alone", translate=("search",))))
+    step = steps["train.search"]
+    assert str(step.work) == (
+        f"phrasescore train {tmp_path}/train.en {tmp_path}/train.fr /results/models/search "
+        "--kind search --hidden 8"
+    )
+    assert step.inputs == (tmp_path / "train.en", tmp_path / "train.fr")
+
+
+def test_several_test_sets(settings: ExperimentSettings, tmp_path: Path) -> None:
+    """All are filtered for, and each is translated by each system with each seed."""
+    tests = tuple(ExperimentText(name, f"{name}.en", f"{name}.fr") for name in ("one", "two"))
+    data = dataclasses.replace(settings.data, test_source="", test_reference="", test=tests)
+    steps = lines(dataclasses.replace(settings, data=data))
+    inputs = " ".join(f"--input {tmp_path}/{name}.en" for name in ("dev", "one", "two"))
+    assert inputs in str(steps["filter"].work)
+    assert str(steps["rnn.seed2.two"].work) == (
+        f"phrasescore decode /results/systems/rnn/seed2/moses.ini -i {tmp_path}/two.en "
+        "-o /results/systems/rnn/seed2.two.txt --threads 1"
     )
 
 

@@ -1,18 +1,27 @@
-"""From translations to the table."""
+"""From what runs showed to the table."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
-from phrasescore.errors import CorpusError
-from phrasescore.files import write_atomically
-from phrasescore.resuming.stamps import Stamp, Stamps
-from tuning.experiment.experiment_file import ExperimentData, ExperimentSettings, ExperimentSystem
+from moses_integration.bleu.statistics import References
+from tuning.experiment.experiment_settings import (
+    LEFT_OUT,
+    ExperimentData,
+    ExperimentModel,
+    ExperimentSettings,
+    ExperimentSystem,
+    ExperimentText,
+)
 from tuning.experiment.plan import Plan
 from tuning.experiment.report import Row, collect
+from tuning.experiment.runs import Run, StepTime
 from tuning.experiment.tables import as_json, latex, markdown
 
 LINES = [f"un homme {n} est dans la rue {n % 7} avec un chien" for n in range(60)]
@@ -25,45 +34,48 @@ def worse(every: int) -> list[str]:
     ]
 
 
-def text(lines: list[str]) -> bytes:
-    """Lines as a file's content."""
-    return "".join(line + "\n" for line in lines).encode()
-
-
 @pytest.fixture
 def plan(tmp_path: Path) -> Plan:
-    """Three systems: two seeds of a bad one, two of a better one, one that is not run."""
-    for name in ("dev.fr", "test.fr"):
-        (tmp_path / name).write_bytes(text(LINES))
-    data = ExperimentData(str(tmp_path), "moses.ini", "dev.en", "dev.fr", "test.en", "test.fr")
+    """Four systems: two seeds of a bad one, two of a better one, models alone, one not run."""
+    ini = "[feature]\nPhraseDictionaryMemory name=TM num-features=1 path=table\n"
+    (tmp_path / "moses.ini").write_text(ini)
+    tests = tuple(ExperimentText(name, f"{name}.en", f"{name}.fr") for name in ("old", "new"))
+    data = ExperimentData(str(tmp_path), "moses.ini", "dev.en", "dev.fr", test=tests)
     systems = (
         ExperimentSystem("Baseline", paper_dev=30.64, paper_test=33.3),
-        ExperimentSystem("RNN_1 & more"),
+        ExperimentSystem("RNN_1 & more", rerank=("search",)),
+        ExperimentSystem("Alone", translate=("search", "back")),
         ExperimentSystem("CSLM", not_run="it is not there yet"),
     )
+    models = (ExperimentModel("search", "given"), ExperimentModel("back", "given"))
     settings = ExperimentSettings(
-        "made up", data, systems, seeds=(1, 2), file=tmp_path / "experiment.toml"
+        "made up", data, systems, (1, 2), models=models, file=tmp_path / "experiment.toml"
     )
-    plan = Plan(settings, tmp_path / "results")
-    for system, every in ((systems[0], 2), (systems[1], 5)):
-        plan.folder(system).mkdir(parents=True)
-        for seed in (1, 2):
-            for name in ("dev", "test"):
-                path = plan.translation(system, seed, name)
-                path.write_bytes(text(worse(every + seed - 1)))
-    return plan
+    return Plan(settings, tmp_path / "results")
+
+
+def run(seed: int | None, every: int, **more: Any) -> Run:
+    """A run that leaves out a word in one of so many sentences of each text."""
+    references = References([[line.encode() for line in LINES]])
+    lines = [line.encode() for line in worse(every)]
+    rows = references.score(np.arange(len(lines)), lines).matrix().astype(np.int64)
+    return Run(seed, dict.fromkeys(("dev", "old", "new"), rows), **more)
 
 
 @pytest.fixture
-def stamps(tmp_path: Path) -> Stamps:
-    """No step has a stamp."""
-    return Stamps(tmp_path / "results" / "steps")
+def runs() -> dict[str, list[Run]]:
+    """Those of the three systems that are run."""
+    return {
+        "Baseline": [run(1, 2), run(2, 3)],
+        "RNN_1 & more": [run(1, 5), run(2, 6)],
+        "Alone": [run(None, 4)],
+    }
 
 
-def test_scores_over_seeds_and_the_gain(plan: Plan, stamps: Stamps) -> None:
+def test_scores_over_seeds_and_the_gain(plan: Plan, runs: dict[str, list[Run]]) -> None:
     """Means, deviations and the gain come from the seeds; a clear gain is not chance."""
-    baseline, better, later = collect(plan, stamps)
-    first, second = baseline.scores["test"], better.scores["test"]
+    baseline, better, alone, later = collect(plan, runs)
+    first, second = baseline.scores["old"], better.scores["old"]
     assert len(first.runs) == 2
     assert first.runs[0] < first.runs[1] < second.runs[0] < 1
     assert first.deviation == pytest.approx(abs(first.runs[0] - first.runs[1]) / 2**0.5)
@@ -72,62 +84,83 @@ def test_scores_over_seeds_and_the_gain(plan: Plan, stamps: Stamps) -> None:
     assert second.difference.gain == pytest.approx(second.mean - first.mean)
     assert second.difference.p_randomization < 0.01
     assert second.difference.low < second.difference.gain < second.difference.high
-    assert later == Row(plan.settings.systems[2])
+    assert better.scores["new"].runs == second.runs
+    single = alone.scores["old"]
+    assert (alone.seeds, single.deviation) == ((), None)
+    assert single.difference is not None
+    assert single.difference.gain == pytest.approx(single.mean - first.mean)
+    assert later == Row(plan.settings.systems[3])
 
 
-def test_equal_systems_gain_nothing(plan: Plan, stamps: Stamps) -> None:
+def test_equal_systems_gain_nothing(plan: Plan, runs: dict[str, list[Run]]) -> None:
     """The same translations: no gain, p = 1."""
-    one, other = plan.settings.systems[:2]
-    for seed in (1, 2):
-        same = plan.translation(one, seed, "test").read_bytes()
-        write_atomically(plan.translation(other, seed, "test"), same)
-    difference = collect(plan, stamps)[1].scores["test"].difference
-    assert difference is not None
-    assert (difference.gain, difference.p_randomization) == (0, 1)
+    difference = collect(plan, {**runs, "RNN_1 & more": runs["Baseline"]})[1].scores["old"]
+    assert difference.difference is not None
+    assert (difference.difference.gain, difference.difference.p_randomization) == (0, 1)
 
 
-def test_seeds_that_are_not_done_are_left_out(plan: Plan, stamps: Stamps) -> None:
-    """The table says how many there are; a single one has no deviation."""
-    plan.translation(plan.settings.systems[1], 2, "test").unlink()
-    rows = collect(plan, stamps)
-    score = rows[1].scores["test"]
+def test_seeds_and_texts_that_are_not_done(plan: Plan, runs: dict[str, list[Run]]) -> None:
+    """The table says how many seeds there are; a single one has no deviation."""
+    short = {text: rows for text, rows in run(1, 5).statistics.items() if text != "new"}
+    rows = collect(plan, {**runs, "RNN_1 & more": [Run(1, short)]})
     assert rows[1].seeds == (1,)
-    assert score.deviation is None
-    assert "RNN_1 & more: 1 of 2 seeds are done." in markdown(plan.settings, rows, [])
+    assert rows[1].scores["old"].deviation is None
+    table = markdown(plan.settings, rows, [])
+    assert "RNN_1 & more: 1 of 2 seeds are done." in table
+    line = next(line for line in table.split("\n") if line.startswith("| RNN_1"))
+    assert "| not run | – | – | – | 0 s" in line
+    assert collect(plan, {})[0] == Row(plan.settings.systems[0])
 
 
-def test_times_come_from_the_stamps(plan: Plan, stamps: Stamps) -> None:
-    """Mean seconds of tuning, with a mark where an interruption makes them wrong."""
-    system = plan.settings.systems[0]
-    for seed, attempts in ((1, 1), (2, 2)):
-        stamp = Stamp({}, [], [], True, {}, 100.0 * seed, 60.0 * seed, attempts)
-        stamps.write(plan.tuning_step(system, seed), stamp)
-    rows = collect(plan, stamps)
+def test_times_come_from_the_steps(plan: Plan) -> None:
+    """Mean seconds of finding weights, with a mark where an interruption makes them wrong."""
+    tuned = {f"baseline.seed{n}.tune": StepTime(100.0 * n, 60.0 * n, n) for n in (1, 2)}
+    own = {
+        "rnn-1-more.seed1.dev.rescore": StepTime(20, 10),
+        "rnn-1-more.seed1.dev.optimize": StepTime(3, 2),
+        "rnn-1-more.seed1.new.rescore": StepTime(1000, 1000),
+    }
+    first = [run(1, 2, steps=tuned), run(2, 3, steps=tuned)]
+    rows = collect(plan, {"Baseline": first, "RNN_1 & more": [run(1, 5, steps={**tuned, **own})]})
     assert rows[0].tuning_seconds == (100, 200)
+    assert rows[1].tuning_seconds == (123,)
     table = markdown(plan.settings, rows, ["phrasescore tune"])
     assert "| 150 s (90 s CPU)* |" in table
+    assert "| 123 s (72 s CPU) |" in table
     assert "A tuning was interrupted" in table
     assert table.endswith("```\nphrasescore tune\n```\n")
 
 
-def test_the_tables(plan: Plan, stamps: Stamps) -> None:
-    """Rows that are not run say why; LaTeX is escaped; JSON has every number."""
-    rows = collect(plan, stamps)
+def test_the_tables(plan: Plan, runs: dict[str, list[Run]]) -> None:
+    """Each test set has its columns; rows that are not run say why; LaTeX is escaped."""
+    rows = collect(plan, runs)
     table = markdown(plan.settings, rows, [])
-    assert "| CSLM | not run | not run | – | – | – | – | – |" in table
+    assert table.split("\n")[2] == (
+        "| system | dev BLEU | old BLEU | old gain | 95 % interval | p "
+        "| new BLEU | new gain | 95 % interval | p | tuning | paper |"
+    )
+    nothing = "not run | – | – | –"
+    assert f"| CSLM | not run | {nothing} | {nothing} | – | – |" in table
     assert "CSLM: not run; it is not there yet." in table
     assert "| 30.64 / 33.30 |" in table
+    assert "RNN_1 & more: 100-best lists of the tuned system, rescored by search;" in table
+    assert "Alone: search, back without a system; nothing is tuned, so there is one run" in table
+    assert "Alone: 0 of 2 seeds" not in table
     printed = latex(plan.settings, rows)
+    assert r"System & dev & old & gain & p & new & gain & p \\" in printed
     assert r"RNN\_1 \& more & " in printed
-    assert printed.count(r" \\") == 4
+    assert printed.count(r" \\") == 5
     record = json.loads(json.dumps(as_json(plan.settings, rows)))
-    assert record["systems"][1]["test"]["gain"]["p_value"] < 0.01
-    assert len(record["systems"][0]["dev"]["bleu"]) == 2
+    assert record["systems"][1]["texts"]["new"]["gain"]["p_value"] < 0.01
+    assert len(record["systems"][0]["texts"]["dev"]["bleu"]) == 2
+    assert record["systems"][2]["translate"] == ["search", "back"]
 
 
-def test_a_translation_with_lines_missing(plan: Plan, stamps: Stamps) -> None:
-    """It is refused by name."""
-    path = plan.translation(plan.settings.systems[0], 1, "dev")
-    path.write_bytes(text(LINES[:-1]))
-    with pytest.raises(CorpusError, match=r"seed1.dev.txt: 59 translations of 60 sentences"):
-        collect(plan, stamps)
+def test_a_row_that_was_run_before(plan: Plan, runs: dict[str, list[Run]]) -> None:
+    """Left out this time, it has its numbers, and the notes say where they are from."""
+    systems = list(plan.settings.systems)
+    systems[2] = dataclasses.replace(systems[2], not_run=LEFT_OUT)
+    left_out = dataclasses.replace(plan.settings, systems=tuple(systems))
+    table = markdown(left_out, collect(dataclasses.replace(plan, settings=left_out), runs), [])
+    assert "Alone: from an earlier call, whose results are kept; left out by --only now." in table
+    assert "| Alone | not run" not in table

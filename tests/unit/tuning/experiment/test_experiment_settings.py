@@ -8,7 +8,8 @@ import pytest
 
 from phrasescore.errors import InputError, SettingsError
 from tests.conftest import PROJECT
-from tuning.experiment.experiment_file import ExperimentModel, read_experiment
+from tuning.experiment.experiment_file import read_experiment
+from tuning.experiment.experiment_settings import ExperimentModel
 
 DATA = """
 [data]
@@ -20,6 +21,14 @@ dev_reference = "dev.fr"
 test_source = "test.en"
 test_reference = "test.fr"
 """
+SHORT = """test_source = "test.en"
+test_reference = "test.fr"
+"""
+LONG = """test = [
+    {name = "test2016", source = "a.en", reference = "a.fr"},
+    {name = "test2017", source = "b.en", reference = "b.fr"},
+]
+"""
 SMALL = f"""
 name = "small"
 {DATA}
@@ -30,6 +39,8 @@ WHOLE = f"""
 name = "whole"
 seeds = [4, 5]
 {DATA}
+train_source = "train.en"
+train_target = "train.fr"
 [decoder]
 kind = "moses"
 [decoder.sections]
@@ -37,16 +48,31 @@ search-algorithm = 1
 [tuning]
 rounds = 3
 options = ["--restarts", "5"]
+[rerank]
+nbest_size = 200
+optimizer = "pro"
+[translate]
+options = ["--beam", "5"]
 [models.rnn]
 train = ["--max-time", "1m"]
 [models.given]
 folder = "models/given"
+[models.forward]
+kind = "search"
+train = ["--hidden", "8"]
 [[systems]]
 name = "Baseline"
 [[systems]]
 name = "Both"
 models = ["rnn", "given"]
 unknown_column = true
+[[systems]]
+name = "Reranked"
+models = ["rnn"]
+rerank = ["forward", "given"]
+[[systems]]
+name = "Alone"
+translate = ["forward"]
 [[systems]]
 name = "Later"
 not_run = "it is not there yet"
@@ -74,9 +100,24 @@ def test_every_setting_arrives(tmp_path: Path) -> None:
     assert settings.seeds == (4, 5)
     assert settings.decoder.sections == (("search-algorithm", "1"),)
     assert settings.tuning.options == ("--restarts", "5")
+    assert (settings.rerank.nbest_size, settings.rerank.optimizer) == (200, "pro")
+    assert settings.translate.options == ("--beam", "5")
     assert settings.model("rnn") == ExperimentModel("rnn", "", ("--max-time", "1m"))
+    assert settings.model("forward") == ExperimentModel("forward", "", ("--hidden", "8"), "search")
     assert settings.resolve(settings.model("given").folder) == tmp_path / "models" / "given"
-    assert [system.models for system in settings.systems] == [(), ("rnn", "given"), ()]
+    assert [system.models for system in settings.systems[:3]] == [(), ("rnn", "given"), ("rnn",)]
+    assert [system.rerank for system in settings.systems[2:]] == [("forward", "given"), (), ()]
+    assert [system.translate for system in settings.systems[2:]] == [(), ("forward",), ()]
+
+
+def test_one_test_set_or_several(tmp_path: Path) -> None:
+    """The short form is one that is called test; the long one names each."""
+    short = read_experiment(written(tmp_path, SMALL)).data
+    assert [text.name for text in short.texts] == ["dev", "test"]
+    assert short.texts[1].source == "test.en"
+    settings = read_experiment(written(tmp_path, SMALL.replace(SHORT, LONG)))
+    assert [text.name for text in settings.data.texts] == ["dev", "test2016", "test2017"]
+    assert settings.data.tests[1].reference == "b.fr"
 
 
 @pytest.mark.parametrize(
@@ -101,6 +142,25 @@ def test_every_setting_arrives(tmp_path: Path) -> None:
         ('name = "Baseline"', 'name = "B"\nnot_run = "x"', "the first system is what"),
         ("[models.rnn]", '[models."a b"]', "use letters"),
         ('phrase_table = "phrase-table.gz"', "", "names no phrase_table"),
+        ('train_target = "train.fr"', "", "names no train_target"),
+        ('test_reference = "test.fr"', "", "names no test set"),
+        (SHORT, LONG.replace("test2017", "test2016"), "two test sets are called test2016"),
+        (SHORT, LONG.replace("test2017", "dev"), "a test set cannot be called 'dev'"),
+        (SHORT, LONG.replace("test2017", "tune"), "a test set cannot be called 'tune'"),
+        (SHORT, LONG.replace("test2017", "a/b"), "a test set cannot be called 'a/b'"),
+        (SHORT, LONG.replace("source", "sorce"), r"unknown setting sorce \(did you mean source"),
+        ('test_reference = "test.fr"', LONG, "test_source or test_reference beside it"),
+        ('kind = "search"', 'kind = "serch"', r"'serch' is not a kind .*did you mean search"),
+        ('["--hidden", "8"]', '["--kind", "search"]', "the options of train give --kind"),
+        ('["--hidden", "8"]', '["--kind=search"]', "the options of train give --kind"),
+        ('rerank = ["forward", "given"]', 'rerank = ["forwrd"]', r"did you mean forward\?"),
+        ('rerank = ["forward", "given"]', 'rerank = ["given", "given"]', "has twice in rerank"),
+        ('translate = ["forward"]', 'translate = ["backward"]', "which is not described"),
+        ('translate = ["forward"]', 'translate = ["rnn"]', "knows phrases only"),
+        ('name = "Alone"', 'name = "Alone"\nrerank = ["given"]', "rerank beside it"),
+        ('name = "Baseline"', 'name = "B"\ntranslate = ["forward"]', "one without tuning"),
+        ("nbest_size = 200", "nbest_size = 0", "at least 1"),
+        ('optimizer = "pro"', 'optimiser = "pro"', r"\[rerank\]: unknown setting optimiser"),
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, old: str, new: str, sentence: str) -> None:

@@ -1,0 +1,244 @@
+"""``results.json``: what it says, and which rows of earlier calls are still true."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from phrasescore.errors import CorpusError, ResumeError
+from phrasescore.provenance import write_json
+from phrasescore.resuming.stamps import Stamp, Stamps
+from tuning.experiment.experiment_settings import (
+    LEFT_OUT,
+    ExperimentData,
+    ExperimentModel,
+    ExperimentSettings,
+    ExperimentSystem,
+    ExperimentText,
+    ExperimentTuning,
+)
+from tuning.experiment.kept_results import RESULTS, ResultsKeeper
+from tuning.experiment.plan import Plan
+
+SECRET = "un homme porte un chapeau"
+WEIGHTS = {"LM0": [0.5], "TM": [0.2, -0.1]}
+INI = """\
+[feature]
+PhraseDictionaryMemory name=TM num-features=2 path=table
+[weight]
+TM= 0.2 0.2
+"""
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    """Two systems and models alone, two seeds, dev and two tests; everything is translated."""
+    (tmp_path / "moses.ini").write_text(INI)
+    for name in ("table", "dev.en", "old.en", "new.en", "train.en", "train.fr"):
+        (tmp_path / name).write_text(f"{name}\n")
+    for name in ("dev", "old", "new"):
+        (tmp_path / f"{name}.fr").write_text(f"{SECRET}\n{name} de la rue\n\n")
+    (tmp_path / "given").mkdir()
+    (tmp_path / "given" / "config.json").write_text('{"kind": "rnn-search"}')
+    tests = tuple(ExperimentText(name, f"{name}.en", f"{name}.fr") for name in ("old", "new"))
+    data = ExperimentData(str(tmp_path), "moses.ini", "dev.en", "dev.fr", test=tests)
+    systems = (
+        ExperimentSystem("Baseline"),
+        ExperimentSystem("Reranked", rerank=("search",)),
+        ExperimentSystem("Alone", translate=("search",)),
+        ExperimentSystem("CSLM", not_run="it is not there yet"),
+    )
+    models = (ExperimentModel("search", "given"),)
+    settings = ExperimentSettings(
+        "kept", data, systems, (1, 2), models=models, file=tmp_path / "experiment.toml"
+    )
+    plan = Plan(settings, tmp_path / "results")
+    for system in systems[:3]:
+        plan.folder(system).mkdir(parents=True)
+        for seed in plan.seeds(system):
+            for text in plan.texts:
+                lines = [SECRET, f"{text.name} de rue", ""]
+                path = plan.translation(system, seed, text.name)
+                path.write_text("\n".join(lines) + "\n")
+            if seed is not None:
+                weights = plan.weights(system, seed)
+                weights.parent.mkdir(exist_ok=True)
+                write_json(weights, {"weights": WEIGHTS})
+    return plan
+
+
+def done(plan: Plan) -> set[str]:
+    """The names of all steps."""
+    return {step.name for step in plan.steps()}
+
+
+def keeper(plan: Plan) -> ResultsKeeper:
+    """What a call of the experiment has."""
+    return ResultsKeeper(plan, Stamps(plan.results / "steps"))
+
+
+def write(plan: Plan, steps: set[str] | None = None) -> dict[str, list[int | None]]:
+    """Do what a call does at its end; return the seeds in the table by row."""
+    kept = keeper(plan)
+    runs = kept.runs(done(plan) if steps is None else steps)
+    kept.write(runs)
+    return {name: [run.seed for run in each] for name, each in runs.items()}
+
+
+def with_rows(plan: Plan, **changes: dict[str, object]) -> Plan:
+    """The plan with other settings of some rows, by name."""
+    systems = tuple(
+        dataclasses.replace(system, **changes.get(system.name, {}))  # type: ignore[arg-type]
+        for system in plan.settings.systems
+    )
+    return dataclasses.replace(plan, settings=dataclasses.replace(plan.settings, systems=systems))
+
+
+ALL = {"Baseline": [1, 2], "Reranked": [1, 2], "Alone": [None]}
+ONLY_BASELINE = {"Reranked": {"not_run": LEFT_OUT}, "Alone": {"not_run": LEFT_OUT}}
+
+
+def test_everything_but_the_text_is_kept(plan: Plan) -> None:
+    """Scores, statistics of sentences, weights, times and machine; not a word of the data."""
+    stamps = Stamps(plan.results / "steps")
+    stamps.write("reranked.seed2.new", Stamp({}, [], [], True, {}, 12.5, 9.0, 2))
+    assert write(plan) == ALL
+    content = (plan.results / RESULTS).read_text("utf-8")
+    assert "homme" not in content
+    record = json.loads(content)
+    run = record["rows"]["Reranked"]["runs"][1]
+    assert run["seed"] == 2
+    assert run["weights"] == WEIGHTS
+    assert run["steps"]["reranked.seed2.new"] == {
+        "seconds": 12.5, "cpu_seconds": 9.0, "attempts": 2
+    }  # fmt: skip
+    assert run["texts"]["new"]["length"] == "5 3 0"
+    assert run["texts"]["new"]["matches"] == ["5 3 0", "4 1 0", "3 0 0", "2 0 0"]
+    assert 0 < run["texts"]["new"]["bleu"] < 1
+    assert record["texts"]["new"]["reference_lengths"] == "5 4 0"
+    assert run["provenance"]["processor"]
+    assert {"command", "cores", "libraries", "python"} < set(run["provenance"])
+    assert record["rows"]["Alone"]["runs"][0]["weights"] == {}
+
+
+def test_what_is_kept_is_what_was_counted(plan: Plan) -> None:
+    """Statistics and weights come back as they were; a second call changes no byte."""
+    write(plan)
+    before = (plan.results / RESULTS).read_bytes()
+    fresh = keeper(plan).runs(done(plan))
+    kept = keeper(plan).runs(set())
+    for name, runs in fresh.items():
+        for run, old in zip(runs, kept[name], strict=True):
+            assert old.has_statistics_of(run)
+            assert old.weights == run.weights
+    assert write(plan) == ALL
+    assert (plan.results / RESULTS).read_bytes() == before
+
+
+def test_rows_that_are_left_out_stay(plan: Plan) -> None:
+    """With the translations gone, too; those that nobody ran have no runs."""
+    only = with_rows(plan, **ONLY_BASELINE)
+    assert write(only) == {"Baseline": [1, 2]}
+    assert write(plan) == ALL
+    plan.translation(plan.settings.systems[1], 1, "new").unlink()
+    assert write(only) == ALL
+    assert set(json.loads((plan.results / RESULTS).read_bytes())["rows"]) == set(ALL)
+
+
+def test_seeds_that_are_not_reached_yet(plan: Plan) -> None:
+    """While a call goes on, they are those of the call before; without one they are missing."""
+    first = {name for name in done(plan) if "seed2" not in name and name != "alone.new"}
+    assert write(plan, first) == {"Baseline": [1], "Reranked": [1]}
+    write(plan)
+    changed = plan.translation(plan.settings.systems[0], 1, "dev")
+    changed.write_text(f"{SECRET}\nautre chose\n\n")
+    runs = keeper(plan).runs(first)["Baseline"]
+    assert [run.seed for run in runs] == [1, 2]
+    assert not np.array_equal(runs[0].statistics["dev"], runs[1].statistics["dev"])
+
+
+def test_rows_that_the_file_describes_otherwise(plan: Plan) -> None:
+    """They are not in the table, but stay in the file until they are run."""
+    write(plan)
+    tuning = dataclasses.replace(plan.settings, tuning=ExperimentTuning(rounds=2))
+    other = dataclasses.replace(with_rows(plan, **ONLY_BASELINE), settings=tuning)
+    other = with_rows(other, **ONLY_BASELINE)
+    assert write(other) == {"Baseline": [1, 2], "Alone": [None]}
+    assert set(json.loads((plan.results / RESULTS).read_bytes())["rows"]) == set(ALL)
+    assert write(with_rows(plan, **ONLY_BASELINE)) == ALL
+
+
+@pytest.mark.parametrize(
+    ("changed", "left"),
+    [
+        ("table", {"Baseline": [1, 2], "Alone": [None]}),
+        ("moses.ini", {"Baseline": [1, 2], "Alone": [None]}),
+        ("given/config.json", {"Baseline": [1, 2]}),
+        ("dev.fr", {"Baseline": [1, 2]}),
+        ("dev.en", {"Baseline": [1, 2]}),
+        ("new.en", ALL),
+    ],
+)
+def test_other_data_end_old_rows(
+    plan: Plan, tmp_path: Path, changed: str, left: dict[str, list[int | None]]
+) -> None:
+    """Rows of another system or dev set are gone; of another test set, its scores alone."""
+    write(plan)
+    path = tmp_path / changed
+    path.write_text(path.read_text() + "\n")
+    if changed == "dev.fr":
+        for seed in (1, 2):
+            translation = plan.translation(plan.settings.systems[0], seed, "dev")
+            translation.write_text(translation.read_text() + "\n")
+    only = with_rows(plan, **ONLY_BASELINE)
+    kept = keeper(only)
+    runs = kept.runs(done(only))
+    assert {name: [run.seed for run in each] for name, each in runs.items()} == left
+    if changed == "new.en":
+        assert set(runs["Alone"][0].statistics) == {"dev", "old"}
+        assert set(runs["Baseline"][0].statistics) == {"dev", "old", "new"}
+
+
+def test_results_in_another_place(plan: Plan, tmp_path: Path) -> None:
+    """The file alone, beside data that were copied, is enough."""
+    write(plan)
+    other = tmp_path / "elsewhere"
+    other.mkdir()
+    for path in (*tmp_path.glob("*.en"), *tmp_path.glob("*.fr")):
+        (other / path.name).write_bytes(path.read_bytes())
+    for name in ("table", "moses.ini"):
+        (other / name).write_bytes((tmp_path / name).read_bytes())
+    settings = dataclasses.replace(
+        plan.settings, data=dataclasses.replace(plan.settings.data, folder=str(other))
+    )
+    moved = with_rows(Plan(settings, other / "results"), **ONLY_BASELINE)
+    moved.results.mkdir()
+    (moved.results / RESULTS).write_bytes((plan.results / RESULTS).read_bytes())
+    assert {name: len(runs) for name, runs in keeper(moved).runs(set()).items()} == {
+        "Baseline": 2, "Reranked": 2, "Alone": 1
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [('"format": 1', '"format": 2'), ("{", ""), ('"length": "5 3 0"', '"length": "5"')],
+)
+def test_a_damaged_file(plan: Plan, old: str, new: str) -> None:
+    """It is named; nothing of it is guessed."""
+    write(plan)
+    path = plan.results / RESULTS
+    path.write_text(path.read_text("utf-8").replace(old, new, 1), "utf-8")
+    with pytest.raises(ResumeError, match=r"results.json: not the results of earlier runs"):
+        keeper(plan)
+
+
+def test_a_translation_with_lines_missing(plan: Plan) -> None:
+    """It is refused by name."""
+    path = plan.translation(plan.settings.systems[0], 1, "dev")
+    path.write_text("one\n")
+    with pytest.raises(CorpusError, match=r"seed1.dev.txt: 1 translations of 3 sentences"):
+        keeper(plan).runs(done(plan))

@@ -1,0 +1,244 @@
+"""What an experiment is: texts, decoder, models, and the systems that are compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from phrasescore.model.kinds import KINDS, Kind, kind_named
+from tuning.loop.tuning_settings import DecoderName
+from tuning.optimizers.optimizer_settings import OptimizerName
+
+DEV = "dev"
+LEFT_OUT = "left out by --only"  # why a row is not run that the user did not ask for
+# where [data] has what kinds of model read
+TRAINING_DATA = {
+    "PHRASE-TABLE": "phrase_table",
+    "SOURCE-TEXT": "train_source",
+    "TARGET-TEXT": "train_target",
+}
+
+
+@dataclass(frozen=True)
+class ExperimentText:
+    """A text that systems translate; paths relative to the data's folder.
+
+    Args:
+        name: In the table and in the names of files.
+        source: The text.
+        reference: Its translation.
+    """
+
+    name: str
+    source: str
+    reference: str
+
+
+@dataclass(frozen=True)
+class ExperimentData:
+    """The system that is improved, and the texts; relative to ``folder``.
+
+    Args:
+        folder: Where every command runs, so that relative paths of the ini mean what they mean
+            there; relative to the experiment file.
+        system: The untuned moses.ini.
+        dev_source: The text that weights are tuned on.
+        dev_reference: Its translation.
+        test_source: The text that weights have not seen, where there is one.
+        test_reference: Its translation.
+        phrase_table: The whole table that models are trained on; empty if no model reads it.
+        test: The texts that weights have not seen, where there are several.
+        train_source: The text that models of sentences are trained on; empty if there is none.
+        train_target: Its translation.
+    """
+
+    folder: str
+    system: str
+    dev_source: str
+    dev_reference: str
+    test_source: str = ""
+    test_reference: str = ""
+    phrase_table: str = ""
+    test: tuple[ExperimentText, ...] = ()
+    train_source: str = ""
+    train_target: str = ""
+
+    @property
+    def tests(self) -> tuple[ExperimentText, ...]:
+        """The test sets, in the order of the table."""
+        return self.test or (ExperimentText("test", self.test_source, self.test_reference),)
+
+    @property
+    def texts(self) -> tuple[ExperimentText, ...]:
+        """The dev set and the test sets."""
+        return (ExperimentText(DEV, self.dev_source, self.dev_reference), *self.tests)
+
+
+@dataclass(frozen=True)
+class ExperimentDecoder:
+    """What translates, and how hard it searches.
+
+    Args:
+        kind: The decoder of this package, or real Moses.
+        program: The moses binary or its folder; empty: MOSES_BIN, or on PATH.
+        threads: Sentences at a time.
+        sections: Of the moses.ini, by name, e.g. ``search-algorithm``; both decoders obey them.
+    """
+
+    kind: DecoderName = "embedded"
+    program: str = ""
+    threads: int = 1
+    sections: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class ExperimentTuning:
+    """How weights are found.
+
+    Args:
+        optimizer: As in ``phrasescore tune``.
+        rounds: Most rounds of tuning.
+        nbest_size: Candidates of each sentence and round.
+        options: More options of ``phrasescore tune``.
+    """
+
+    optimizer: OptimizerName = "mert"
+    rounds: int = 8
+    nbest_size: int = 100
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ExperimentReranking:
+    """How n-best lists of a tuned system are scored again and searched.
+
+    Args:
+        nbest_size: Different candidates of each sentence; as many as in tuning if it is missing.
+        optimizer: As in ``phrasescore optimize``.
+        options: More options of ``phrasescore optimize``.
+    """
+
+    nbest_size: int | None = None
+    optimizer: OptimizerName = "mert"
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ExperimentTranslation:
+    """How models translate alone.
+
+    Args:
+        options: Options of ``phrasescore translate``.
+    """
+
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ExperimentModel:
+    """One model: made here, or there already.
+
+    Args:
+        name: What systems call it.
+        folder: A model folder that exists; relative to the experiment file. Empty: it is trained.
+        train: Options of ``phrasescore train``, without ``--kind``.
+        kind: What ``train --kind`` calls it; of a folder that exists, the folder itself says it.
+    """
+
+    name: str
+    folder: str = ""
+    train: tuple[str, ...] = ()
+    kind: str = KINDS[0].option
+
+    @property
+    def described_kind(self) -> Kind:
+        """The kind of model to train.
+
+        Raises:
+            SettingsError: There is none of this name.
+        """
+        return kind_named(self.kind)
+
+
+@dataclass(frozen=True)
+class ExperimentSystem:
+    """One row of the table.
+
+    Args:
+        name: What the table calls it.
+        models: Whose scores it has, one column each; none is the system as it came.
+        unknown_column: Whether it counts words outside the first model's shortlists (the paper's
+            WP).
+        rerank: Models whose scores choose among the n-best lists of the tuned system.
+        translate: Models that translate together, without the system.
+        not_run: Why the row stays empty; empty for a row that is run.
+        paper_dev: BLEU of this row in the paper, for the reader; 0 where it has none.
+        paper_test: The same on its test set.
+    """
+
+    name: str
+    models: tuple[str, ...] = ()
+    unknown_column: bool = False
+    rerank: tuple[str, ...] = ()
+    translate: tuple[str, ...] = ()
+    not_run: str = ""
+    paper_dev: float = 0.0
+    paper_test: float = 0.0
+
+    @property
+    def all_models(self) -> tuple[str, ...]:
+        """Every model that it needs, each once."""
+        return tuple(dict.fromkeys((*self.models, *self.rerank, *self.translate)))
+
+    @property
+    def columns(self) -> tuple[tuple[str, ...], bool]:
+        """What distinguishes its phrase table from others."""
+        return self.models, self.unknown_column
+
+
+@dataclass(frozen=True)
+class ExperimentSettings:
+    """The whole file.
+
+    Args:
+        name: The heading of the table.
+        seeds: Of tuning; each row is the mean over them.
+        data: System and texts.
+        decoder: What translates.
+        tuning: How weights are found.
+        models: By which systems differ.
+        systems: The rows; the first is what the others are compared with.
+        rerank: How rows with ``rerank`` are made.
+        translate: How rows with ``translate`` are made.
+        file: The experiment file.
+    """
+
+    name: str
+    data: ExperimentData
+    systems: tuple[ExperimentSystem, ...]
+    seeds: tuple[int, ...] = (1, 2, 3)
+    decoder: ExperimentDecoder = ExperimentDecoder()
+    tuning: ExperimentTuning = ExperimentTuning()
+    models: tuple[ExperimentModel, ...] = ()
+    rerank: ExperimentReranking = ExperimentReranking()
+    translate: ExperimentTranslation = ExperimentTranslation()
+    file: Path = field(default_factory=Path)
+
+    def model(self, name: str) -> ExperimentModel:
+        """Return the model that a system names."""
+        return next(model for model in self.models if model.name == name)
+
+    @property
+    def rerank_size(self) -> int:
+        """Different candidates of each sentence in lists that are scored again."""
+        size = self.rerank.nbest_size
+        return self.tuning.nbest_size if size is None else size
+
+    @property
+    def folder(self) -> Path:
+        """The absolute folder that commands run in."""
+        return self.resolve(self.data.folder)
+
+    def resolve(self, path: str) -> Path:
+        """Return a path of the file as an absolute one."""
+        return (self.file.absolute().parent / path).resolve()
