@@ -1,7 +1,8 @@
-"""``phrasescore nbest``: add the scores of phrase models to an n-best list."""
+"""``phrasescore nbest``: add the scores of models to an n-best list."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -9,7 +10,8 @@ import click
 from phrasescore.errors import SettingsError, counted
 
 if TYPE_CHECKING:
-    from moses_integration.nbest.rescoring import NBestModel
+    from moses_integration.nbest.candidate_scores import NBestModel
+    from phrasescore.model.kinds import Kind
 
 Device = Literal["auto", "cpu", "cuda"]
 
@@ -26,9 +28,8 @@ Device = Literal["auto", "cpu", "cuda"]
 )
 @click.option(
     "--source",
-    required=True,
     metavar="FILE",
-    help="The text that the list translates, as the decoder got it.",
+    help="The text that the list translates, as the decoder got it; needed by models that read it.",
 )
 @click.option(
     "-o",
@@ -42,7 +43,8 @@ Device = Literal["auto", "cpu", "cuda"]
     "names",
     multiple=True,
     metavar="NAME",
-    help="The name of the feature, one for each model.  [default: PhraseModel0, PhraseModel1]",
+    help="The name of the feature, one for each model.  [default: by kind: PhraseModel0, "
+    "AttentionModel0, and so on]",
 )
 @click.option(
     "--table",
@@ -54,25 +56,41 @@ Device = Literal["auto", "cpu", "cuda"]
 def nbest(
     nbest_list: str,
     folders: tuple[str, ...],
-    source: str,
+    source: str | None,
     output: str,
     names: tuple[str, ...],
     table: str | None,
     device: Device,
     threads: int | None,
 ) -> None:
-    """Add one feature for each model to NBEST: the sum of ln p of a candidate's phrase pairs.
+    """Add one feature for each model to NBEST, a list of any decoder.
 
-    The list must say which phrases its candidates are made of: let the decoder make it with
-    -include-segmentation-in-n-best. Totals, order and every other byte stay; phrasescore optimize
-    then finds weights for all features.
+    Models of sentences (search, encdec) give ln p of the whole translation, or, if they were
+    trained with --direction target-source, of the source given the translation.
+
+    Models of phrases give the sum of ln p of the phrase pairs that a candidate is made of. For
+    them the list must say which these are: let the decoder make it with
+    -include-segmentation-in-n-best.
+
+    Totals, order and every other byte stay; phrasescore optimize then finds weights for all
+    features, and phrasescore rerank chooses with them. If it is interrupted, even by kill -9, the
+    same command continues where it stopped.
     """
-    from moses_integration.nbest.rescoring import read_table_words, rescore_nbest
+    import contextlib
+
+    from moses_integration.nbest.candidate_scores import read_table_words
+    from moses_integration.nbest.rescoring import rescore_nbest
+    from phrasescore.device import choose_device
+    from phrasescore.resuming.interruption import interruptible
+    from phrasescore.table.block import can_be_read_again
 
     models = _load(folders, names, device, threads)
     words = read_table_words(table) if table is not None else None
-    report = rescore_nbest(nbest_list, source, output, models, words)
-    click.echo(str(report), err=True)
+    numerics = {"device": str(choose_device(device))}
+    keeps = output != "-" and can_be_read_again(nbest_list)
+    with interruptible(output) if keeps else contextlib.nullcontext():
+        counts = rescore_nbest(nbest_list, source, output, models, words, numerics=numerics)
+    click.echo(str(counts), err=True)
 
 
 def _load(
@@ -80,22 +98,36 @@ def _load(
 ) -> list[NBestModel]:
     import torch
 
-    from moses_integration.nbest.rescoring import NBestModel
+    from moses_integration.nbest.candidate_scores import NBestModel
     from phrasescore.model.folder import load_model
+    from phrasescore.model.kinds import kind_named
     from phrasescore.scoring.model_loading import scoring_model
     from phrasescore.scoring.shared_scorer import SharedScorer
 
-    names = names or tuple(f"PhraseModel{number}" for number in range(len(folders)))
-    if len(names) != len(folders):
+    if names and len(names) != len(folders):
         raise SettingsError(
             f"{counted(len(names), 'name')} for {counted(len(folders), 'model')}",
             remedy="give one --name for each",
         )
     if threads is not None:
         torch.set_num_threads(threads)
-    models = []
-    for name, folder in zip(names, folders, strict=True):
-        loaded = load_model(folder)
-        scoring = scoring_model(folder, loaded, SharedScorer(loaded.model, device))
-        models.append(NBestModel(name, scoring, loaded.model.settings.factor))
-    return models
+    loaded = [load_model(folder) for folder in folders]
+    kinds = [kind_named(each.model.settings.kind) for each in loaded]
+    return [
+        NBestModel(
+            name,
+            scoring_model(folder, each, SharedScorer(each.model, device)),
+            each.model.settings.factor,
+            of_sentences=kind.of_sentences,
+            reads_source=kind.reads_source,
+        )
+        for name, folder, each, kind in zip(
+            names or _default_names(kinds), folders, loaded, kinds, strict=True
+        )
+    ]
+
+
+def _default_names(kinds: Sequence[Kind]) -> list[str]:
+    """Return the feature names of models, counted from 0 for each sort."""
+    features = [kind.feature for kind in kinds]
+    return [f"{name}{features[:at].count(name)}" for at, name in enumerate(features)]

@@ -1,257 +1,271 @@
-"""Score the candidates of an n-best list with phrase models, and add the scores as features.
+"""Score the candidates of an n-best list with models, and add the scores as features.
 
-The value of a candidate is the sum of ln p of its phrase pairs, each floored at -100, as the
-decoder itself would have computed it from a column of the phrase table. Every pair is scored once,
-in however many candidates and sentences it occurs. Memory does not depend on the list's length.
+All models score in one pass. A list is taken in blocks of lines; what the candidates of a block
+have in common is computed once: for models of sentences each distinct prefix of a sentence's
+candidates, for models of phrases each distinct pair. Memory does not depend on the list's length,
+and a killed run is gone on with.
 """
 
 from __future__ import annotations
 
+import hashlib
 import itertools
-import re
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-import numpy as np
+from moses_integration.nbest.candidate_scores import (
+    Candidate,
+    CopiedWords,
+    NBestModel,
+    ln_p_of_phrases,
+    ln_p_of_sentences,
+)
+from moses_integration.nbest.format import CUT_REMEDY, CUT_SHORT, words_of
+from moses_integration.nbest.segmentation import phrase_pairs, without_marks
+from phrasescore import __version__
+from phrasescore.errors import InputError, NBestError, SettingsError, counted
+from phrasescore.files import (
+    is_gzip_name,
+    open_input,
+    read_lines,
+    refuse_same_file,
+    sha256_of,
+)
+from phrasescore.streaming.block_stream import BlockStream
+from phrasescore.table.block import can_be_read_again
+from phrasescore.table.phrase_table import phrase_tokens
 
-from moses_integration.nbest.format import CUT_REMEDY, CUT_SHORT
-from moses_integration.nbest.segmentation import PhrasePair, phrase_pairs
-from phrasescore.errors import ModelError, NBestError, SettingsError, counted
-from phrasescore.files import STANDARD_STREAM, open_input, open_output, read_lines
-from phrasescore.progress import Progress
-from phrasescore.scoring.block_scoring import ScoringModel
-from phrasescore.scoring.probability_column import FLOOR_LN
-from phrasescore.table.block import read_blocks
-from phrasescore.table.phrase_table import phrase_tokens, scored_tokens
-from phrasescore.words.token_sequences import from_lists
-from phrasescore.words.word_table import WordTable
-
-LINES_PER_CHUNK = 20_000
-_MOST_REMEMBERED = 1_000_000
+LINES_PER_BLOCK = 20_000
 _PIPES = b"|||"
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 
 
 @dataclass(frozen=True)
-class NBestModel:
-    """A model and the feature that its scores become.
+class NBestCounts:
+    """What was done so far.
 
     Args:
-        name: What the feature is called in the list.
-        model: What scores; it may read either side.
-        factor: Which factor of a factored word it reads, from 0.
-    """
-
-    name: str
-    model: ScoringModel
-    factor: int = 0
-
-    def __post_init__(self) -> None:
-        if not _NAME.fullmatch(self.name):
-            raise SettingsError(
-                f"a feature cannot be called {self.name!r}",
-                remedy="use letters and digits only, a letter first, as mert-moses.pl requires",
-            )
-
-    def ln_p(self, pairs: Sequence[PhrasePair]) -> list[float]:
-        """Score distinct pairs, and floor the scores as Moses does.
-
-        Raises:
-            ModelError: A score is not a number.
-        """
-        # pairs with the same source are neighbours, so that it is encoded once
-        order = sorted(range(len(pairs)), key=pairs.__getitem__)
-        sides = {
-            "source": [self._tokens(pairs[row][0], "source") for row in order],
-            "target": [self._tokens(pairs[row][1], "target") for row in order],
-        }
-        read, predicted = (
-            from_lists([vocabulary.encode(tokens) for tokens in sides[side]])
-            for side, vocabulary in self.model.sides
-        )
-        ln_p = self.model.scorer.score(read, predicted)
-        if np.isnan(ln_p).any():
-            raise ModelError(
-                f"the model {self.model.name} gives no number for a phrase pair",
-                remedy="train it again; its parameters are not finite",
-            )
-        values = np.empty(len(pairs))
-        values[order] = np.maximum(ln_p, FLOOR_LN)
-        return list(map(float, values))
-
-    def _tokens(self, phrase: bytes, side: str) -> list[bytes]:
-        # Moses prints surfaces alone unless it is told otherwise
-        factor = self.factor if b"|" in phrase else 0
-        return scored_tokens(phrase, "source" if side == "source" else "target", factor)
-
-
-@dataclass(frozen=True)
-class NBestReport:
-    """What was done.
-
-    Args:
-        candidates: How many lines the list has.
-        pairs: How many phrase pairs they are made of, each use counted.
-        scored: How many of those were scored, because they had not been before.
+        lines: Lines of the list.
+        candidates: Those that are not blank.
+        pairs: Phrase pairs that candidates are made of, each use counted.
+        scored: How many of those were scored, because their block had not had them before.
         copied: How many are unknown words that Moses copied or dropped, and that get 0.
+        translations: Whole sentences scored, each distinct one of a block.
     """
 
-    candidates: int
-    pairs: int
-    scored: int
-    copied: int
+    lines: int = 0
+    candidates: int = 0
+    pairs: int = 0
+    scored: int = 0
+    copied: int = 0
+    translations: int = 0
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> NBestCounts:
+        """Return counts from their JSON values."""
+        return cls(**values)
+
+    def __add__(self, other: NBestCounts) -> NBestCounts:
+        mine, others = asdict(self), asdict(other)
+        return NBestCounts(**{name: mine[name] + others[name] for name in mine})
 
     def __str__(self) -> str:
-        text = f"{counted(self.candidates, 'candidate')} of {counted(self.pairs, 'phrase pair')}, "
-        text += f"{self.scored:,} of them scored"
+        text = counted(self.candidates, "candidate")
+        if self.pairs:
+            text += f" of {counted(self.pairs, 'phrase pair')}, {self.scored:,} of them scored"
+        if self.translations:
+            text += f", {counted(self.translations, 'distinct translation')} scored"
         return text + (f"; {self.copied:,} unknown words get 0" if self.copied else "")
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Consecutive lines with their line feeds, the first of them number ``first``."""
+
+    lines: list[bytes]
+    first: int
+
+    def __len__(self) -> int:
+        return len(self.lines)
 
 
 def rescore_nbest(
     path: str | Path,
-    source: str | Path,
+    source: str | Path | None,
     output: str | Path,
     models: Sequence[NBestModel],
     table_words: AbstractSet[bytes] | None = None,
     *,
-    lines_per_chunk: int = LINES_PER_CHUNK,
-) -> NBestReport:
+    lines_per_block: int = LINES_PER_BLOCK,
+    numerics: dict[str, Any] | None = None,
+) -> NBestCounts:
     """Write an n-best list with one more feature for each model; every other byte stays.
 
     Args:
-        path: The list, plain or gzip, with the phrases of each candidate.
-        source: The text it translates, a line for each sentence.
+        path: The list, plain or gzip; for models of phrases with the phrases of each candidate.
+        source: The text it translates, a line for each sentence; ``None`` where no model reads it.
         output: Where to; it gets its name when it is whole; ``-`` is standard output.
         models: At least one.
         table_words: The words that the phrase table translates by themselves; others were copied
-            or dropped by Moses and get 0, as they do from a table. ``None``: they get the model's
-            score.
-        lines_per_chunk: How many lines to hold at a time.
+            or dropped by Moses and get 0 from models of phrases, as they do from a table.
+            ``None``: they get the model's score.
+        lines_per_block: How many lines to hold at a time.
+        numerics: What else decides the digits, as JSON values: an interrupted run only continues
+            under the same ones.
 
     Raises:
         NBestError: The list breaks its format, does not say of which phrases its candidates are
             made, does not fit the source, or has such a feature already.
-        SettingsError: Two features have the same name, or the output is the list itself.
+        SettingsError: Two features have the same name, a source is missing, or the output is an
+            input.
+        ModelError: A model gives something that is not a log-probability.
     """
+    _check(models, source)
+    refuse_same_file(path, output, "the list itself")
+    sentences: list[tuple[bytes, ...]] | None = None
+    if source is not None:
+        refuse_same_file(source, output, "the source")
+        sentences = [tuple(phrase_tokens(line.removesuffix(b"\r"))) for line in read_lines(source)]
+    stream = BlockStream(
+        lambda counts, done: _blocks(path, lines_per_block, skip=done),
+        _Rescorer(str(path), sentences, models, table_words).rescored,
+        NBestCounts(),
+        NBestCounts.from_json,
+        check=None,
+        changed=InputError("the list changed while it was being scored", path=path),
+        unlike="other options, models, list or source",
+        what="rescoring",
+        unit="candidates",
+    )
+    signature = None
+    if can_be_read_again(path) and (source is None or can_be_read_again(source)):
+        signature = {
+            "phrasescore": __version__,
+            "list": sha256_of(path),
+            "source": source and sha256_of(source),
+            "models": [[model.name, model.model.digest, model.factor] for model in models],
+            "table_words": None if table_words is None else _digest(table_words),
+            "lines_per_block": lines_per_block,
+            "numerics": numerics,
+            "gzip": is_gzip_name(output),
+        }
+    return stream.write(output, signature)[0]
+
+
+def _digest(words: AbstractSet[bytes]) -> str:
+    return hashlib.sha256(b"\n".join(sorted(words))).hexdigest()
+
+
+def _check(models: Sequence[NBestModel], source: str | Path | None) -> None:
     names = [model.name for model in models]
-    if len(set(names)) < len(names):
-        raise SettingsError(f"two features are called {names[0]}", remedy="give each its --name")
-    if str(output) != STANDARD_STREAM and Path(path).resolve() == Path(output).resolve():
-        raise SettingsError(
-            "the output is the list itself", path=output, remedy="name another output with -o"
-        )
-    sentences = [tuple(phrase_tokens(line.removesuffix(b"\r"))) for line in read_lines(source)]
-    rescorer = _Rescorer(str(path), sentences, models, table_words)
-    with (
-        open_input(path) as stream,
-        open_output(output) as written,
-        Progress("rescoring", unit="candidates") as progress,
-    ):
-        first = 1
-        while lines := list(itertools.islice(stream, lines_per_chunk)):
-            written.writelines(rescorer.rescored(lines, first))
-            first += len(lines)
-            progress.advance(len(lines))
-    return rescorer.report()
+    for name in names:
+        if names.count(name) > 1:
+            raise SettingsError(f"two features are called {name}", remedy="give each its --name")
+    for model in models:
+        if source is None and model.reads_source:
+            raise SettingsError(
+                f"the model {model.model.name} reads a source, and none is given",
+                remedy="name the text that the list translates with --source",
+            )
+
+
+def _blocks(path: str | Path, lines: int, skip: int) -> Iterator[_Block]:
+    with open_input(path) as stream:
+        for number in itertools.count():
+            taken = list(itertools.islice(stream, lines))
+            if not taken:
+                return
+            if number >= skip:
+                yield _Block(taken, number * lines + 1)
 
 
 class _Rescorer:
-    """Adds features to lines, and remembers the pairs that were scored."""
+    """Adds features to the lines of a block."""
 
     def __init__(
         self,
         path: str,
-        sentences: Sequence[tuple[bytes, ...]],
+        sentences: Sequence[tuple[bytes, ...]] | None,
         models: Sequence[NBestModel],
         table_words: AbstractSet[bytes] | None,
     ) -> None:
         self._path, self._sentences, self._models = path, sentences, models
-        self._table_words = table_words
-        self._known: dict[PhrasePair, tuple[float, ...]] = {}
-        self._candidates = self._pairs = self._scored = self._copied = 0
+        self._with_phrases = not all(model.of_sentences for model in models)
+        self._copied = CopiedWords(table_words)
 
-    def report(self) -> NBestReport:
-        return NBestReport(self._candidates, self._pairs, self._scored, self._copied)
-
-    def rescored(self, lines: Sequence[bytes], first: int) -> Iterator[bytes]:
-        """Yield lines with their new features.
-
-        Args:
-            lines: With their line feeds.
-            first: The number of the first one.
-        """
+    def rescored(self, block: _Block, before: NBestCounts) -> tuple[bytes, NBestCounts]:
+        """Return the lines with their new features, and the counts up to their end."""
         read = []
-        for number, line in enumerate(lines, first):
+        for number, line in enumerate(block.lines, block.first):
             try:
                 read.append(self._read(line))
             except NBestError as error:
                 raise error.at(self._path, number) from None
-        self._score({pair for _, pairs in read for pair in pairs})
-        zero = (0.0,) * len(self._models)
-        for columns, pairs in read:
-            self._candidates += bool(columns[1:])
-            values = [self._known[pair] for pair in pairs] or [zero]
-            yield self._with_features(columns, [sum(each) for each in zip(*values, strict=True)])
+        candidates = [candidate for _, candidate in read if candidate is not None]
+        counts, columns = self._scores(candidates)
+        values = iter(zip(*columns, strict=True))
+        text = b"".join(
+            line if candidate is None else self._with_features(line, next(values))
+            for line, candidate in read
+        )
+        done = NBestCounts(lines=len(block), candidates=len(candidates))
+        return text, before + done + counts
 
-    def _read(self, line: bytes) -> tuple[list[bytes], list[PhrasePair]]:
-        """Split a line into columns and find its pairs; a blank line has neither."""
+    def _scores(self, candidates: Sequence[Candidate]) -> tuple[NBestCounts, list[list[float]]]:
+        """Return for each model its scores of the candidates."""
+        columns = []
+        scored = translations = copied = 0
+        for model in self._models:
+            if model.of_sentences:
+                found, translations = ln_p_of_sentences(model, candidates)
+            else:
+                found, scored, copied = ln_p_of_phrases(model, candidates, self._copied)
+            columns.append(found)
+        pairs = sum(len(candidate.phrases) for candidate in candidates)
+        return NBestCounts(0, 0, pairs, scored, copied, translations), columns
+
+    def _read(self, line: bytes) -> tuple[bytes, Candidate | None]:
+        """Read a candidate; a blank line has none."""
         if not line.endswith(b"\n"):
             raise NBestError(CUT_SHORT, remedy=CUT_REMEDY)
-        columns = line.split(_PIPES, 6)
         if not line.strip():
-            return columns, []
+            return line, None
+        columns = line.split(_PIPES, 6)
         if len(columns) < 4:
             raise NBestError(
                 f"{counted(len(columns), 'column')}, expected at least 4 "
                 "(sentence ||| words ||| features ||| total)",
                 remedy=CUT_REMEDY,
             )
-        number = columns[0].strip(b" ")
-        if not number.isdigit() or int(number) >= len(self._sentences):
-            raise NBestError(
-                f"sentence {number[:40].decode('utf-8', 'replace')!r}, but the source has "
-                f"{len(self._sentences):,} (from 0)",
-                remedy="name the text that the list was made from as --source",
-            )
         for model in self._models:
             if b" %s= " % model.name.encode() in columns[2]:
                 raise NBestError(
                     f"there is a feature {model.name} already", remedy="give another --name"
                 )
-        pairs = phrase_pairs([column.rstrip(b"\n") for column in columns], self._source(number))
-        self._pairs += len(pairs)
-        kept = [pair for pair in pairs if not self._is_copied(pair)]
-        self._copied += len(pairs) - len(kept)
-        return columns, kept
+        source = self._source(columns[0].strip(b" "))
+        phrases = []
+        if self._with_phrases:
+            phrases = phrase_pairs([column.rstrip(b"\n") for column in columns], source)
+        words = words_of(without_marks(columns[1]))
+        return line, Candidate(source, tuple(words), tuple(phrases))
 
     def _source(self, number: bytes) -> tuple[bytes, ...]:
-        return self._sentences[int(number)]
+        sentences = self._sentences
+        known = number.isdigit()
+        if sentences is None and known:
+            return ()
+        if sentences is None or not known or int(number) >= len(sentences):
+            has = "" if sentences is None else f", but the source has {len(sentences):,} (from 0)"
+            raise NBestError(
+                f"sentence {number[:40].decode('utf-8', 'replace')!r}{has or ' is no number'}",
+                remedy="name the text that the list was made from as --source",
+            )
+        return sentences[int(number)]
 
-    def _is_copied(self, pair: PhrasePair) -> bool:
-        """Whether a pair is an unknown word, copied or dropped, and not from the table."""
-        source, target = pair
-        return (
-            self._table_words is not None
-            and target in (source, b"")
-            and b" " not in source
-            and source not in self._table_words
-        )
-
-    def _score(self, pairs: set[PhrasePair]) -> None:
-        if len(self._known) + len(pairs) > _MOST_REMEMBERED:
-            self._known = {pair: self._known[pair] for pair in pairs if pair in self._known}
-        new = sorted(pairs - self._known.keys())
-        if not new:
-            return
-        self._scored += len(new)
-        values = [model.ln_p(new) for model in self._models]
-        self._known.update(zip(new, zip(*values, strict=True), strict=True))
-
-    def _with_features(self, columns: list[bytes], values: Sequence[float]) -> bytes:
-        if len(columns) < 4:
-            return _PIPES.join(columns)
+    def _with_features(self, line: bytes, values: Sequence[float]) -> bytes:
+        columns = line.split(_PIPES, 6)
         features = columns[2]
         end = len(features.rstrip(b" "))
         added = b"".join(
@@ -261,20 +275,3 @@ class _Rescorer:
         return _PIPES.join(
             [*columns[:2], features[:end] + added + (features[end:] or b" "), *columns[3:]]
         )
-
-
-def read_table_words(table: str | Path) -> set[bytes]:
-    """Find the words that a phrase table translates by themselves.
-
-    Raises:
-        InputError: The table cannot be read.
-        PhraseTableError: It breaks the format.
-    """
-    words = WordTable()
-    with Progress("reading the words of the table", unit="lines") as progress:
-        for block in read_blocks(table):
-            spans = block.token_spans("source")
-            alone = spans.offsets[:-1][np.diff(spans.offsets) == 1]
-            words.add_spans(spans.data, spans.begins[alone], spans.ends[alone])
-            progress.advance(len(block))
-    return set(words.words())

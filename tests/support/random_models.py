@@ -8,8 +8,8 @@ from pathlib import Path
 import torch
 
 from phrasescore.model.folder import save_model
-from phrasescore.model.kinds import build
-from phrasescore.model.model_settings import Direction, EncoderDecoderSettings
+from phrasescore.model.kinds import build, kind_named, read_settings
+from phrasescore.model.model_settings import Direction
 from phrasescore.words.vocabulary import Vocabulary
 
 
@@ -19,6 +19,7 @@ def save_random_model(
     target_words: Iterable[bytes],
     direction: Direction = "source-target",
     seed: int = 1,
+    kind: str = "phrase",
 ) -> Path:
     """Write a small model whose scores differ from pair to pair.
 
@@ -28,18 +29,13 @@ def save_random_model(
         target_words: Of the table's target side.
         direction: Which side it reads.
         seed: For its weights.
+        kind: One with recurrent units, as ``train --kind`` calls it.
     """
     sides = [Vocabulary.from_words(sorted(set(words))) for words in (source_words, target_words)]
     read, predicted = sides if direction == "source-target" else sides[::-1]
-    settings = EncoderDecoderSettings(
-        source_vocabulary=len(read),
-        target_vocabulary=len(predicted),
-        hidden=8,
-        embedding=6,
-        maxout=5,
-        rank=4,
-        direction=direction,
-    )
+    sizes = {"hidden": 8, "embedding": 6, "maxout": 5, "rank": 4, "direction": direction}
+    sizes |= {"source_vocabulary": len(read), "target_vocabulary": len(predicted)}
+    settings = read_settings({"kind": kind_named(kind).name, **sizes}, where="a test")
     model = build(settings)
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import itertools
 from pathlib import Path
@@ -12,14 +13,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from moses_integration.nbest.candidate_scores import NBestModel, read_table_words
 from moses_integration.nbest.format import read_nbest
-from moses_integration.nbest.rescoring import NBestModel, read_table_words, rescore_nbest
+from moses_integration.nbest.rescoring import rescore_nbest
 from moses_integration.nbest.segmentation import PhrasePair, phrase_pairs
 from phrasescore.errors import ModelError, NBestError, SettingsError
+from phrasescore.model.folder import load_model
 from phrasescore.model.model_settings import Direction
 from phrasescore.scoring.block_scoring import ScoringModel
-from phrasescore.words.token_sequences import TokenSequences
+from phrasescore.scoring.model_loading import scoring_model
+from phrasescore.scoring.shared_scorer import SharedScorer
+from phrasescore.scoring.unshared_scorer import UnsharedScorer
+from phrasescore.words.token_sequences import TokenSequences, from_lists
 from phrasescore.words.vocabulary import Vocabulary
+from tests.support.random_models import save_random_model
 from tests.support.table_lines import read_entries
 
 LINE = b"0 ||| la maison .  ||| LM0= -4.5 T0= -1 -2 ||| -1.25 ||| 0-1=0-1 2=2 ||| 0-0 1-1 2-2 \n"
@@ -194,16 +201,16 @@ def test_empty_sentences_and_blank_lines(tmp_path: Path) -> None:
     assert text.count(b"\n") == 3
 
 
-def test_pairs_are_scored_once(tmp_path: Path) -> None:
-    """Chunks and repetitions do not matter, and the result is the same for gzip."""
+def test_pairs_are_scored_once_in_a_block(tmp_path: Path) -> None:
+    """Blocks and repetitions do not matter, and the result is the same for gzip."""
     (tmp_path / "list.gz").write_bytes(gzip.compress(LINE * 50))
     (tmp_path / "source").write_bytes(SOURCE)
     model = model_of(VALUES)
     paths = (tmp_path / "list.gz", tmp_path / "source", tmp_path / "out.gz")
-    report = rescore_nbest(*paths, [model], lines_per_chunk=7)
-    assert (report.candidates, report.pairs, report.scored, report.copied) == (50, 100, 2, 0)
+    report = rescore_nbest(*paths, [model], lines_per_block=7)
+    assert (report.candidates, report.pairs, report.scored, report.copied) == (50, 100, 16, 0)
     assert isinstance(model.model.scorer, LookedUp)
-    assert model.model.scorer.asked == 2
+    assert model.model.scorer.asked == 16
     with gzip.open(tmp_path / "out.gz") as stream:
         assert stream.read() == 50 * LINE.replace(b" -2 |||", b" -2 PhraseModel0= -1.75 |||")
 
@@ -254,3 +261,92 @@ def test_floored_scores_are_those_of_the_decoder(golden: Path, tmp_path: Path) -
     own, moses = np.array(pairs).T
     assert own == pytest.approx(moses, rel=1e-5, abs=2e-5)
     assert (moses < -100).mean() > 0.22
+
+
+DIRECTIONS: list[tuple[str, Direction]] = [("There", "source-target"), ("Back", "target-source")]
+SENTENCES = {
+    (b"the house .", b"la maison ."): -2.5,
+    (b"the house .", b"le maison"): -700.25,
+    (b"a dog", b""): -9.0,
+}
+LIST = (
+    b"0 ||| la maison .  ||| LM0= -4.5 ||| -1\n"
+    b"0 ||| le maison  ||| LM0= -4 ||| -2\n"
+    b"0 ||| la maison |0-1| . |2-2|  ||| LM0= -4 ||| -3\n"
+    b"1 |||  ||| LM0= 0 ||| 0\n"
+)
+
+
+def test_whole_translations(tmp_path: Path) -> None:
+    """Of any decoder's list, without segmentation; nothing is floored; marks are no words."""
+    there = dataclasses.replace(model_of(SENTENCES, "There"), of_sentences=True)
+    back = dataclasses.replace(model_of(SENTENCES, "Back", "target-source"), of_sentences=True)
+    text = rescored(tmp_path, LIST, there, back, source=SOURCE + b"a dog\n")
+    values = [line.split(b"|||")[2].split() for line in text.splitlines()]
+    assert [line[3] for line in values] == [b"-2.5", b"-700.25", b"-2.5", b"-9"]
+    assert [line[5] for line in values] == [b"-2.5", b"-700.25", b"-2.5", b"-9"]
+    assert isinstance(there.model.scorer, LookedUp)
+    assert there.model.scorer.asked == 3  # two candidates have the same words
+
+
+def test_models_of_both_sorts_in_one_pass(tmp_path: Path) -> None:
+    """Phrases are asked for if any model needs them, with its own error."""
+    whole = dataclasses.replace(model_of(SENTENCES, "Whole"), of_sentences=True)
+    text = rescored(tmp_path, LINE, whole, model_of(VALUES))
+    assert b" T0= -1 -2 Whole= -2.5 PhraseModel0= -1.75 |||" in text
+    with pytest.raises(NBestError, match=r"list:1: nothing says which phrases"):
+        rescored(tmp_path, LIST, whole, model_of(VALUES), source=SOURCE + b"a dog\n")
+
+
+def test_a_source_is_needed_only_by_models_that_read_it(tmp_path: Path) -> None:
+    """A model without a source scores the words alone, and sentence numbers are not looked up."""
+    (tmp_path / "list").write_bytes(LIST)
+    words = {(b"", target): value for (_, target), value in SENTENCES.items()}
+    model = dataclasses.replace(model_of(words), of_sentences=True, reads_source=False)
+    counts = rescore_nbest(tmp_path / "list", None, tmp_path / "out", [model])
+    assert (counts.candidates, counts.translations, counts.pairs) == (4, 3, 0)
+    reading = dataclasses.replace(model, reads_source=True)
+    with pytest.raises(SettingsError, match=r"reads a source, and none is given.*--source"):
+        rescore_nbest(tmp_path / "list", None, tmp_path / "out", [reading])
+
+
+def test_a_sentence_that_the_source_does_not_have(tmp_path: Path) -> None:
+    """The error names the line of the list and how many sentences there are."""
+    whole = dataclasses.replace(model_of(SENTENCES), of_sentences=True)
+    with pytest.raises(NBestError, match=r"list:4: sentence '1', but the source has 1 \(from 0\)"):
+        rescored(tmp_path, LIST, whole)
+
+
+def test_an_attention_model_gives_what_it_gives_each_pair_alone(tmp_path: Path) -> None:
+    """Shared prefixes, both directions, a candidate of 600 words: ln p of each pair by itself."""
+    source = [b"a b c", b"", b"c a"]
+    texts = [b"x", b"x y", b"x y z", b"", b"z z", b"y " * 600]
+    lines = [(n, words) for n in range(3) for words in (texts if n != 1 else texts[:4])]
+    rows = (b"%d ||| %s  ||| LM0= 1 ||| 1\n" % row for row in lines)
+    (tmp_path / "list").write_bytes(b"".join(rows))
+    (tmp_path / "source").write_bytes(b"\n".join(source) + b"\n")
+    words = [b"a", b"b", b"c"], [b"x", b"y"]
+    models = []
+    for name, direction in DIRECTIONS:
+        folder = save_random_model(tmp_path / name, *words, direction, kind="search")
+        loaded = load_model(folder)
+        scoring = scoring_model(name, loaded, SharedScorer(loaded.model, "cpu"))
+        models.append(NBestModel(name, scoring, of_sentences=True))
+    rescore_nbest(tmp_path / "list", tmp_path / "source", tmp_path / "out", models)
+    found = [entry.features for entry in read_nbest(tmp_path / "out")]
+    for model in models:
+        alone = UnsharedScorer(load_model(tmp_path / model.name).model, "cpu")
+        expected = [alone.score(*ids_of(model, source[n], words))[0] for n, words in lines]
+        np.testing.assert_allclose([f[model.name][0] for f in found], expected, rtol=2e-5)
+
+
+def ids_of(
+    model: NBestModel, source: bytes, target: bytes
+) -> tuple[TokenSequences, TokenSequences]:
+    """Return one pair as a model reads it."""
+    texts = {"source": source, "target": target}
+    read, predicted = (
+        from_lists([vocabulary.encode([word for word in texts[side].split(b" ") if word])])
+        for side, vocabulary in model.model.sides
+    )
+    return read, predicted
