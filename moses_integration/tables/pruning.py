@@ -23,7 +23,7 @@ from phrasescore import __version__
 from phrasescore.errors import PhraseTableError, SettingsError, counted
 from phrasescore.files import is_gzip_name, sha256_of
 from phrasescore.progress import Progress
-from phrasescore.streaming.block_stream import announce, open_sink
+from phrasescore.streaming.sinks import announce, open_sink
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, can_be_read_again
 from phrasescore.table.source_runs import read_source_runs
 

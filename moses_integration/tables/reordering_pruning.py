@@ -18,7 +18,7 @@ from moses_integration.tables.pruning import chosen_lines
 from phrasescore.compiled import leaf
 from phrasescore.errors import counted
 from phrasescore.progress import Progress
-from phrasescore.streaming.block_stream import open_sink
+from phrasescore.streaming.sinks import open_sink
 from phrasescore.table.block import TableBlock, can_be_read_again
 from phrasescore.table.phrase_table import INSPECTED_LINES
 from phrasescore.table.reordering_table import reordering_format

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from phrasescore.streaming.text_blocks import Texts
 
 Device = Literal["auto", "cpu", "cuda"]
+_SKIP = ", or give --on-error skip to leave its score empty"
 
 
 @click.command("score-text")
@@ -143,4 +144,4 @@ def _texts(paths: tuple[str, ...], loaded: LoadedModel, factor: int | None, skip
             "both texts would come from standard input", remedy="give one of them as a file"
         )
     chosen = settings.factor if factor is None else factor
-    return Texts(paths, columns, chosen, skips)
+    return Texts(paths, columns, chosen, skips, advice=_SKIP)

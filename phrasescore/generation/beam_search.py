@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from phrasescore.generation.choosing import best_rows, best_words
 from phrasescore.generation.model_rows import ModelRows
 from phrasescore.generation.targets import BeamSettings, Found, Targets, TargetSettings, ranked
-from phrasescore.model.sequence_model import END, SequenceModel
+from phrasescore.model.sequence_model import END, StepModel
 from phrasescore.words.token_sequences import TokenSequences
 
 
@@ -30,7 +30,7 @@ class BeamSearch:
         self._settings, self._allowed = settings, allowed
 
     def targets(
-        self, model: SequenceModel, sources: TokenSequences, numbers: NDArray[np.int64], chunk: int
+        self, model: StepModel, sources: TokenSequences, numbers: NDArray[np.int64], chunk: int
     ) -> Targets:
         """Return the best targets of N sources.
 
@@ -40,7 +40,8 @@ class BeamSearch:
             numbers: (N,) the number of each among all sources; a search needs none.
             chunk: How many prefixes to take at a time.
         """
-        beam = _Beam(self._allowed.limits(sources.lengths), self._settings)
+        lengths = sources.lengths
+        beam = _Beam(self._allowed.limits(lengths), self._allowed.least(lengths), self._settings)
         ModelRows(model, self._allowed.unknown, chunk).search(sources, beam)
         normalised = self._settings.length_normalisation
         return ranked(
@@ -51,9 +52,11 @@ class BeamSearch:
 class _Beam:
     """The prefixes of a step, a row each; those of a source are neighbours."""
 
-    def __init__(self, limits: NDArray[np.int64], settings: BeamSettings) -> None:
+    def __init__(
+        self, limits: NDArray[np.int64], least: NDArray[np.int64], settings: BeamSettings
+    ) -> None:
         sources = len(limits)
-        self._limits, self._settings = limits, settings
+        self._limits, self._least, self._settings = limits, least, settings
         self.found: list[Found] = []
         self._owners = np.arange(sources)
         self._totals = np.zeros(sources, np.float64)
@@ -70,13 +73,16 @@ class _Beam:
         """Make place for the words that follow each row."""
         rows, K = len(self._owners), self._settings.size
         self._most = self._room[self._owners]
-        self._ending = self._limits[self._owners] <= self._prefixes.shape[1]
+        length = self._prefixes.shape[1]
+        self._ending = self._limits[self._owners] <= length
+        self._early = self._least[self._owners] > length  # must not end yet
         self._words = np.empty((rows, K), np.int64)
         self._gains = np.empty((rows, K), np.float32)
 
     def look(self, a: int, b: int, ln_p: NDArray[np.float32]) -> None:
         """Note the best words of rows ``a`` to ``b``."""
         part = slice(a, b)
+        ln_p[self._early[part], END] = -np.inf
         best_words(ln_p, self._most[part], self._ending[part], self._words[part], self._gains[part])
 
     def extend(self) -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from phrasescore.model.sequence_model import END, UNKNOWN, SequenceModel, State
+from phrasescore.model.sequence_model import END, UNKNOWN, State, StepModel
 from phrasescore.words.token_sequences import TokenSequences, as_matrix
 
 Rows = NDArray[np.int64]
@@ -48,7 +48,7 @@ class ModelRows:
         chunk: How many rows to take at a time, few enough that their ln p stay in the caches.
     """
 
-    def __init__(self, model: SequenceModel, unknown: bool, chunk: int) -> None:
+    def __init__(self, model: StepModel, unknown: bool, chunk: int) -> None:
         self._model, self._unknown, self._chunk = model, unknown, chunk
         self._state: State
 

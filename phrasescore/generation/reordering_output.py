@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.progress import Progress
-from phrasescore.streaming.block_stream import open_sink
+from phrasescore.streaming.sinks import open_sink
 from phrasescore.table.block import TableBlock
 from phrasescore.table.phrase_table import SEPARATOR
 from phrasescore.table.reordering_table import reordering_format

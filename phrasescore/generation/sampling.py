@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from phrasescore.generation.choosing import draw_words
 from phrasescore.generation.model_rows import ModelRows
 from phrasescore.generation.targets import Found, SampleSettings, Targets, TargetSettings, ranked
-from phrasescore.model.sequence_model import END, SequenceModel
+from phrasescore.model.sequence_model import END, StepModel
 from phrasescore.words.token_sequences import TokenSequences
 
 
@@ -29,7 +29,7 @@ class Sampling:
         self._settings, self._allowed = settings, allowed
 
     def targets(
-        self, model: SequenceModel, sources: TokenSequences, numbers: NDArray[np.int64], chunk: int
+        self, model: StepModel, sources: TokenSequences, numbers: NDArray[np.int64], chunk: int
     ) -> Targets:
         """Draw targets of N sources.
 
@@ -42,8 +42,9 @@ class Sampling:
         Returns:
             The distinct ones; ln p is the model's at any temperature.
         """
-        limits = self._allowed.limits(sources.lengths)
-        samples = _Samples(numbers, limits, self._settings)
+        lengths = sources.lengths
+        limits, least = self._allowed.limits(lengths), self._allowed.least(lengths)
+        samples = _Samples(numbers, limits, least, self._settings)
         ModelRows(model, self._allowed.unknown, chunk).search(sources, samples)
         return ranked(samples.found, len(sources), self._settings.best)
 
@@ -52,11 +53,16 @@ class _Samples:
     """The distinct prefixes of a step, a row each, and the samples that stand at each."""
 
     def __init__(
-        self, numbers: NDArray[np.int64], limits: NDArray[np.int64], settings: SampleSettings
+        self,
+        numbers: NDArray[np.int64],
+        limits: NDArray[np.int64],
+        least: NDArray[np.int64],
+        settings: SampleSettings,
     ) -> None:
         N, count = len(numbers), settings.count
         self.found: list[Found] = []
-        self._limits, self._inverse = limits, np.float32(1 / settings.temperature)
+        self._limits, self._least = limits, least
+        self._inverse = np.float32(1 / settings.temperature)
         self._seed, self._numbers = settings.seed, numbers
         self._owners = np.arange(N)
         self._totals = np.zeros(N, np.float64)
@@ -74,6 +80,7 @@ class _Samples:
         """Make place for the words that follow each row."""
         length = self._prefixes.shape[1]
         self._ending = self._limits[self._owners] <= length
+        self._early = self._least[self._owners] > length  # must not end yet
         self._begins = np.searchsorted(self._rows, np.arange(len(self._owners) + 1))
         self._drawn = np.empty(len(self._rows), np.int64)
         self._gains = np.empty(len(self._rows), np.float32)
@@ -82,6 +89,7 @@ class _Samples:
 
     def look(self, a: int, b: int, ln_p: NDArray[np.float32]) -> None:
         """Draw the words of the samples of rows ``a`` to ``b``."""
+        ln_p[self._early[a:b], END] = -np.inf
         begins = self._begins[a : b + 1]
         part = slice(begins[0], begins[-1])
         drawn, sums = self._drawn[part], np.empty(ln_p.shape[1])

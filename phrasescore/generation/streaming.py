@@ -16,8 +16,9 @@ from phrasescore.generation.phrase_output import PhraseCounts, PhraseWriter
 from phrasescore.generation.reordering_output import ReorderingCounts, generate_reordering
 from phrasescore.generation.table_output import TableCounts, TableWriter
 from phrasescore.resuming.journaled_output import JournaledOutput
-from phrasescore.streaming.block_stream import BlockStream, Sink
+from phrasescore.streaming.block_stream import BlockStream
 from phrasescore.streaming.input_check import InputCheck
+from phrasescore.streaming.sinks import Sink
 from phrasescore.streaming.text_blocks import Texts
 from phrasescore.table.block import TableBlock, can_be_read_again
 from phrasescore.table.source_runs import read_source_runs

@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 from phrasescore.device import choose_device
 from phrasescore.errors import ModelError
 from phrasescore.generation.targets import Targets
-from phrasescore.model.sequence_model import SequenceModel
+from phrasescore.model.sequence_model import StepModel
+from phrasescore.scoring.pair_order import cut_by_area
 from phrasescore.words.token_sequences import TokenSequences
 
 _GROUP = {"cpu": 128, "cuda": 4096}  # sources
+_AREA = {"cpu": 4096, "cuda": 65536}  # sources times words of the longest, in a group
 _CHUNK = {"cpu": 128, "cuda": 8192}  # prefixes
 
 
@@ -25,7 +27,7 @@ class Method(Protocol):
     """Beam search or sampling."""
 
     def targets(
-        self, model: SequenceModel, sources: TokenSequences, numbers: NDArray[np.int64], chunk: int
+        self, model: StepModel, sources: TokenSequences, numbers: NDArray[np.int64], chunk: int
     ) -> Targets:
         """Return targets of N sources, the ``numbers`` among all, ``chunk`` prefixes at a time."""
         ...
@@ -38,20 +40,27 @@ class TargetGenerator:
         model: Of any kind, on any device.
         method: How.
         device: ``auto``, ``cpu`` or ``cuda``.
-        group: Sources at a time; ``None`` for the device's own.
+        group: Sources at a time; ``None`` for the device's own. Long ones are fewer at a time.
+        chunk: Prefixes at a time; ``None`` for the device's own.
 
     Attributes:
         device: Where it computes.
     """
 
     def __init__(
-        self, model: SequenceModel, method: Method, device: str = "auto", group: int | None = None
+        self,
+        model: StepModel,
+        method: Method,
+        device: str = "auto",
+        group: int | None = None,
+        chunk: int | None = None,
     ) -> None:
         self.device = choose_device(device)
         kind = self.device.type
         self._model = copy.deepcopy(model).to(self.device).eval()
         self._method = method
-        self._group, self._chunk = group or _GROUP[kind], _CHUNK[kind]
+        self._group, self._area = group or _GROUP[kind], _AREA[kind]
+        self._chunk = chunk or _CHUNK[kind]
         threads = torch.get_num_threads() if kind == "cpu" else 1
         # the same threads for all blocks: new ones would each leave memory behind
         self._pool = ThreadPoolExecutor(threads)
@@ -68,7 +77,7 @@ class TargetGenerator:
         """
         # sources of one length have no padding, and end at about the same step
         order = np.argsort(sources.lengths, kind="stable")
-        groups = np.split(order, range(self._group, len(order), self._group))
+        cuts = cut_by_area(sources.lengths[order], self._group, self._area)
 
         def work(rows: NDArray[np.int64]) -> Targets:
             torch.set_num_threads(1)
@@ -79,7 +88,7 @@ class TargetGenerator:
 
         before = torch.get_num_threads()
         try:
-            found = list(self._pool.map(work, groups))
+            found = list(self._pool.map(work, [order[cut] for cut in cuts]))
         finally:
             torch.set_num_threads(before)
         targets = _in_order(found, order)

@@ -22,16 +22,26 @@ class TargetSettings:
         max_length: Words without </s>, at which a target must end; ``None``: three times the words
             of its source, and at least 10.
         unknown: Whether ``<unk>`` may be one of the words.
+        length_bounds: Whether a target has at least half as many words as its source, and without
+            ``max_length`` at most three times as many, as in the program of Bahdanau et al. (2014).
     """
 
     max_length: int | None = None
     unknown: bool = True
+    length_bounds: bool = False
 
     def limits(self, source_lengths: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return (N,) how many words the targets of each source may have."""
         if self.max_length is not None:
             return np.full(len(source_lengths), self.max_length, np.int64)
-        return np.maximum(_TIMES_SOURCE * source_lengths, _SHORTEST_LIMIT)
+        shortest = 1 if self.length_bounds else _SHORTEST_LIMIT
+        return np.maximum(_TIMES_SOURCE * source_lengths, shortest)
+
+    def least(self, source_lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return (N,) how many words the targets of each source must have."""
+        if not self.length_bounds:
+            return np.zeros(len(source_lengths), np.int64)
+        return np.minimum((source_lengths + 1) // 2, self.limits(source_lengths))
 
 
 @dataclass(frozen=True)
@@ -110,6 +120,13 @@ class Found:
     counts: NDArray[np.int64]
 
 
+def ranking_scores(
+    ln_p: NDArray[np.float64], lengths: NDArray[np.int64], length_normalisation: bool
+) -> NDArray[np.float64]:
+    """Return what targets are ranked by: ln p, or ln p divided by the words, </s> counted."""
+    return ln_p / (lengths + 1) if length_normalisation else ln_p
+
+
 def ranked(
     found: list[Found], sources: int, best: int | None, *, length_normalisation: bool = False
 ) -> Targets:
@@ -126,7 +143,7 @@ def ranked(
     counts = np.concatenate([each.counts for each in found])
     lengths = np.concatenate([np.full(len(f.owners), f.words.shape[1], np.int64) for f in found])
     tokens = np.concatenate([each.words.ravel() for each in found])
-    score = ln_p / (lengths + 1) if length_normalisation else ln_p
+    score = ranking_scores(ln_p, lengths, length_normalisation)
     order = np.lexsort((np.arange(len(owners)), -score, owners))
     begins = np.searchsorted(owners[order], np.arange(sources + 1))
     if best is not None:

@@ -114,7 +114,37 @@ class Regularisation:
         return values * (kept.to(values.dtype) / (1 - self.dropout)).to(values.device)
 
 
-class SequenceModel(nn.Module, ABC):
+class StepModel(nn.Module, ABC):
+    """What a search asks: ln p of the next word of any prefixes, after a start and step by step."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where the parameters are."""
+        return next(self.parameters()).device
+
+    @abstractmethod
+    def start(
+        self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
+    ) -> tuple[State, Tensor]:
+        """Read sources; return the state before the first word and its ln p, ``(B, V)``.
+
+        Args:
+            source: ``(B, S)`` word ids without </s>; S is 0 for a kind that reads no source.
+            lengths: ``(B,)`` words of each; ``None`` where all have S.
+            dtype: What the recurrent products run in, here and in the steps that follow.
+        """
+
+    @abstractmethod
+    def step(self, state: State, words: Tensor) -> tuple[State, Tensor]:
+        """Read one more word of each prefix; return the state and ln p of the next, ``(B, V)``.
+
+        Args:
+            state: Of B prefixes, from ``start`` or ``step``, possibly gathered.
+            words: ``(B,)`` word ids.
+        """
+
+
+class SequenceModel(StepModel):
     """p(target | source), or p(target), word by word.
 
     Attributes:
@@ -122,11 +152,6 @@ class SequenceModel(nn.Module, ABC):
     """
 
     settings: ModelSettings
-
-    @property
-    def device(self) -> torch.device:
-        """Where the parameters are."""
-        return next(self.parameters()).device
 
     @abstractmethod
     def initialise(
@@ -158,27 +183,6 @@ class SequenceModel(nn.Module, ABC):
             batch: On the model's device.
             dtype: What the recurrent products run in, ``None`` for the parameters' own; the output
                 layer runs in the parameters' own.
-        """
-
-    @abstractmethod
-    def start(
-        self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
-    ) -> tuple[State, Tensor]:
-        """Read sources; return the state before the first word and its ln p, ``(B, V)``.
-
-        Args:
-            source: ``(B, S)`` word ids without </s>; S is 0 for a kind that reads no source.
-            lengths: ``(B,)`` words of each; ``None`` where all have S.
-            dtype: What the recurrent products run in, here and in the steps that follow.
-        """
-
-    @abstractmethod
-    def step(self, state: State, words: Tensor) -> tuple[State, Tensor]:
-        """Read one more word of each prefix; return the state and ln p of the next, ``(B, V)``.
-
-        Args:
-            state: Of B prefixes, from ``start`` or ``step``, possibly gathered.
-            words: ``(B,)`` word ids.
         """
 
 

@@ -47,6 +47,7 @@ class JournaledOutput:
         self._part: BinaryIO
         self._journal: BinaryIO
         self._size = 0
+        self._whole: list[dict[str, Any]] = []
         self.blocks = 0
         self.state: dict[str, Any] | None = None
         self.discarded = False
@@ -71,15 +72,22 @@ class JournaledOutput:
         whole: list[dict[str, Any]] = []
         if self._signature and records and records[0].get("signature") == self._signature:
             whole = [record for record in records[1:] if record.get("size", here + 1) <= here]
-        if whole:
-            self.blocks, self.state = len(whole), whole[-1]["state"]
-            self._size = whole[-1]["size"]
-            # what follows belongs to a block that was not whole
-            self._journal.truncate(sum(len(_line(record)) for record in records[: len(whole) + 1]))
-        else:
+        if not whole:
             self.discarded = bool(here)
             self._journal.truncate(0)
             _write_all(self._journal, _line({"signature": self._signature}))
+        self._whole = whole
+        self.go_back(len(whole))
+
+    def go_back(self, blocks: int) -> None:
+        """Keep only so many of the blocks that an earlier run has left."""
+        kept = self._whole[:blocks]
+        self.blocks, self.state, self._size = blocks, None, 0
+        if kept:
+            self.state, self._size = kept[-1]["state"], kept[-1]["size"]
+        # what follows belongs to blocks that are made again
+        lines = [_line({"signature": self._signature}), *map(_line, kept)]
+        self._journal.truncate(sum(map(len, lines)))
         self._part.truncate(self._size)
         os.fsync(self._journal.fileno())
 

@@ -7,8 +7,7 @@ is a file is continued where an earlier run of the same work was killed.
 from __future__ import annotations
 
 import dataclasses
-import sys
-from collections.abc import Callable, Iterator, Sized
+from collections.abc import Callable, Iterator, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -16,10 +15,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 from phrasescore.errors import PhrasescoreError
-from phrasescore.files import STANDARD_STREAM, is_new_or_file
 from phrasescore.progress import Progress
-from phrasescore.resuming.journaled_output import JournaledOutput, StreamOutput
 from phrasescore.streaming.input_check import InputCheck
+from phrasescore.streaming.sinks import Sink, SinksInStep, announce
 
 
 class LineCounts(Protocol):
@@ -35,38 +33,8 @@ class LineCounts(Protocol):
 
 Block = TypeVar("Block", bound=Sized)
 Counts = TypeVar("Counts", bound=LineCounts)
-Sink: TypeAlias = JournaledOutput | StreamOutput
-
-
-def open_sink(path: str | Path, signature: dict[str, Any] | None) -> Sink:
-    """Return what writes to ``path``: with a journal to a file, without one to anything else.
-
-    Args:
-        path: The final name, or ``-``.
-        signature: See :class:`JournaledOutput`.
-    """
-    if str(path) != STANDARD_STREAM and is_new_or_file(path):
-        return JournaledOutput(path, signature)
-    return StreamOutput(path)
-
-
-def announce(output: str | Path, lines: int, discarded: bool, unlike: str) -> None:
-    """Say on standard error what an interrupted run left.
-
-    Args:
-        output: Its output.
-        lines: How many lines of it are gone on with.
-        discarded: Whether its work is thrown away.
-        unlike: Why it would be.
-    """
-    if lines:
-        _say(f"{output}: going on after line {lines:,}, where an earlier run stopped")
-    elif discarded:
-        _say(f"{output}: an interrupted run with {unlike} is thrown away")
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)  # noqa: T201 - a note to the user, not a result
+# for one output, or for each of several
+Written: TypeAlias = bytes | tuple[bytes, ...]
 
 
 @dataclass(frozen=True)
@@ -75,7 +43,8 @@ class BlockStream(Generic[Block, Counts]):
 
     Args:
         read: Yields the blocks after those that some counts are of and that are so many.
-        work: Returns what to write for a block, given the counts before it, and those after it.
+        work: Returns what to write for a block, given the counts before it, and those after it; for
+            several outputs a text for each, the first for the output itself.
         nothing: The counts before the first block.
         restored: Returns counts from their JSON values.
         check: Reads the whole input beside the work; ``None`` for a pipe.
@@ -86,7 +55,7 @@ class BlockStream(Generic[Block, Counts]):
     """
 
     read: Callable[[Counts, int], Iterator[Block]]
-    work: Callable[[Block, Counts], tuple[bytes, Counts]]
+    work: Callable[[Block, Counts], tuple[Written, Counts]]
     nothing: Counts
     restored: Callable[[dict[str, Any]], Counts]
     check: InputCheck | None
@@ -100,6 +69,7 @@ class BlockStream(Generic[Block, Counts]):
         output: str | Path,
         signature: dict[str, Any] | None,
         before_name: Callable[[Sink], None] = lambda sink: None,
+        beside: Sequence[str | Path] = (),
     ) -> tuple[Counts, int]:
         """Write the output; return the counts, and how many lines an earlier run had done.
 
@@ -107,21 +77,22 @@ class BlockStream(Generic[Block, Counts]):
             output: Where to; gzip if the name ends in ``.gz``; ``-`` is standard output.
             signature: See :class:`JournaledOutput`.
             before_name: What to do when all is written, before the output gets its name.
+            beside: Where to write what the work returns beside the output; named before it.
 
         Raises:
             InputError: What is wrong with the input.
             SettingsError: The output cannot be written.
         """
-        with open_sink(output, signature) as sink:
-            counts = self.nothing if sink.state is None else self.restored(sink.state)
+        with SinksInStep([*beside, output], signature) as sinks:
+            counts = self.nothing if sinks.state is None else self.restored(sinks.state)
             resumed = counts.lines
-            announce(output, resumed, sink.discarded, self.unlike)
-            counts = self._stream(sink, counts)
-            before_name(sink)
-            sink.finish()
+            announce(output, resumed, sinks.discarded, self.unlike)
+            counts = self._stream(sinks, counts)
+            before_name(sinks.sinks[-1])
+            sinks.finish()
         return counts, resumed
 
-    def _stream(self, sink: Sink, counts: Counts) -> Counts:
+    def _stream(self, sinks: SinksInStep, counts: Counts) -> Counts:
         """Work on the blocks one after the other, and write each while the next is worked on."""
         resumed, check = counts.lines, self.check
         with ExitStack() as stack:
@@ -132,11 +103,13 @@ class BlockStream(Generic[Block, Counts]):
             reader = stack.enter_context(ThreadPoolExecutor(1, "reader"))
             writer = stack.enter_context(ThreadPoolExecutor(1, "writer"))
             written: Future[None] | None = None
-            for block in _ahead(self.read(counts, sink.blocks), reader):
-                text, counts = self.work(block, counts)
+            for block in _ahead(self.read(counts, sinks.blocks), reader):
+                made, counts = self.work(block, counts)
+                # the output itself stands last among the sinks
+                texts = (made,) if isinstance(made, bytes) else (*made[1:], made[0])
                 if written is not None:
                     written.result()
-                written = writer.submit(sink.append, text, dataclasses.asdict(counts))
+                written = writer.submit(sinks.append, texts, dataclasses.asdict(counts))
                 if check is not None and (lines := check.lines()) is not None:
                     progress.expect(lines - resumed)
                 progress.advance(len(block))

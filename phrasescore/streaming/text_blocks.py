@@ -35,7 +35,6 @@ Positions = NDArray[np.int64]
 
 # why a line cannot be scored, the first reason that applies
 _FINE, _NO_COUNTERPART, _NO_TAB, _EMPTY, _NO_FACTOR = range(5)
-_SKIP = "or give --on-error skip to leave its score empty"
 
 
 @dataclass(frozen=True)
@@ -86,6 +85,8 @@ class Texts:
         factor: Which factor of a token counts, from 0.
         skips: Whether a line that cannot be scored is passed on; otherwise it is an error.
         empties: Whether an empty source is as good as any.
+        whole_lines: Whether all of a line is a text, in one file too; then a tab separates tokens.
+        advice: What else helps against a line that cannot be scored, the end of an error's remedy.
         lines_per_block: How many lines a block has at most.
         bytes_per_block: How many bytes end it: the line that reaches this is its last.
     """
@@ -95,13 +96,15 @@ class Texts:
     factor: int = 0
     skips: bool = False
     empties: bool = False
+    whole_lines: bool = False
+    advice: str = ""
     lines_per_block: int = LINES_PER_BLOCK
     bytes_per_block: int = BYTES_PER_BLOCK
 
     @property
     def side_by_side(self) -> bool:
         """Whether each text has a file of its own."""
-        return len(self.paths) > 1
+        return len(self.paths) > 1 or self.whole_lines
 
     def blocks(self, skip: int = 0) -> Iterator[TextBlock]:
         """Yield the lines in blocks.
@@ -196,26 +199,28 @@ class Texts:
                 "the longer one",
                 path=longer,
                 line=line,
-                remedy="give two files in which line i of one belongs to line i of the other, "
-                + _SKIP,
+                remedy="give two files in which line i of one belongs to line i of the other"
+                + self.advice,
             )
         if fault == _NO_TAB:
             problem = "no tab, where a source, a tab and a target were expected"
-            remedy = f"write them so, {_SKIP}"
+            remedy = f"write them so{self.advice}"
             return CorpusError(problem, path=where, line=line, remedy=remedy)
         if fault == _EMPTY:
-            remedy = f"delete the line, {_SKIP}"
+            remedy = f"delete the line{self.advice}"
             return CorpusError("the source is empty", path=where, line=line, remedy=remedy)
         return self._factor_error(texts, line)
 
     def _factor_error(self, texts: Sequence[bytes], line: int) -> CorpusError:
         sides: tuple[Side, ...] = ("source", "target")
-        for number, (side, text) in enumerate(zip(sides[-len(texts) :], texts, strict=True)):
+        # a text alone is what a model predicts, or whole lines, which one reads
+        named = sides[: len(texts)] if self.whole_lines else sides[-len(texts) :]
+        for number, (side, text) in enumerate(zip(named, texts, strict=True)):
             try:
                 scored_tokens(text, side, self.factor)
             except PhraseTableError as error:
                 where = self.paths[number if self.side_by_side else 0]
-                remedy = f"{error.remedy}, {_SKIP}"
+                remedy = f"{error.remedy}{self.advice}"
                 return CorpusError(error.problem, path=where, line=line, remedy=remedy)
         raise AssertionError("a line is called faulty that is not")
 

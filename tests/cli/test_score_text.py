@@ -131,6 +131,7 @@ def test_faulty_lines(data: Path, phrasescore: Phrasescore) -> None:
         (["source", "--perplexity", "--words"], 2, "--words is about the lines"),
         (["source", "absent"], 3, "absent: no such file"),
         (["source"], 3, "source:1: no tab, where a source, a tab and a target were expected"),
+        (["source"], 3, "Write them so, or give --on-error skip to leave its score empty."),
         (["source", "shorter", "-o", "new"], 3, "source:3: line 3 has no counterpart"),
     ],
 )

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 import torch
 
 from phrasescore.errors import ModelError, SettingsError
+from phrasescore.generation import target_generator
 from phrasescore.generation.beam_search import BeamSearch
 from phrasescore.generation.target_generator import TargetGenerator
 from phrasescore.generation.targets import BeamSettings, Targets, TargetSettings
-from phrasescore.model.model_settings import ContextName, UnitName
+from phrasescore.model.model_settings import RnnEncdecSettings
 from phrasescore.model.sequence_model import END, UNKNOWN, SequenceModel
 from phrasescore.words.token_sequences import from_lists
 from tests.unit.phrasescore.generation.tiny_models import (
@@ -21,7 +24,22 @@ from tests.unit.phrasescore.generation.tiny_models import (
     all_targets,
     ln_p_of,
     tiny_model,
+    tiny_sentence_model,
 )
+
+SENTENCE_MODELS: dict[str, Callable[[], SequenceModel]] = {
+    "search": tiny_sentence_model,
+    "search-paper": lambda: tiny_sentence_model(formulation="paper"),
+    "encdec": lambda: tiny_sentence_model(RnnEncdecSettings),
+}
+MODELS: dict[str, Callable[[], SequenceModel]] = {
+    **{
+        f"{unit}-{context}": functools.partial(tiny_model, unit, context)
+        for unit in ("gated", "tanh", "lstm")
+        for context in ("every-step", "once")
+    },
+    **SENTENCE_MODELS,
+}
 
 
 def searched(
@@ -67,11 +85,10 @@ def plain_beam(
     return [(target, ln_p) for ln_p, target in sorted(finished, key=lambda each: -each[0])]
 
 
-@pytest.mark.parametrize("context", ["every-step", "once"])
-@pytest.mark.parametrize("unit", ["gated", "tanh", "lstm"])
-def test_a_wide_beam_is_exhaustive(unit: UnitName, context: ContextName) -> None:
+@pytest.mark.parametrize("name", MODELS)
+def test_a_wide_beam_is_exhaustive(name: str) -> None:
     """With a place for every target, all come, in the order of their ln p, which is score's."""
-    model, targets = tiny_model(unit, context), all_targets(3)
+    model, targets = MODELS[name](), all_targets(3)
     size = len(targets)
     found = searched(model, SOURCES, BeamSettings(size, size), TargetSettings(3), group=2)
     for source, pairs in zip(SOURCES, found, strict=True):
@@ -83,10 +100,13 @@ def test_a_wide_beam_is_exhaustive(unit: UnitName, context: ContextName) -> None
         assert (np.diff([ln_p for _, ln_p in pairs]) <= 0).all()
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 7])
-def test_many_sources_at_once_are_each_searched_as_alone(size: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [*(("gated-every-step", size) for size in (1, 2, 3, 7)), *((m, 3) for m in SENTENCE_MODELS)],
+)
+def test_many_sources_at_once_are_each_searched_as_alone(name: str, size: int) -> None:
     """A narrow beam gives what a plain search of the source gives, in any grouping."""
-    model = tiny_model()
+    model = MODELS[name]()
     expected = [plain_beam(model, source, size, 4) for source in SOURCES]
     for group in (1, 2, 100):
         found = searched(model, SOURCES, BeamSettings(size, size), TargetSettings(4), group)
@@ -139,6 +159,50 @@ def test_the_longest_target_follows_the_source() -> None:
     """Without a limit of the user's it is three times the source's words, at least 10."""
     assert TargetSettings().limits(np.array([1, 4, 20])).tolist() == [10, 12, 60]
     assert TargetSettings(2).limits(np.array([1, 4])).tolist() == [2, 2]
+
+
+def test_length_bounds_hold() -> None:
+    """At least half the source's words, at most three times as many; all in between, as they were.
+
+    A target that is too short has no place in the beam, so the others are found as without it.
+    """
+    model = tiny_sentence_model()
+    bounds = TargetSettings(length_bounds=True)
+    assert bounds.limits(np.array([1, 4, 20])).tolist() == [3, 12, 60]
+    assert bounds.least(np.array([1, 4, 5])).tolist() == [1, 2, 3]
+    # a shorter limit of the user's wins
+    narrow = TargetSettings(2, length_bounds=True)
+    assert narrow.least(np.array([1, 9])).tolist() == [1, 2]
+    size = len(all_targets(4))
+    sources = [[2, 3, 4, 5, 6], [4]]
+    free = searched(model, sources, BeamSettings(size, size), TargetSettings(4))
+    bound = searched(
+        model, sources, BeamSettings(size, size), TargetSettings(4, length_bounds=True)
+    )
+    for least, every, some in zip((3, 1), free, bound, strict=True):
+        expected = [(target, ln_p) for target, ln_p in every if len(target) >= least]
+        assert 0 < len(expected) < len(every)
+        assert [target for target, _ in some] == [target for target, _ in expected]
+        np.testing.assert_allclose(
+            [ln_p for _, ln_p in some], [ln_p for _, ln_p in expected], rtol=0, atol=1e-5
+        )
+
+
+def test_long_sources_stand_in_small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that what an encoder keeps of each word stays small; the targets are the same."""
+    model, method = tiny_sentence_model(), BeamSearch(BeamSettings(2, 1), TargetSettings(3))
+    sources = from_lists([[2] * length for length in (3, 40, 50, 1)])
+    whole = TargetGenerator(model, method, "cpu").targets(sources)
+    monkeypatch.setattr(target_generator, "_AREA", {"cpu": 45})
+    sizes: list[int] = []
+    targets = method.targets
+    monkeypatch.setattr(
+        method, "targets", lambda *given: sizes.append(len(given[1])) or targets(*given)
+    )
+    cut = TargetGenerator(model, method, "cpu").targets(sources)
+    assert sorted(sizes) == [1, 1, 2]
+    assert listed(cut)[1][0][0] == listed(whole)[1][0][0]
+    np.testing.assert_allclose(cut.ln_p, whole.ln_p, rtol=0, atol=1e-5)
 
 
 def test_more_targets_than_places_are_refused() -> None:

@@ -110,6 +110,11 @@ def test_limits_hold() -> None:
     found = drawn(tiny_model(), SampleSettings(200), allowed)
     assert found.words.lengths.max() == 2
     assert UNKNOWN not in found.words.tokens
+    # half the words of the source at least
+    bound = drawn(tiny_model(), SampleSettings(200), TargetSettings(4, length_bounds=True))
+    for number, source in enumerate(SOURCES):
+        rows = range(bound.offsets[number], bound.offsets[number + 1])
+        assert min(len(bound.words[row]) for row in rows) == (len(source) + 1) // 2
     few = drawn(tiny_model(), SampleSettings(200, best=3), allowed)
     assert np.diff(few.offsets).tolist() == [3] * len(SOURCES)
     assert few.ln_p[:3].tolist() == found.ln_p[:3].tolist()

@@ -8,7 +8,14 @@ import numpy as np
 import torch
 
 from phrasescore.model.kinds import build
-from phrasescore.model.model_settings import ContextName, EncoderDecoderSettings, UnitName
+from phrasescore.model.model_settings import (
+    ContextName,
+    EncoderDecoderSettings,
+    Reading,
+    RnnEncdecSettings,
+    RnnSearchSettings,
+    UnitName,
+)
 from phrasescore.model.sequence_model import SequenceModel
 from phrasescore.scoring.unshared_scorer import UnsharedScorer
 from phrasescore.words.token_sequences import from_lists
@@ -33,6 +40,19 @@ def tiny_model(
     )
     model = build(settings)
     model.initialise(torch.Generator().manual_seed(3), "scaled")
+    return model
+
+
+def tiny_sentence_model(
+    kind: type[RnnSearchSettings] | type[RnnEncdecSettings] = RnnSearchSettings,
+    formulation: Reading = "code",
+    seed: int = 3,
+) -> SequenceModel:
+    """Return an attention model, or RNNencdec, with ``WORDS`` words on the target side."""
+    sizes = {"hidden": 6, "embedding": 4, "maxout": 5, "rank": 3, "source_vocabulary": 7}
+    settings = {**kind.completed(sizes), "target_vocabulary": WORDS, "formulation": formulation}
+    model = build(kind(**settings))
+    model.initialise(torch.Generator().manual_seed(seed), "scaled")
     return model
 
 

@@ -146,10 +146,19 @@ def test_a_faulty_line_is_named(
     path = write(tmp_path, "t", lines)
     factor = 1 if b"|" in lines[0] else 0
     with pytest.raises(CorpusError) as caught:
-        list(Texts((path,), factor=factor).blocks())
+        list(Texts((path,), factor=factor, advice=", or look away").blocks())
     assert (caught.value.path, caught.value.line) == (path, line)
     assert problem in caught.value.problem
-    assert "--on-error skip" in str(caught.value)
+    assert str(caught.value).endswith(", or look away.")
+
+
+def test_whole_lines_are_texts(tmp_path: Path) -> None:
+    """All of a line counts, a tab separates tokens, an empty line is a text without tokens."""
+    path = write(tmp_path, "t", [b"a\tb c\r", b"", b" \t"])
+    texts = Texts((path,), columns=1, whole_lines=True)
+    assert read(texts) == [[[b"a", b"b", b"c"]], [[]], [[]]]
+    with pytest.raises(CorpusError, match="t:1: the source token a has 1 factor"):
+        list(Texts((path,), columns=1, factor=1, whole_lines=True).blocks())
 
 
 @pytest.mark.parametrize("longer", [0, 1])

@@ -1,0 +1,71 @@
+"""Ensembles against the mean of what their members say of each word."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from phrasescore.generation.beam_search import BeamSearch
+from phrasescore.generation.ensemble import Ensemble
+from phrasescore.generation.target_generator import TargetGenerator
+from phrasescore.generation.targets import BeamSettings, TargetSettings
+from phrasescore.model.model_settings import RnnEncdecSettings
+from phrasescore.model.sequence_model import END, SequenceModel
+from phrasescore.words.token_sequences import from_lists
+from tests.unit.phrasescore.generation.tiny_models import (
+    SOURCES,
+    WORDS,
+    all_targets,
+    tiny_model,
+    tiny_sentence_model,
+)
+
+
+def members() -> list[SequenceModel]:
+    """Models of several kinds, one of them with attention in the other reading."""
+    return [
+        tiny_sentence_model(),
+        tiny_sentence_model(formulation="paper", seed=4),
+        tiny_sentence_model(RnnEncdecSettings, seed=5),
+        tiny_model(),
+    ]
+
+
+def ln_p_by_definition(source: list[int], target: list[int]) -> float:
+    """Add up ln of the mean probability of each word, every prefix read anew by every member."""
+    total = 0.0
+    for at, word in enumerate([*target, END]):
+        p = np.zeros(WORDS)
+        for model in members():
+            with torch.no_grad():
+                state, ln_p = model.start(torch.tensor([source]))
+                for before in target[:at]:
+                    state, ln_p = model.step(state, torch.tensor([before]))
+            p += np.exp(ln_p[0].double().numpy())
+        total += float(np.log(p[word] / len(members())))
+    return total
+
+
+def test_a_wide_beam_is_exhaustive() -> None:
+    """With a place for every target all come, with the ln of the mean p, in its order."""
+    targets = all_targets(2)
+    method = BeamSearch(BeamSettings(len(targets), len(targets)), TargetSettings(2))
+    generator = TargetGenerator(Ensemble(members()), method, "cpu", group=2)
+    found = generator.targets(from_lists(SOURCES))
+    for number, source in enumerate(SOURCES):
+        rows = range(found.offsets[number], found.offsets[number + 1])
+        ours = [found.words[row].tolist() for row in rows]
+        assert sorted(ours) == sorted(targets)
+        expected = [ln_p_by_definition(source, target) for target in ours]
+        np.testing.assert_allclose(found.ln_p[rows], expected, rtol=0, atol=1e-4)
+        assert (np.diff(found.ln_p[rows]) <= 0).all()
+
+
+def test_one_model_twice_is_that_model() -> None:
+    """The mean of equals is what each is."""
+    method = BeamSearch(BeamSettings(3, 3), TargetSettings(4))
+    model = tiny_sentence_model()
+    alone = TargetGenerator(model, method, "cpu").targets(from_lists(SOURCES))
+    twice = TargetGenerator(Ensemble([model, model]), method, "cpu").targets(from_lists(SOURCES))
+    assert twice.words.tokens.tolist() == alone.words.tokens.tolist()
+    np.testing.assert_allclose(twice.ln_p, alone.ln_p, rtol=0, atol=1e-5)
