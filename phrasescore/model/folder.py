@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,9 +24,10 @@ import torch
 from phrasescore.errors import ModelError, SettingsError
 from phrasescore.files import sha256_of, write_atomically
 from phrasescore.model.kinds import build, kind_named, read_settings
-from phrasescore.model.model_settings import Direction
+from phrasescore.model.model_settings import Direction, ModelSettings
 from phrasescore.model.sequence_model import SequenceModel
 from phrasescore.provenance import write_json
+from phrasescore.table.phrase_table import Side
 from phrasescore.words.vocabulary import Vocabulary
 
 FORMAT = 1  # raised when a folder of today could no longer be read
@@ -105,6 +107,35 @@ def is_model_folder(folder: Path) -> bool:
     return (folder / CONFIG).is_file() and (folder / DIGESTS).is_file()
 
 
+@dataclass(frozen=True)
+class ModelWords:
+    """The words that a model knows, by the side of a text and not by what it reads or predicts.
+
+    Attributes:
+        sides: Source, target or both; a model without a source has one side only.
+        factor: Which factor of a factored word they are, from 0.
+    """
+
+    sides: Mapping[Side, Vocabulary]
+    factor: int
+
+
+def load_words(folder: str | Path) -> ModelWords:
+    """Read the vocabularies of a model folder and nothing else, after the same checks.
+
+    Raises:
+        ModelError: As ``load_model`` does.
+    """
+    settings, read, predicted = _opened(Path(folder))
+    sides: tuple[Side, Side] = ("source", "target")
+    if settings.direction == "target-source":
+        sides = ("target", "source")
+    known = {sides[1]: predicted}
+    if kind_named(settings.kind).reads_source:
+        known[sides[0]] = read
+    return ModelWords(known, settings.factor)
+
+
 def load_model(folder: str | Path) -> LoadedModel:
     """Read a model folder, checking every byte of it.
 
@@ -112,6 +143,15 @@ def load_model(folder: str | Path) -> LoadedModel:
         ModelError: It is not a model folder, or is incomplete, damaged or from a newer version.
     """
     folder = Path(folder)
+    settings, source, target = _opened(folder)
+    model = build(settings)
+    _fill(model, folder / WEIGHTS)
+    digest = hashlib.sha256((folder / DIGESTS).read_bytes()).hexdigest()
+    return LoadedModel(model.eval(), source, target, digest, folder)
+
+
+def _opened(folder: Path) -> tuple[ModelSettings, Vocabulary, Vocabulary]:
+    """Check a folder; return its settings and the vocabularies it reads and predicts."""
     if not folder.is_dir():
         raise ModelError("no such model folder", path=folder, remedy="train one: phrasescore train")
     config = _read_config(folder)
@@ -124,10 +164,7 @@ def load_model(folder: str | Path) -> LoadedModel:
     if kind_named(settings.kind).reads_source:
         source = _read_vocabulary(folder, SOURCE_VOCABULARY, settings.source_vocabulary)
     target = _read_vocabulary(folder, TARGET_VOCABULARY, settings.target_vocabulary)
-    model = build(settings)
-    _fill(model, folder / WEIGHTS)
-    digest = hashlib.sha256((folder / DIGESTS).read_bytes()).hexdigest()
-    return LoadedModel(model.eval(), source, target, digest, folder)
+    return settings, source, target
 
 
 def _read_config(folder: Path) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import pytest
 import sacrebleu
 
 from tests.conftest import Phrasescore
+from tests.support.random_models import save_random_model
 from tests.support.translations import noisy_translations, references
 
 
@@ -93,9 +94,47 @@ def test_compare(phrasescore: Phrasescore, texts: dict[str, list[str]]) -> None:
         assert f"{100 * rnn['gain']:+.2f}" in done.stdout.decode()
 
 
+def test_scores_by_length_of_known_words(
+    phrasescore: Phrasescore, texts: dict[str, list[str]], tmp_path: Path
+) -> None:
+    """Tables, JSON and a picture, of the sentences whose words a model knows."""
+    lines = [f"{'a ' * (number % 7)}b" for number in range(40)]
+    lines[3] = "a x"
+    (tmp_path / "src.en").write_text("".join(line + "\n" for line in lines))
+    words = {word.encode() for line in texts["ref.fr"] for word in line.split(" ")}
+    save_random_model(tmp_path / "model", [b"a", b"b"], words)
+    options = ["--reference", "ref.fr", "--metric", "bleu", "--source", "src.en", "--by-length"]
+    options += ["--known-words", "model", "--length-bins", "3,5"]
+    done = phrasescore(
+        "evaluate", "base.s1", "rnn.s1", *options, "--picture", "p.svg", "--json-file", "e.json"
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    said = done.stdout.decode()
+    assert "39 of 40 sentences, those without a word outside the lists of model" in said
+    content = json.loads((tmp_path / "e.json").read_bytes())
+    assert (content["sentences"], content["known_words"]) == (39, {"model": "model", "of": 40})
+    assert [group["sentences"] for group in content["by_length"]] == [18, 11, 10]
+    kept = [row for row, line in enumerate(lines) if row != 3 and len(line.split(" ")) <= 3]
+    theirs = sacrebleu.BLEU(tokenize="none", force=True, smooth_method="none").corpus_score(
+        [texts["rnn.s1"][row] for row in kept], [[texts["ref.fr"][row] for row in kept]]
+    )
+    found = content["by_length"][0]["results"][1]["bleu"]
+    assert 100 * found == pytest.approx(theirs.score)
+    assert f"{theirs.score:.2f}" in said
+    assert ">BLEU</text>" in (tmp_path / "p.svg").read_text("utf-8")
+    compared = [*options, "--baseline", "base.s1", "--system", "rnn.s1", "--trials", "100"]
+    done = phrasescore("compare", *compared, "--picture", "c.png", "--json-file", "c.json")
+    assert done.returncode == 0, done.stderr.decode()
+    assert "\n1–3 words, 18 sentences\nBLEU" in done.stdout.decode()
+    content = json.loads((tmp_path / "c.json").read_bytes())
+    assert content["by_length"][0]["metrics"]["bleu"][1]["mean"] == found
+    assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
+
+
 @pytest.mark.parametrize(
     ("options", "status", "message"),
     [
+        (["--baseline", "base.s1", "--source", "ref.fr"], 2, "--source is for --by-length and"),
         (["--baseline", "a=base.s1", "--baseline", "b=base.s2"], 2, "two baselines: a and b"),
         (["--baseline", "system=base.s1"], 2, "two systems are called system"),
         (["--baseline", "=base.s1"], 2, "'=base.s1' is not NAME=FILE"),

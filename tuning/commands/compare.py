@@ -8,7 +8,13 @@ import click
 
 from phrasescore.commands.options import json_options, print_result
 from phrasescore.errors import SettingsError
-from tuning.commands.options import parse_scoring, scoring_options, show_notes
+from tuning.commands.options import (
+    parse_scoring,
+    parse_selection,
+    scoring_options,
+    selection_options,
+    show_notes,
+)
 from tuning.metrics.metric_settings import TEST_SEED, TRIALS
 
 
@@ -34,6 +40,7 @@ from tuning.metrics.metric_settings import TEST_SEED, TRIALS
 )
 @click.option("--trials", type=click.IntRange(min=100), default=TRIALS, help="Trials of each test.")
 @click.option("--seed", type=int, default=TEST_SEED, help="For both tests.")
+@selection_options
 @json_options
 @click.option("--markdown", "form", flag_value="markdown", help="Print a table of Markdown.")
 @click.option("--latex", "form", flag_value="latex", help="Print a table of LaTeX (booktabs).")
@@ -43,6 +50,7 @@ def compare(
     systems: tuple[str, ...],
     trials: int,
     seed: int,
+    picture: str | None,
     form: str | None,
     as_json: bool,
     json_file: str | None,
@@ -54,8 +62,12 @@ def compare(
     approximate randomisation and of a paired bootstrap. Scores are printed times 100; in JSON
     they are 0 to 1.
     """
-    from tuning.metrics.significance import compare_systems
+    selection = parse_selection({**options, "picture": picture})
+    from phrasescore.pictures.figure_files import check_figure
+    from tuning.metrics.system_comparison import compare_systems
 
+    if picture is not None:
+        check_figure(picture)
     named = grouped(baselines, "baseline")
     if len(named) > 1:
         raise SettingsError(
@@ -68,9 +80,16 @@ def compare(
             )
         named[name] = files
     found = compare_systems(
-        references, named, scoring=parse_scoring(options), trials=trials, seed=seed
+        references,
+        named,
+        scoring=parse_scoring(options),
+        selection=selection,
+        trials=trials,
+        seed=seed,
     )
     show_notes(found.notes)
+    if picture is not None:
+        found.draw_by_length(picture)
     if not as_json:
         click.echo(getattr(found, f"to_{form or 'text'}")(), nl=False)
     print_result(found.to_json(), as_json, json_file)

@@ -13,6 +13,7 @@ from tuning.metrics.metric_settings import (
     REFERENCE_LENGTHS,
     TOKENIZERS,
     Objective,
+    SentenceSelection,
     TextScoring,
 )
 from tuning.optimizers.optimizer_settings import OPTIMIZERS, OptimizationSettings, OptimizerSettings
@@ -54,6 +55,33 @@ scoring_options = _together(
         help="How to separate words for BLEU: at spaces, or as sacrebleu does.",
     ),
     click.option("--lowercase", is_flag=True, help="Compare without case."),
+)
+selection_options = _together(
+    click.option(
+        "--by-length", is_flag=True, help="Score groups of sentences by their source words, too."
+    ),
+    click.option(
+        "--length-bins",
+        metavar="N,N",
+        help="The most words of each group, e.g. 5,10,20; a last group has all longer sentences.  "
+        "[default: fives up to 30, or tens up to 60 where one in twenty has more than 30]",
+    ),
+    click.option(
+        "--known-words",
+        metavar="MODEL/",
+        help="Score only sentences without a word outside this model's lists, in source or in any "
+        "reference.",
+    ),
+    click.option(
+        "--source",
+        metavar="FILE",
+        help="The text that was translated, for --by-length and --known-words.",
+    ),
+    click.option(
+        "--picture",
+        metavar="FILE",
+        help="Draw the first metric by length; .png, .svg or .pdf (extra: report).",
+    ),
 )
 optimization_options = _together(
     click.option(
@@ -110,6 +138,37 @@ def parse_scoring(options: Mapping[str, Any]) -> TextScoring:
     """Build the settings from the values of ``scoring_options``."""
     chosen = tuple(name for name in METRICS if name in options["metrics"])
     return TextScoring(chosen or METRICS, options["tokenize"], options["lowercase"])
+
+
+def parse_selection(options: Mapping[str, Any]) -> SentenceSelection:
+    """Build the settings from the values of ``selection_options``.
+
+    Raises:
+        SettingsError: They make no sense, alone or together.
+    """
+    if options["picture"] is not None and not options["by_length"]:
+        raise SettingsError(
+            "--picture is for --by-length, which is not given",
+            remedy="add --by-length, or leave it out",
+        )
+    return SentenceSelection(
+        source=options["source"],
+        by_length=options["by_length"],
+        length_bins=_parse_bins(options["length_bins"]),
+        known_words=options["known_words"],
+    )
+
+
+def _parse_bins(text: str | None) -> tuple[int, ...]:
+    if text is None:
+        return ()
+    try:
+        return tuple(int(bound) for bound in text.split(","))
+    except ValueError:
+        raise SettingsError(
+            f"the bounds {text!r} are not whole numbers with a comma between",
+            remedy="write for example --length-bins 5,10,15,20",
+        ) from None
 
 
 def parse_optimization(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,9 +6,10 @@ import html
 from collections.abc import Sequence
 from typing import Any
 
+from phrasescore.pictures.figure_files import COLOURS
+
 _WIDTH, _HEIGHT, _MARGIN, _LEGEND = 720, 240, 60, 190
-# Okabe and Ito's palette, which colour-blind people can tell apart; then dashed
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+# lines beyond the colours are dashed
 _DASHES = ("", "6 3", "2 3")
 _FONT = 'font-family="sans-serif" font-size="12"'
 
@@ -58,8 +59,8 @@ def _panel(
     parts = [f'<text x="{left}" y="{top + 20}" {_FONT}>{title}</text>']
     parts += _axes(rounds, (low + room, high - room), place, (left, right, upper, lower))
     for index, (name, points) in enumerate(series.items()):
-        colour = _COLOURS[index % len(_COLOURS)]
-        dash = _DASHES[index // len(_COLOURS) % len(_DASHES)]
+        colour = COLOURS[index % len(COLOURS)]
+        dash = _DASHES[index // len(COLOURS) % len(_DASHES)]
         stroke = f'stroke="{colour}" stroke-dasharray="{dash}" stroke-width="1.8"'
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(*point) for point in points))
         parts.append(f'<polyline points="{path}" fill="none" {stroke}/>')

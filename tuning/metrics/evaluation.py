@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from moses_integration.bleu.statistics import COLUMNS, BleuStatistics
+from tuning.metrics.length_picture import LengthPoint, draw_by_length
 from tuning.metrics.metric_scores import columns_of, metric_scores
-from tuning.metrics.metric_settings import MetricName, TextScoring
+from tuning.metrics.metric_settings import MetricName, SentenceSelection, TextScoring
 from tuning.metrics.score_tables import ScoreTable, points
+from tuning.metrics.sentence_groups import Rows, SelectedSentences, select_sentences
 from tuning.metrics.text_scores import LABELS, ReferenceTexts, ScoredText, signatures
 
 
@@ -41,9 +43,9 @@ class TextScores:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, text: ScoredText, metrics: Sequence[MetricName]) -> TextScores:
-        """Score a text whose statistics are known."""
-        sums = text.statistics.sum(0)
+    def of(cls, text: ScoredText, metrics: Sequence[MetricName], rows: Rows) -> TextScores:
+        """Score (K,) sentences of a text whose statistics are known."""
+        sums = text.statistics[rows].sum(0)
         bleu = BleuStatistics.from_matrix(sums[:COLUMNS])
         words, wanted = int(bleu.totals[0, 0]), int(bleu.reference_length[0])
         totals = np.maximum(bleu.totals[0], 1)
@@ -60,6 +62,23 @@ class TextScores:
             notes=text.notes,
         )
 
+    def cells(self, metrics: Iterable[str]) -> list[str]:
+        """Return the scores times 100 and the length ratio, for a table."""
+        ratio = "–" if self.length_ratio is None else f"{self.length_ratio:.3f}"
+        return [*(points(self.scores[metric]) for metric in metrics), ratio]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return every number as JSON values; scores are fractions."""
+        return {
+            "file": str(self.path),
+            **self.scores,
+            "length_ratio": self.length_ratio,
+            "words": self.words,
+            "reference_words": self.reference_words,
+            "precisions": list(self.precisions),
+            "brevity_penalty": self.brevity_penalty,
+        }
+
 
 @dataclass(frozen=True)
 class Evaluation:
@@ -67,15 +86,17 @@ class Evaluation:
 
     Args:
         references: The files they were compared with.
-        sentences: How many.
+        sentences: Which sentences of the text count.
         signatures: By metric, how sacrebleu calls it.
         texts: One for each translation.
+        by_length: For each group of the sentences, one for each translation.
     """
 
     references: tuple[Path, ...]
-    sentences: int
+    sentences: SelectedSentences
     signatures: Mapping[str, str]
     texts: tuple[TextScores, ...]
+    by_length: tuple[tuple[TextScores, ...], ...] = ()
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -85,54 +106,87 @@ class Evaluation:
     def table(self) -> ScoreTable:
         """Return the table: scores times 100, and the length ratio."""
         header = ["", *(LABELS[metric] for metric in self.signatures), "length ratio"]
-        rows = []
-        for text in self.texts:
-            ratio = "–" if text.length_ratio is None else f"{text.length_ratio:.3f}"
-            scores = [points(text.scores[metric]) for metric in self.signatures]
-            rows.append([str(text.path), *scores, ratio])
+        rows = [[str(text.path), *text.cells(self.signatures)] for text in self.texts]
         return ScoreTable(header, rows)
 
+    def length_tables(self) -> Iterator[ScoreTable]:
+        """Yield for each translation its scores by the length of the source."""
+        labels = [LABELS[metric] for metric in self.signatures]
+        for place, text in enumerate(self.texts):
+            rows = [
+                [str(group), f"{len(group.rows):,}", *scores[place].cells(self.signatures)]
+                for group, scores in zip(self.sentences.groups, self.by_length, strict=True)
+            ]
+            yield ScoreTable([str(text.path), "sentences", *labels, "length ratio"], rows)
+
     def to_text(self) -> str:
-        """Return the table and the signatures, to read."""
-        lines = [f"{LABELS[metric]}: {text}" for metric, text in self.signatures.items()]
-        return self.table().to_text() + "\n" + "\n".join(lines) + "\n"
+        """Return the tables and the signatures, to read."""
+        tables = [self.table(), *self.length_tables()]
+        lines = [f"{self.sentences}"] if self.sentences.known_words is not None else []
+        lines += [f"{LABELS[metric]}: {text}" for metric, text in self.signatures.items()]
+        return "\n".join(table.to_text() for table in tables) + "\n" + "\n".join(lines) + "\n"
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as JSON values; scores are fractions."""
-        return {
+        content: dict[str, Any] = {
             "references": [str(path) for path in self.references],
-            "sentences": self.sentences,
+            "sentences": len(self.sentences.rows),
+            **self.sentences.to_json(),
             "signatures": dict(self.signatures),
-            "results": [
-                {
-                    "file": str(text.path),
-                    **text.scores,
-                    "length_ratio": text.length_ratio,
-                    "words": text.words,
-                    "reference_words": text.reference_words,
-                    "precisions": list(text.precisions),
-                    "brevity_penalty": text.brevity_penalty,
-                }
-                for text in self.texts
-            ],
+            "results": [text.to_json() for text in self.texts],
         }
+        if self.by_length:
+            content["by_length"] = [
+                {**group.to_json(), "results": [text.to_json() for text in scores]}
+                for group, scores in zip(self.sentences.groups, self.by_length, strict=True)
+            ]
+        return content
+
+    def draw_by_length(self, path: str | Path) -> None:
+        """Draw BLEU, or else the first metric there is, over the length of the source.
+
+        Raises:
+            SettingsError: The file cannot be written.
+        """
+        metric = next(iter(self.signatures))
+        lines = {
+            str(text.path): [LengthPoint(100 * scores[place].scores[metric])
+                             for scores in self.by_length]
+            for place, text in enumerate(self.texts)
+        }  # fmt: skip
+        draw_by_length(path, LABELS[metric], self.sentences.groups, lines)
 
 
 def evaluate(
     translations: Sequence[str | Path],
     references: Sequence[str | Path],
     scoring: TextScoring | None = None,
+    selection: SentenceSelection | None = None,
 ) -> Evaluation:
     """Score translations of the same text.
 
+    Args:
+        translations: Files of the same lines.
+        references: The same.
+        scoring: How to score.
+        selection: Which sentences, and in which groups; all of them without it.
+
     Raises:
-        CorpusError: A file is not UTF-8, or files have different numbers of lines.
+        CorpusError: A file is not UTF-8, files have different numbers of lines, or no sentence
+            is left.
+        ModelError: The model whose words are wanted cannot be read.
     """
     texts = ReferenceTexts(references, scoring)
     metrics = texts.scoring.metrics
+    chosen = select_sentences(selection or SentenceSelection(), texts)
+    scored = [texts.score(path) for path in translations]
     return Evaluation(
         references=tuple(map(Path, references)),
-        sentences=len(texts),
+        sentences=chosen,
         signatures=signatures(texts.scoring, len(references)),
-        texts=tuple(TextScores.of(texts.score(path), metrics) for path in translations),
+        texts=tuple(TextScores.of(text, metrics, chosen.rows) for text in scored),
+        by_length=tuple(
+            tuple(TextScores.of(text, metrics, group.rows) for text in scored)
+            for group in chosen.groups
+        ),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -36,6 +37,46 @@ class TextScoring:
             raise SettingsError(
                 f"no tokenisation is called {self.tokenize}",
                 remedy=f"choose among: {', '.join(TOKENIZERS)}",
+            )
+
+
+@dataclass(frozen=True)
+class SentenceSelection:
+    """Which sentences of a text are scored, and in which groups.
+
+    Args:
+        source: The text that was translated.
+        by_length: Whether to score groups by their number of source words, too.
+        length_bins: The most words of each group; empty for fives or tens, by the text.
+        known_words: A model folder: only sentences without a word outside its lists count.
+    """
+
+    source: str | None = None
+    by_length: bool = False
+    length_bins: tuple[int, ...] = ()
+    known_words: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.by_length and self.source is None:
+            raise SettingsError(
+                "--by-length goes by the words of the source, and none is given",
+                remedy="name the text that was translated with --source",
+            )
+        if self.source is not None and not self.by_length and self.known_words is None:
+            raise SettingsError(
+                "--source is for --by-length and --known-words, and neither is given",
+                remedy="add one of them, or leave it out",
+            )
+        if self.length_bins and not self.by_length:
+            raise SettingsError(
+                "--length-bins is for --by-length, which is not given",
+                remedy="add --by-length, or leave it out",
+            )
+        bounds = (0, *self.length_bins)
+        if any(low >= high for low, high in itertools.pairwise(bounds)):
+            raise SettingsError(
+                f"the bounds {','.join(map(str, self.length_bins))} do not rise from 1 on",
+                remedy="write for example --length-bins 5,10,15,20",
             )
 
 

@@ -68,6 +68,9 @@ class ReferenceTexts:
         paths: R files of the same S lines, UTF-8, plain or gzip.
         scoring: How to score.
 
+    Attributes:
+        lines: R lists of S lines, as they stand in the files.
+
     Raises:
         CorpusError: A file is empty, not UTF-8, or they have different numbers of lines.
     """
@@ -78,7 +81,8 @@ class ReferenceTexts:
         self._tokenizer = None
         if self.scoring.tokenize != "none":
             self._tokenizer = _get_tokenizer(self.scoring.tokenize)()
-        texts = [self._read(path) for path in paths]
+        self.lines = [list(read_text(path)) for path in paths]
+        texts = [self._cased(lines) for lines in self.lines]
         for path, lines in zip(paths, texts, strict=True):
             self._check_length(path, lines, texts[0])
         if not texts or not texts[0]:
@@ -103,7 +107,7 @@ class ReferenceTexts:
         Raises:
             CorpusError: It is not UTF-8 or has another number of lines than the references.
         """
-        lines = self._read(path)
+        lines = self._cased(list(read_text(path)))
         self._check_length(path, lines, range(len(self)))
         sentences = np.arange(len(self), dtype=np.int32)
         statistics = np.zeros((len(self), ALL_COLUMNS), np.int64)
@@ -114,8 +118,7 @@ class ReferenceTexts:
             statistics[:, BLEU_COLUMNS:] = self._more.score(sentences, encoded)
         return ScoredText(Path(path), statistics, tuple(self._notes(lines, path)))
 
-    def _read(self, path: str | Path) -> list[str]:
-        lines = list(read_text(path))
+    def _cased(self, lines: list[str]) -> list[str]:
         return [line.lower() for line in lines] if self.scoring.lowercase else lines
 
     def _words(self, line: str) -> bytes:

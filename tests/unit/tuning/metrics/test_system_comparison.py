@@ -13,7 +13,7 @@ from phrasescore.errors import SettingsError
 from tests.support.translations import noisy_translations, references
 from tuning.metrics.metric_settings import TextScoring
 from tuning.metrics.score_tables import ScoreTable
-from tuning.metrics.significance import SystemComparison, compare_systems
+from tuning.metrics.system_comparison import SystemComparison, compare_systems
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,1 @@
+"""Pictures: figures in files, drawn with matplotlib, which only the extra ``report`` brings."""

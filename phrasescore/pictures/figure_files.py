@@ -1,0 +1,116 @@
+"""Figures that are saved: the format by the file's name, the same bytes for the same content.
+
+matplotlib is loaded when a figure is made, not before. It draws without a screen, and never by way
+of pyplot, which would keep figures and choose a window system; what a user's matplotlibrc says is
+left out of account.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from phrasescore.errors import MissingDependencyError, SettingsError
+from phrasescore.files import write_atomically
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMATS = ("png", "svg", "pdf")
+# Okabe and Ito's palette, which colour-blind people can tell apart
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+_DOTS_PER_INCH = 150
+# what would change from one day or run to the next
+_METADATA: dict[str, dict[str, Any]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+# ids by their content, and letters as letters: both can be searched and edited then
+_SETTINGS = {"svg.hashsalt": "phrasescore", "svg.fonttype": "none", "pdf.fonttype": 42}
+
+
+def figure_format(path: str | Path) -> str:
+    """Return which of ``FORMATS`` the name of a picture asks for.
+
+    Raises:
+        SettingsError: None of them.
+
+    >>> figure_format("lengths.SVG")
+    'svg'
+    """
+    ending = Path(path).suffix[1:].lower()
+    if ending not in FORMATS:
+        raise SettingsError(
+            "a picture's format goes by its name, and this names none",
+            path=path,
+            remedy="end the name in .png, .svg or .pdf",
+        )
+    return ending
+
+
+def check_figure(path: str | Path) -> None:
+    """Find out before the work begins whether a picture could be drawn at its end.
+
+    Raises:
+        SettingsError: The name has no format, or its folder does not exist.
+        MissingDependencyError: matplotlib is not installed.
+    """
+    figure_format(path)
+    if not Path(path).absolute().parent.is_dir():
+        raise SettingsError(
+            "there is no such folder to write the picture to",
+            path=Path(path).parent,
+            remedy="make it, or name another picture",
+        )
+    _figure_class()
+
+
+def _figure_class() -> type[Figure]:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingDependencyError.extra("matplotlib", "report") from None
+    return Figure
+
+
+@contextlib.contextmanager
+def saved_figure(path: str | Path, width: float = 6.4, height: float = 4.0) -> Iterator[Figure]:
+    """Give an empty figure to draw on, and write it at the end of the block if all went well.
+
+    Args:
+        path: Where to, in the format of the name; the file appears when it is whole.
+        width: In inches.
+        height: In inches.
+
+    Raises:
+        MissingDependencyError: matplotlib is not installed.
+        SettingsError: The name has no format, or the file cannot be written.
+    """
+    kind = figure_format(path)
+    figure_class = _figure_class()
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    data = io.BytesIO()
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_SETTINGS)
+        figure = figure_class(figsize=(width, height), dpi=_DOTS_PER_INCH, layout="constrained")
+        FigureCanvasAgg(figure)
+        yield figure
+        figure.savefig(data, format=kind, metadata=_METADATA[kind])
+    write_atomically(path, data.getvalue())
+
+
+def plain_label(text: str) -> str:
+    """Return a text that matplotlib shows letter by letter, in legends too.
+
+    Dollar signs are no formulas, a leading underscore hides nothing, and what is no Unicode (a
+    file's name may be anything) is escaped.
+    """
+    shown = text.encode("utf-8", "backslashreplace").decode().replace("$", r"\$")
+    return f" {shown}" if shown.startswith("_") else shown

@@ -1,0 +1,90 @@
+"""Pictures in files: formats, the same bytes every time, and what is said where none can be."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import matplotlib
+import pytest
+
+from phrasescore.errors import MissingDependencyError, SettingsError
+from phrasescore.pictures.figure_files import (
+    FORMATS,
+    check_figure,
+    plain_label,
+    saved_figure,
+)
+
+BEGINNINGS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_formats(tmp_path: Path, kind: str) -> None:
+    """The name decides, in any case of letters; the bytes depend on the content alone."""
+    written = []
+    for name in (f"one.{kind}", f"two.{kind.upper()}"):
+        with saved_figure(tmp_path / name) as figure:
+            axes = figure.add_subplot()
+            axes.plot([1, 2], [3, 4], label=plain_label("_$a_b$"))
+            axes.legend()
+        written.append((tmp_path / name).read_bytes())
+    assert written[0] == written[1]
+    assert written[0].startswith(BEGINNINGS[kind])
+    assert len(list(tmp_path.iterdir())) == 2
+    if kind == "svg":
+        assert b"_$a_b$" in written[0]
+
+
+def test_labels(tmp_path: Path) -> None:
+    """Signs that mean something to matplotlib are letters; bytes that are no text are escaped."""
+    name = b"caf\xe9.fr".decode("utf-8", "surrogateescape")
+    with saved_figure(tmp_path / "a.svg") as figure:
+        figure.suptitle(plain_label(name))
+    assert b".fr</text>" in (tmp_path / "a.svg").read_bytes()
+    assert plain_label("_a$") == r" _a\$"
+
+
+@pytest.mark.parametrize("name", ["a", "a.jpg", "a.png.gz", "-", ".png"])
+def test_names_without_a_format(tmp_path: Path, name: str) -> None:
+    """They are refused before any work, and when something is written."""
+    for refused in (check_figure, lambda path: saved_figure(path).__enter__()):
+        with pytest.raises(SettingsError, match=r"End the name in \.png, \.svg or \.pdf"):
+            refused(tmp_path / name)
+
+
+def test_nothing_is_written_after_an_error(tmp_path: Path) -> None:
+    """And settings of matplotlib are what they were, whatever was drawn with."""
+    before = dict(matplotlib.rcParams)
+    with pytest.raises(ZeroDivisionError), saved_figure(tmp_path / "a.png"):
+        1 / 0  # noqa: B018
+    assert not list(tmp_path.iterdir())
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_settings_of_a_user_change_nothing(tmp_path: Path) -> None:
+    """The same picture is drawn whatever a matplotlibrc says."""
+    for name, size in (("a.svg", 10), ("b.svg", 25)):
+        with (
+            matplotlib.rc_context({"font.size": size, "svg.fonttype": "path"}),
+            saved_figure(tmp_path / name) as figure,
+        ):
+            figure.suptitle("text")
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    """It is noticed before any work."""
+    check_figure(tmp_path / "a.png")
+    with pytest.raises(SettingsError, match=r"none: there is no such folder"):
+        check_figure(tmp_path / "none" / "a.png")
+
+
+def test_without_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The extra that brings it is named."""
+    for name in list(sys.modules):
+        if name.partition(".")[0] == "matplotlib":
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'phrasescore\[report\]'"):
+        check_figure(tmp_path / "a.png")

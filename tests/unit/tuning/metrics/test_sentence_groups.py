@@ -1,0 +1,244 @@
+"""Sentences by the length of their source and by known words, and their scores."""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from phrasescore.errors import CorpusError, ModelError, PhraseTableError, SettingsError
+from phrasescore.model.folder import save_model
+from phrasescore.model.kinds import build
+from phrasescore.model.model_settings import EncoderDecoderSettings
+from phrasescore.words.vocabulary import Vocabulary
+from tests.support.random_models import save_random_model
+from tests.support.translations import noisy_translations, references
+from tuning.metrics.evaluation import evaluate
+from tuning.metrics.metric_settings import SentenceSelection, TextScoring
+from tuning.metrics.sentence_groups import SelectedSentences, length_groups, select_sentences
+from tuning.metrics.system_comparison import compare_systems
+from tuning.metrics.text_scores import ReferenceTexts
+
+BLEU = TextScoring(("bleu",))
+
+
+def write(path: Path, lines: list[str]) -> str:
+    """Write lines; return the path."""
+    data = "".join(line + "\n" for line in lines).encode()
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    return str(path)
+
+
+@given(
+    st.lists(st.integers(0, 90), min_size=1, max_size=40),
+    st.sets(st.integers(1, 80), max_size=6),
+)
+def test_groups_divide_the_sentences(lengths: list[int], bounds: set[int]) -> None:
+    """Every sentence is in one group, within its bounds; groups are in order and not empty."""
+    rows = np.arange(len(lengths)) * 3
+    groups = list(length_groups(rows, np.array(lengths), sorted(bounds)))
+    assert sorted(row for group in groups for row in group.rows.tolist()) == rows.tolist()
+    for group in groups:
+        inside = [lengths[row // 3] for row in group.rows.tolist()]
+        assert group.mean_length == pytest.approx(np.mean(inside))
+        assert group.low <= min(inside)
+        assert group.high is None or max(inside) <= group.high
+    assert [group.low for group in groups] == sorted({group.low for group in groups})
+
+
+@pytest.mark.parametrize(
+    ("lengths", "names"),
+    [
+        ([5, 6, 29, 30] * 5 + [31], ["1–5", "6–10", "26–30", "over 30"]),
+        ([5, 6, 29, 30] * 4 + [31], ["1–10", "21–30", "31–40"]),
+        ([0, 12, 60, 61], ["0", "11–20", "51–60", "over 60"]),
+    ],
+)
+def test_widths_go_by_the_text(lengths: list[int], names: list[str]) -> None:
+    """Fives for short sentences; tens where more than one in twenty has over thirty words."""
+    groups = length_groups(np.arange(len(lengths)), np.array(lengths))
+    assert [str(group) for group in groups] == [f"{name} words" for name in names]
+    assert [str(group) for group in length_groups(np.arange(1), np.ones(1), [1])] == ["1 word"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Forty sentences: a source of one to eight words each, references, two systems."""
+    rng = np.random.default_rng(3)
+    write(tmp_path / "src.gz", [" ".join("s" * rng.integers(1, 9)) for _ in range(40)])
+    write(tmp_path / "ref", references())
+    write(tmp_path / "ref2.gz", noisy_translations(rng, 0.4))
+    for name, share in (("a1", 0.3), ("a2", 0.3), ("b1", 0.1)):
+        write(tmp_path / name, noisy_translations(rng, share))
+    return tmp_path
+
+
+def lines_of(path: Path) -> list[str]:
+    """Return the lines of a plain or gzip file."""
+    data = path.read_bytes()
+    return (gzip.decompress(data) if path.suffix == ".gz" else data).decode().split("\n")[:-1]
+
+
+def part(folder: Path, name: str, rows: np.ndarray) -> str:
+    """Write some lines of a file to another; return its path."""
+    lines = lines_of(folder / name)
+    return write(folder / f"part-{name.removesuffix('.gz')}", [lines[row] for row in rows])
+
+
+def by_length(folder: Path) -> SentenceSelection:
+    """Select by length, two groups and the rest."""
+    return SentenceSelection(str(folder / "src.gz"), by_length=True, length_bins=(2, 5))
+
+
+def without_names(content: dict[str, Any]) -> dict[str, Any]:
+    """Drop what says which file it was."""
+    return {key: value for key, value in content.items() if key != "file"}
+
+
+def test_scores_of_a_group_are_those_of_its_text(folder: Path) -> None:
+    """In all metrics, with two references: as if the group's lines were files of their own."""
+    found = evaluate([folder / "a1", folder / "b1"], [folder / "ref", folder / "ref2.gz"],
+                     selection=by_length(folder))  # fmt: skip
+    lengths = np.array([len(line.split(" ")) for line in lines_of(folder / "src.gz")])
+    bounds = [(1, 2), (3, 5), (6, None)]
+    content = json.loads(json.dumps(found.to_json()))
+    assert len(content["by_length"]) == 3
+    for (low, high), group in zip(bounds, content["by_length"], strict=True):
+        rows = np.flatnonzero((lengths >= low) & (lengths <= (high or 99)))
+        assert (group["from"], group["to"], group["sentences"]) == (low, high, len(rows))
+        assert group["mean_length"] == pytest.approx(lengths[rows].mean())
+        alone = evaluate(
+            [part(folder, "a1", rows), part(folder, "b1", rows)],
+            [part(folder, "ref", rows), part(folder, "ref2.gz", rows)],
+        ).to_json()
+        assert list(map(without_names, group["results"])) == list(
+            map(without_names, alone["results"])
+        )
+    said = found.to_text()
+    row = next(line.split() for line in said.split("\n") if line.startswith("1–2 words"))
+    assert row[2] == str(content["by_length"][0]["sentences"])
+    assert row[3] == f"{100 * content['by_length'][0]['results'][0]['bleu']:.2f}"
+    assert said.count("over 5 words") == 2
+    plain = evaluate([folder / "a1", folder / "b1"], [folder / "ref", folder / "ref2.gz"])
+    assert content["results"] == json.loads(json.dumps(plain.to_json()))["results"]
+    assert "by_length" not in plain.to_json()
+
+
+def test_comparisons_of_a_group_are_those_of_its_text(folder: Path) -> None:
+    """Means, gains and p-values of each group are those of its lines alone."""
+    systems = {"a": [folder / "a1", folder / "a2"], "b": [folder / "b1"]}
+    found = compare_systems(
+        [folder / "ref"], systems, scoring=BLEU, selection=by_length(folder), trials=200
+    )
+    for group, scores in zip(found.sentences.groups, found.by_length, strict=True):
+        parts = {
+            name: [part(folder, Path(path).name, group.rows) for path in paths]
+            for name, paths in systems.items()
+        }
+        alone = compare_systems(
+            [part(folder, "ref", group.rows)], parts, scoring=BLEU, trials=200
+        ).scores["bleu"]
+        for one, other in zip(scores["bleu"], alone, strict=True):
+            assert one.runs == other.runs
+            if one.difference and other.difference:
+                assert one.difference == dataclasses.replace(other.difference, p_replicas=None)
+    content = found.to_json()["by_length"]
+    assert [group["from"] for group in content] == [1, 3, 6]
+    assert content[2]["metrics"]["bleu"][1]["p_bootstrap"] > 0
+    sentences = len(found.sentences.groups[0].rows)
+    for text in (found.to_text(), found.to_markdown(), found.to_latex()):
+        assert f"1–2 words, {sentences} sentences" in text
+        assert text.count("p (AR)") == 4
+        assert "some differ by chance" in " ".join(text.split())
+
+
+def selected(folder: Path, model: str = "model", **options: Any) -> SelectedSentences:
+    """Select the sentences of a text whose words a model knows."""
+    options.setdefault("source", str(folder / "s"))
+    selection = SentenceSelection(known_words=str(folder / model), **options)
+    return select_sentences(selection, ReferenceTexts([folder / "r1", folder / "r2"], BLEU))
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    """A source, two references, and models of each direction that know a, b and A, B."""
+    write(tmp_path / "s", ["a b", "a x", "", "b", "a", "b <unk>", "a\u00a0b", "b|a"])
+    write(tmp_path / "r1", ["A", "B", "A B", "B A", "X", "A", "A", "A|X B"])
+    write(tmp_path / "r2", ["B X", "A", "", "A\r", "A", "A", "B", "B"])
+    save_random_model(tmp_path / "model", [b"a", b"b"], [b"A", b"B"])
+    save_random_model(tmp_path / "back", [b"a", b"b"], [b"A", b"B"], "target-source")
+    save_random_model(tmp_path / "other", [b"A", b"B"], [b"a", b"b"])
+    return tmp_path
+
+
+def save_model_of_tags(folder: Path) -> None:
+    """Write a model that reads the second factor of words."""
+    words = Vocabulary.from_words([b"a", b"b"]), Vocabulary.from_words([b"A", b"X", b"B"])
+    settings = EncoderDecoderSettings(
+        source_vocabulary=4, target_vocabulary=5, hidden=4, embedding=4, rank=4, maxout=4, factor=1
+    )
+    save_model(folder, build(settings), words, {})
+
+
+@pytest.mark.parametrize("model", ["model", "back"])
+def test_known_words(texts: Path, model: str) -> None:
+    """Source and every reference count, whichever side the model reads; factors are split."""
+    found = selected(texts, model)
+    assert found.rows.tolist() == [2, 3, 7]
+    assert str(found) == (
+        f"3 of 8 sentences, those without a word outside the lists of {texts / model}"
+    )
+    assert found.to_json() == {"known_words": {"model": str(texts / model), "of": 8}}
+
+
+def test_known_words_by_length(texts: Path) -> None:
+    """Groups are of the sentences that are left."""
+    found = selected(texts, by_length=True, length_bins=(1,))
+    assert [(str(group), group.rows.tolist()) for group in found.groups] == [
+        ("0 words", [2]),
+        ("1 word", [3, 7]),
+    ]
+    write(texts / "hyp", ["A", "B", "A", "B", "X", "A", "A", "A B"])
+    selection = SentenceSelection(str(texts / "s"), known_words=str(texts / "model"))
+    result = evaluate([texts / "hyp"], [texts / "r1"], BLEU, selection)
+    # the first sentence has an unknown word in the other reference only
+    assert result.sentences.rows.tolist() == [0, 2, 3, 7]
+    assert result.to_json()["sentences"] == 4
+    assert result.texts[0].words == 5
+    assert "4 of 8 sentences, those without" in result.to_text()
+
+
+def test_factors_of_a_model(texts: Path) -> None:
+    """A model of the second factor reads that where words have one, and says where they lack it."""
+    save_model_of_tags(texts / "tags")
+    write(texts / "s", ["x|a y|b", "x|a", "x|a"])
+    write(texts / "r1", ["y|X", "A|A", "A"])
+    write(texts / "r2", ["A", "A", "A|z"])
+    assert selected(texts, "tags").rows.tolist() == [0, 1]
+    write(texts / "s", ["x|a", "x|a", "x|a y"])
+    with pytest.raises(PhraseTableError, match=r"s:3: .*has 1 factor"):
+        selected(texts, "tags")
+
+
+def test_what_is_refused(texts: Path) -> None:
+    """No sentence left, no source, no model, texts of different lengths: in a sentence."""
+    with pytest.raises(CorpusError, match="not one of 8 sentences is without a word outside"):
+        write(texts / "s", ["X"] * 8)
+        selected(texts)
+    with pytest.raises(SettingsError, match="model knows words of the source, and none is given"):
+        selected(texts, source=None)
+    with pytest.raises(ModelError, match="no such model folder"):
+        selected(texts, "none")
+    write(texts / "s", ["a"] * 9)
+    with pytest.raises(CorpusError, match=r"s:9: no line of .*r1 belongs to this one; it has 8"):
+        selected(texts)
+    write(texts / "s", ["a"] * 5)
+    with pytest.raises(CorpusError, match=r"r1:6: no line of .*s belongs to this one; it has 5"):
+        selected(texts)

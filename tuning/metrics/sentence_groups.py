@@ -1,0 +1,190 @@
+"""Which sentences of a text are scored: by the length of their source, by the words a model knows.
+
+Figure 2 and the second half of Table 1 of Bahdanau et al. (2014): scores by the number of source
+words, and scores of the sentences in which no word is unknown to the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moses_integration.nbest.format import words_of
+from phrasescore.errors import CorpusError, PhraseTableError, SettingsError, counted
+from phrasescore.files import read_lines
+from phrasescore.table.phrase_table import Side, scored_tokens
+from phrasescore.words.vocabulary import UNK_ID
+from tuning.metrics.metric_settings import SentenceSelection
+from tuning.metrics.text_scores import ReferenceTexts
+
+# a text whose sentences nearly all have at most this many words is divided by fives
+_SHORT, _NEARLY_ALL = 30, 0.95
+_GROUPS = 6
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class LengthGroup:
+    """Sentences whose sources have about the same number of words.
+
+    Args:
+        low: The least number.
+        high: The most; none for those longer than all other groups.
+        rows: (K,) which sentences, from 0; at least one.
+        mean_length: Of their sources, in words.
+    """
+
+    low: int
+    high: int | None
+    rows: Rows = field(compare=False)  # arrays do not compare to one truth
+    mean_length: float
+
+    def __str__(self) -> str:
+        if self.high is None:
+            return f"over {counted(self.low - 1, 'word')}"
+        if self.low == self.high:
+            return counted(self.low, "word")
+        return f"{self.low}–{self.high} words"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what identifies the group, as JSON values."""
+        return {
+            "from": self.low,
+            "to": self.high,
+            "sentences": len(self.rows),
+            "mean_length": self.mean_length,
+        }
+
+
+@dataclass(frozen=True)
+class SelectedSentences:
+    """The sentences that are scored.
+
+    Args:
+        rows: (K,) which of the text's, from 0; at least one.
+        total: How many the text has.
+        known_words: The model whose words the others do not keep to, if that was asked.
+        groups: By length, shorter ones first, each with at least one; empty if not asked for.
+    """
+
+    rows: Rows = field(compare=False)
+    total: int
+    known_words: str | None = None
+    groups: tuple[LengthGroup, ...] = ()
+
+    def __str__(self) -> str:
+        if self.known_words is None:
+            return counted(self.total, "sentence")
+        return (
+            f"{len(self.rows):,} of {counted(self.total, 'sentence')}, those without a word "
+            f"outside the lists of {self.known_words}"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return which sentences count as JSON values; empty for all of them."""
+        if self.known_words is None:
+            return {}
+        return {"known_words": {"model": self.known_words, "of": self.total}}
+
+
+def select_sentences(selection: SentenceSelection, references: ReferenceTexts) -> SelectedSentences:
+    """Find the sentences that are scored.
+
+    Raises:
+        CorpusError: The source has another number of lines than the references, or no sentence
+            is left.
+        ModelError: There is no model, or it is damaged.
+        SettingsError: The model knows words of the source, and there is none.
+    """
+    total = len(references)
+    rows = np.arange(total)
+    source = None if selection.source is None else _source_lines(selection.source, references)
+    if selection.known_words is not None:
+        rows = _without_unknown_words(selection, source, references)
+    groups: tuple[LengthGroup, ...] = ()
+    if selection.by_length and source is not None:
+        lengths = np.array([len(words_of(source[row])) for row in rows.tolist()])
+        groups = tuple(length_groups(rows, lengths, selection.length_bins))
+    return SelectedSentences(rows, total, selection.known_words, groups)
+
+
+def _source_lines(path: str, references: ReferenceTexts) -> list[bytes]:
+    lines = [line.removesuffix(b"\r") for line in read_lines(path)]
+    if len(lines) != len(references):
+        other = references.paths[0]
+        longer, shorter = (path, other) if len(lines) > len(references) else (other, path)
+        least = min(len(lines), len(references))
+        raise CorpusError(
+            f"no line of {shorter} belongs to this one; it has {least:,}",
+            path=longer,
+            line=least + 1,
+            remedy="source and references must be of the same text, line by line",
+        )
+    return lines
+
+
+def _without_unknown_words(
+    selection: SentenceSelection, source: list[bytes] | None, references: ReferenceTexts
+) -> Rows:
+    # torch is loaded with it
+    from phrasescore.model.folder import load_words
+
+    model = selection.known_words
+    assert model is not None
+    words = load_words(model)
+    texts: list[tuple[Side, str | Path, Sequence[bytes]]] = []
+    if "source" in words.sides:
+        if source is None or selection.source is None:
+            raise SettingsError(
+                f"{model} knows words of the source, and none is given",
+                remedy="name the text that was translated with --source",
+            )
+        texts.append(("source", selection.source, source))
+    if "target" in words.sides:
+        for reference, text in zip(references.paths, references.lines, strict=True):
+            encoded = [line.removesuffix("\r").encode() for line in text]
+            texts.append(("target", reference, encoded))
+    is_known = np.ones(len(references), bool)
+    for side, path, lines in texts:
+        for row, line in enumerate(lines):
+            try:
+                # texts are of surfaces alone unless they say otherwise
+                tokens = scored_tokens(line, side, words.factor if b"|" in line else 0)
+            except PhraseTableError as error:
+                raise error.at(path, row + 1) from None
+            is_known[row] &= UNK_ID not in words.sides[side].encode(tokens)
+    if not is_known.any():
+        raise CorpusError(
+            f"not one of {len(references):,} sentences is without a word outside the lists of "
+            f"{model}",
+            path=references.paths[0],
+            remedy="name a model of such texts, prepared in the same way and of the same direction",
+        )
+    return np.flatnonzero(is_known)
+
+
+def length_groups(rows: Rows, lengths: Rows, bounds: Sequence[int] = ()) -> Iterator[LengthGroup]:
+    """Yield sentences by length, shorter ones first; groups without sentences are left out.
+
+    Args:
+        rows: (K,) which sentences, from 0.
+        lengths: (K,) how many words their sources have.
+        bounds: The most words of each group, rising; a last group has those beyond. Without
+            bounds, groups are five words wide up to 30 where 95 of 100 sources are not longer, or
+            else ten words wide up to 60.
+    """
+    if not bounds:
+        width = 5 if (lengths <= _SHORT).mean() >= _NEARLY_ALL else 10
+        bounds = range(width, width * _GROUPS + 1, width)
+    # a source without words belongs to no group of some
+    lows = [0, 1, *(bound + 1 for bound in bounds)]
+    highs = [0, *bounds, None]
+    for low, high in zip(lows, highs, strict=True):
+        inside = (lengths >= low) & ((lengths <= high) if high is not None else True)
+        if inside.any():
+            yield LengthGroup(low, high, rows[inside], float(lengths[inside].mean()))

@@ -1,0 +1,228 @@
+"""A comparison of systems with the first of them: what is compared, and its tables."""
+
+from __future__ import annotations
+
+import dataclasses
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phrasescore.errors import SettingsError, counted
+from tuning.metrics.length_picture import LengthPoint, draw_by_length
+from tuning.metrics.metric_settings import TEST_SEED, TRIALS, SentenceSelection, TextScoring
+from tuning.metrics.score_tables import ScoreTable, points
+from tuning.metrics.sentence_groups import Rows, SelectedSentences, select_sentences
+from tuning.metrics.significance import SystemScores, compare_statistics
+from tuning.metrics.text_scores import LABELS, ReferenceTexts, signatures
+
+
+@dataclass(frozen=True)
+class SystemComparison:
+    """Systems, compared with the first of them.
+
+    Args:
+        scores: By metric, one entry for each system, in the order given.
+        signatures: By metric, how sacrebleu calls it.
+        files: The translations by system.
+        references: The references.
+        sentences: Which sentences of the text count.
+        trials: Of both tests.
+        seed: Of both tests.
+        notes: What may be wrong with the texts.
+        by_length: For each group of the sentences, what ``scores`` has for all.
+    """
+
+    scores: Mapping[str, tuple[SystemScores, ...]]
+    signatures: Mapping[str, str]
+    files: Mapping[str, tuple[Path, ...]]
+    references: tuple[Path, ...]
+    sentences: SelectedSentences
+    trials: int
+    seed: int
+    notes: tuple[str, ...] = ()
+    by_length: tuple[Mapping[str, tuple[SystemScores, ...]], ...] = ()
+
+    def table(self) -> ScoreTable:
+        """Return the table: scores times 100."""
+        return self._table(self.scores)
+
+    def length_tables(self) -> Iterator[tuple[str, ScoreTable]]:
+        """Yield the same table for each group of sentences, with what the group is."""
+        for group, scores in zip(self.sentences.groups, self.by_length, strict=True):
+            yield f"{group}, {counted(len(group.rows), 'sentence')}", self._table(scores)
+
+    def _table(self, scores: Mapping[str, tuple[SystemScores, ...]]) -> ScoreTable:
+        header = ["", "runs", "mean", "deviation", "gain", "95 %", "p (AR)", "p (bootstrap)"]
+        rows = []
+        for metric, systems in scores.items():
+            prefix = f"{LABELS[metric]} " if len(scores) > 1 else ""
+            rows += [[prefix + system.name, *self._cells(system)] for system in systems]
+        if len(scores) == 1:
+            header[0] = LABELS[next(iter(scores))]
+        return ScoreTable(header, rows)
+
+    def _cells(self, system: SystemScores) -> list[str]:
+        deviation = "–" if system.deviation is None else points(system.deviation)
+        cells = [str(len(system.runs)), points(system.mean), deviation]
+        if (difference := system.difference) is None:
+            return [*cells, *["–"] * 4]
+        low, high = points(difference.low, sign=True), points(difference.high, sign=True)
+        return [
+            *cells,
+            points(difference.gain, sign=True),
+            f"{low} to {high}",
+            self._shown(difference.p_randomization),
+            self._shown(difference.p_bootstrap),
+        ]
+
+    def _shown(self, p_value: float) -> str:
+        """Return a p-value; the least there can be is said to be an upper bound."""
+        least = 1 / (self.trials + 1)
+        return f"<{1.5 * least:.1g}" if p_value <= 1.01 * least else f"{p_value:.2g}"
+
+    def explanation(self) -> str:
+        """Return what one must know to read the table."""
+        first = next(iter(self.files))
+        by_length = " Among many groups some differ by chance alone." if self.by_length else ""
+        return (
+            f"{self.sentences}. Gain: mean over runs against {first}, with its 95 % "
+            f"bootstrap interval. AR: approximate randomisation of sentences, their runs together. "
+            f"Bootstrap: over sentences, of means over runs. Both two-sided, "
+            f"{self.trials:,} trials, seed {self.seed}.{by_length} "
+            + " ".join(f"{LABELS[metric]}: {text}." for metric, text in self.signatures.items())
+        )
+
+    def to_text(self) -> str:
+        """Return tables and explanation for a terminal."""
+        said = textwrap.fill(self.explanation(), 100, break_long_words=False)
+        groups = "".join(f"\n{title}\n{table.to_text()}" for title, table in self.length_tables())
+        return f"{self.table().to_text()}{groups}\n{said}\n"
+
+    def to_markdown(self) -> str:
+        """Return tables and explanation as Markdown."""
+        groups = "".join(
+            f"\n**{title}**\n\n{table.to_markdown()}" for title, table in self.length_tables()
+        )
+        return f"{self.table().to_markdown()}{groups}\n{self.explanation()}\n"
+
+    def to_latex(self) -> str:
+        """Return the tables for a paper (package booktabs), explained in comments."""
+        groups = "".join(f"% {title}\n{table.to_latex()}" for title, table in self.length_tables())
+        return f"% {self.explanation()}\n{self.table().to_latex()}{groups}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return every number as JSON values; scores are fractions."""
+        content: dict[str, Any] = {
+            "references": [str(path) for path in self.references],
+            "sentences": len(self.sentences.rows),
+            **self.sentences.to_json(),
+            "signatures": dict(self.signatures),
+            "trials": self.trials,
+            "seed": self.seed,
+            "files": {name: [str(path) for path in paths] for name, paths in self.files.items()},
+            "metrics": _metrics_json(self.scores),
+            "notes": list(self.notes),
+        }
+        if self.by_length:
+            content["by_length"] = [
+                {**group.to_json(), "metrics": _metrics_json(scores)}
+                for group, scores in zip(self.sentences.groups, self.by_length, strict=True)
+            ]
+        return content
+
+    def draw_by_length(self, path: str | Path) -> None:
+        """Draw BLEU, or else the first metric there is, over the length of the source.
+
+        Raises:
+            SettingsError: The file cannot be written.
+        """
+        metric = next(iter(self.scores))
+        lines = {
+            name: [
+                LengthPoint(100 * system.mean, 100 * (system.deviation or 0.0))
+                for system in (scores[metric][place] for scores in self.by_length)
+            ]
+            for place, name in enumerate(self.files)
+        }
+        draw_by_length(path, LABELS[metric], self.sentences.groups, lines)
+
+
+def _metrics_json(scores: Mapping[str, tuple[SystemScores, ...]]) -> dict[str, Any]:
+    return {
+        metric: [_system_json(system) for system in systems] for metric, systems in scores.items()
+    }
+
+
+def _system_json(system: SystemScores) -> dict[str, Any]:
+    difference = system.difference
+    return {
+        "system": system.name,
+        "runs": list(system.runs),
+        "mean": system.mean,
+        "deviation": system.deviation,
+        **({} if difference is None else dataclasses.asdict(difference)),
+    }
+
+
+def compare_systems(
+    references: Sequence[str | Path],
+    systems: Mapping[str, Sequence[str | Path]],
+    *,
+    scoring: TextScoring | None = None,
+    selection: SentenceSelection | None = None,
+    trials: int = TRIALS,
+    seed: int = TEST_SEED,
+) -> SystemComparison:
+    """Compare systems with the first of them.
+
+    Args:
+        references: Files of the same lines, one translation of the text each.
+        systems: By name, the translations of each system, one file for each tuning run.
+        scoring: Which metrics, and how.
+        selection: Which sentences, and in which groups; all of them without it.
+        trials: Of both tests.
+        seed: Of both tests; every comparison begins with it.
+
+    Raises:
+        CorpusError: A file is not UTF-8, files have different numbers of lines, or no sentence is
+            left.
+        ModelError: The model whose words are wanted cannot be read.
+        SettingsError: There are fewer than two systems, or one without a translation.
+    """
+    if len(systems) < 2:
+        raise SettingsError("nothing to compare with", remedy="give two systems or more")
+    for name, paths in systems.items():
+        if not paths:
+            raise SettingsError(f"{name} has no translation", remedy="give it one file a run")
+    texts = ReferenceTexts(references, scoring)
+    chosen = select_sentences(selection or SentenceSelection(), texts)
+    notes: list[str] = []
+    every: dict[str, NDArray[np.int64]] = {}
+    for name, paths in systems.items():
+        scored = [texts.score(path) for path in paths]
+        notes += [note for text in scored for note in text.notes]
+        every[name] = np.stack([text.statistics for text in scored])
+
+    def compared(rows: Rows, *, replicas: bool) -> dict[str, tuple[SystemScores, ...]]:
+        parts = {name: runs[:, rows] for name, runs in every.items()}
+        return {
+            metric: compare_statistics(metric, parts, trials=trials, seed=seed, replicas=replicas)
+            for metric in texts.scoring.metrics
+        }
+
+    return SystemComparison(
+        scores=compared(chosen.rows, replicas=True),
+        signatures=signatures(texts.scoring, len(references)),
+        files={name: tuple(map(Path, paths)) for name, paths in systems.items()},
+        references=tuple(map(Path, references)),
+        sentences=chosen,
+        trials=trials,
+        seed=seed,
+        notes=tuple(notes),
+        by_length=tuple(compared(group.rows, replicas=False) for group in chosen.groups),
+    )
