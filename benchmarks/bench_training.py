@@ -32,14 +32,15 @@ from torch import Tensor, nn
 
 from benchmarks.plain_scorer import log_likelihoods, padded
 from phrasescore.device import has_fast_bf16
-from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.model_settings import EncoderDecoderSettings
+from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.pairs.phrase_pairs import EncodedPairs, PairSettings
 from phrasescore.pairs.table_encoding import encode_table
 from phrasescore.training.batches import Indices, uniform_plan
 from phrasescore.training.evaluation import lengths_of
 from phrasescore.training.gradient import GradientWorkers
 from phrasescore.training.recipes import RECIPES, batch_size_for, clip_gradient
+from phrasescore.training.training_settings import TrainingSettings
 
 _CPU = torch.device("cpu")
 _RATE = 1e-3  # learning rate
@@ -89,11 +90,12 @@ class Task:
 
 def our_update(task: Task, dtype: torch.dtype | None) -> Update:
     recipe = RECIPES["fast"]
-    workers = GradientWorkers(task.model(), task.pairs, dtype, _CPU, task.threads)
+    settings = TrainingSettings(max_epochs=1)
+    workers = GradientWorkers(task.model(), task.pairs, dtype, _CPU, task.threads, settings)
     optimizer = recipe.optimizer(workers.parameters, _RATE)
 
     def update(rows: Indices) -> float:
-        loss, words = workers(rows), task.words(rows)
+        loss, words = workers(rows, update=0), task.words(rows)
         gradients = [p.grad for p in workers.parameters if p.grad is not None]
         torch._foreach_mul_(gradients, 1.0 / words)
         clip_gradient(workers.parameters)

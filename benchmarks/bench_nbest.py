@@ -1,0 +1,122 @@
+"""Candidates per second of `phrasescore nbest` with RNNsearch, a plain scorer in turn, the floor.
+
+Ours scores the first candidates of a real n-best list: each distinct prefix of a sentence's
+candidates once. The peer (plain_attention.py) scores the same pairs one by one in batches of 64.
+Both run as commands of their own, in turn; their scores are compared. The floor is what the
+products of the distinct prefixes and of the encoder take at this machine's best rate of a matrix
+product, and a log-sum-exp for each prefix (floor.py).
+
+    python -m benchmarks.bench_nbest MODEL LIST SOURCE [--lines N] [--runs N] [--threads N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.costs import Cost, in_turn, run
+from benchmarks.floor import measure_floors
+from phrasescore.files import read_lines
+
+
+def cut(nbest: Path, source: Path, lines: int, folder: Path) -> int:
+    """Write the first lines of a list, and the same as pairs of texts; return the sentences."""
+    sentences, last = list(read_lines(source)), 0
+    with (folder / "list").open("wb") as kept, (folder / "pairs").open("wb") as pairs:
+        for line in itertools.islice(read_lines(nbest), lines):
+            number, words = line.split(b"|||", 2)[:2]
+            last = int(number)
+            kept.write(line + b"\n")
+            target = b" ".join(word for word in words.split(b" ") if word)
+            pairs.write(sentences[last] + b" ||| " + target + b" ||| \n")
+    return last + 1
+
+
+def multiply_adds(folder: Path, model: Path) -> tuple[float, int, int]:
+    """Return the multiply-adds of the shared work, the distinct prefixes, and all words asked."""
+    config = json.loads((model / "config.json").read_bytes())
+    E, H, A, M, R = (config[n] for n in ("embedding", "hidden", "alignment", "maxout", "rank"))
+    V = config["target_vocabulary"]
+    positions, asked = 0, 0
+    prefixes, sources = set(), set()
+    for line in (folder / "pairs").read_bytes().split(b"\n")[:-1]:
+        source, target = line.split(b" ||| ")[:2]
+        if source not in sources:
+            sources.add(source)
+            positions += source.count(b" ") + 2
+        words = target.split(b" ") if target else []
+        asked += len(words) + 1
+        prefixes.update((source, *words[:length]) for length in range(len(words) + 1))
+    encoder = 2 * (E * 3 * H + 3 * H * H) + 2 * H * (A + 3 * H + 2 * M)
+    step = H * A + E * 3 * H + 3 * H * H + (H + E) * 2 * M + M * R + R * V
+    return float(positions * encoder + len(prefixes) * step), len(prefixes), asked
+
+
+def ours(model: Path, source: Path, folder: Path, threads: int) -> Cost:
+    command = [sys.executable, "-m", "phrasescore", "nbest", "list", "--model", str(model)]
+    command += ["--source", str(source), "-o", "ours", "--threads", str(threads)]
+    return run(command, folder=folder)
+
+
+def plain(model: Path, folder: Path, threads: int) -> Cost:
+    command = [sys.executable, "-m", "benchmarks.plain_attention", str(model), "pairs", "plain"]
+    return run([*command, "--threads", str(threads)], folder=folder)
+
+
+def largest_difference(folder: Path) -> float:
+    texts = (folder / "ours").read_bytes().split(b"\n")[:-1]
+    found = [float(text.split(b"AttentionModel0= ")[1].split(b" ")[0]) for text in texts]
+    expected = [float(text) for text in (folder / "plain").read_bytes().split()]
+    return float(np.abs(np.array(found) - np.array(expected)).max())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    for name in ("model", "list", "source"):
+        parser.add_argument(name, type=Path)
+    parser.add_argument("--lines", type=int, default=20_000)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    options = parser.parse_args()
+    model, source = options.model.resolve(), options.source.resolve()
+    with tempfile.TemporaryDirectory(prefix="bench-nbest-") as scratch:
+        folder = Path(scratch)
+        sentences = cut(options.list, source, options.lines, folder)
+        lines = (folder / "list").read_bytes().count(b"\n")
+        work, prefixes, asked = multiply_adds(folder, model)
+        ours(model, source, folder, options.threads)  # compiles, on a fresh machine
+        V = json.loads((model / "config.json").read_bytes())["target_vocabulary"]
+        floors = [measure_floors(V)["fp32"]]
+        costs = in_turn(
+            options.runs,
+            lambda: ours(model, source, folder, options.threads),
+            lambda: plain(model, folder, options.threads),
+        )
+        floor = floors[0].better_of(measure_floors(V)["fp32"])
+        seconds = 2 * work / floor.flops + prefixes * floor.row_seconds
+        result: dict[str, Any] = {
+            "candidates": lines,
+            "sentences": sentences,
+            "prefixes asked": asked,
+            "prefixes distinct": prefixes,
+            "ours": costs[0],
+            "plain, batches of 64": costs[1],
+            "times plain, by CPU": round(costs[1]["cpu"] / costs[0]["cpu"], 2),
+            "candidates per CPU second": round(lines / costs[0]["cpu"], 1),
+            "floor, core seconds": round(seconds, 2),
+            "share of the floor": round(seconds / costs[0]["cpu"], 3),
+            "largest difference in ln p": largest_difference(folder),
+        }
+        print(json.dumps(result, indent=2))
+
+
+if __name__ == "__main__":
+    main()

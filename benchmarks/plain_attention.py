@@ -1,0 +1,116 @@
+"""Plain PyTorch code for RNNsearch: what one writes first, from the equations of the paper.
+
+As in ``plain_scorer``, pairs come in batches of 64 in the order of the input, both sides padded to
+the longest, every pair separately, in float32; and it is not made slow on purpose: each direction
+of the encoder is one batched loop, U_a h is formed once a source, the gates of a step share one
+product, and word vectors, readout and softmax are each one product over all words of the batch. It
+reads the model folders of this project; the reference it is written from is section 3 and appendix
+A.2 of Bahdanau et al. (2014) in the form the authors ran (formulation ``code``).
+
+    python -m benchmarks.plain_attention MODEL PAIRS SCORES [--threads N]
+
+PAIRS has a source and a target a line, with `` ||| `` between; SCORES gets ln p of each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import time
+from pathlib import Path
+
+import safetensors.torch
+import torch
+from torch import Tensor
+
+from benchmarks.plain_scorer import (
+    BATCH,
+    UNKNOWN,
+    Weights,
+    padded,
+    read_pairs,
+    read_vocabulary,
+    unit_inputs,
+    unit_step,
+)
+
+
+def annotations(w: Weights, source: Tensor, counted: Tensor) -> Tensor:
+    """Return what both directions write of each word, ``(J, B, 2H)``."""
+    embedded = w["source_embedding"][source] + w["source_embedding_bias"]
+    sides = []
+    for side, order in (("forward_encoder", 1), ("backward_encoder", -1)):
+        inputs = unit_inputs(w, side, embedded)
+        h = inputs.new_zeros(source.shape[1], w[f"{side}.candidate_weight"].shape[0])
+        states = []
+        for at in range(len(inputs))[::order]:
+            new = unit_step(w, side, inputs[at], h)
+            h = torch.where(counted[at][:, None], new, h)
+            states.append(h)
+        sides.append(torch.stack(states[::order]))
+    return torch.cat(sides, 2)
+
+
+def log_likelihoods(
+    w: Weights, source: tuple[Tensor, Tensor], target: tuple[Tensor, Tensor]
+) -> Tensor:
+    """Return ln p of each target with its </s>, ``(B,)``."""
+    written = annotations(w, *source)
+    H = written.shape[2] // 2
+    keys = written @ w["align_source"]  # (J, B, A)
+    hidden = source[1][:, :, None]
+    wanted, counted = target
+    embedded = w["target_embedding"][wanted[:-1]] + w["target_embedding_bias"]  # (T, B, E)
+    inputs = unit_inputs(w, "decoder", embedded)
+    states = [torch.tanh(written[0, :, H:] @ w["start_weight"] + w["start_bias"])]
+    contexts = []
+    for at in range(len(wanted)):
+        energy = torch.tanh(states[-1] @ w["align_state"] + keys) @ w["align_vector"]  # (J, B)
+        alpha = energy[:, :, None].masked_fill(~hidden, float("-inf")).softmax(0)
+        contexts.append((alpha * written).sum(0))
+        if at < len(inputs):
+            outside = inputs[at] + contexts[-1] @ w["decoder.context_weight"]
+            states.append(unit_step(w, "decoder", outside, states[-1]))
+    readout = torch.stack(states) @ w["readout_state"] + w["readout_bias"]
+    readout = readout + torch.stack(contexts) @ w["readout_context"]
+    words = embedded @ w["readout_word"]
+    readout = readout + torch.cat([torch.zeros_like(readout[:1]), words])
+    units = readout.view(*readout.shape[:2], -1, 2).amax(3)  # (T + 1, B, M)
+    logits = units @ w["output_inner"] @ w["output_words"].t() + w["output_bias"]
+    log_p = logits.log_softmax(2).gather(2, wanted[:, :, None]).squeeze(2)
+    return (log_p * counted).sum(0)
+
+
+def score_pairs(model: Path, pairs: Path, scores: Path) -> dict[str, float]:
+    config = json.loads((model / "config.json").read_bytes())
+    if (config["kind"], config["formulation"]) != ("rnn-search", "code"):
+        raise SystemExit("the plain scorer knows RNNsearch in the authors' formulation only")
+    w = safetensors.torch.load_file(model / "model.safetensors")
+    source_ids = read_vocabulary(model / "source.vocabulary.txt")
+    target_ids = read_vocabulary(model / "target.vocabulary.txt")
+    rows, start, before = read_pairs(pairs), time.perf_counter(), time.process_time()
+    done = 0
+    with scores.open("wb") as output, torch.inference_mode():
+        while batch := list(itertools.islice(rows, BATCH)):
+            source = padded([[source_ids.get(word, UNKNOWN) for word in x] for x, _ in batch])
+            target = padded([[target_ids.get(word, UNKNOWN) for word in y] for _, y in batch])
+            ln_p = log_likelihoods(w, source, target)
+            output.write(b"".join(b"%.6g\n" % value for value in ln_p.tolist()))
+            done += len(batch)
+    wall, cpu = time.perf_counter() - start, time.process_time() - before
+    return {"pairs": done, "wall": wall, "cpu": cpu}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    for name in ("model", "pairs", "scores"):
+        parser.add_argument(name, type=Path)
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    print(json.dumps(score_pairs(options.model, options.pairs, options.scores)))
+
+
+if __name__ == "__main__":
+    main()
