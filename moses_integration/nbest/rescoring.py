@@ -39,6 +39,8 @@ from phrasescore.table.block import can_be_read_again
 from phrasescore.table.phrase_table import phrase_tokens
 
 LINES_PER_BLOCK = 20_000
+# the first block is this many times smaller, the next is four times larger, up to a whole one
+_FIRST = 16
 _PIPES = b"|||"
 
 
@@ -171,14 +173,17 @@ def _check(models: Sequence[NBestModel], source: str | Path | None) -> None:
             )
 
 
-def _blocks(path: str | Path, lines: int, skip: int) -> Iterator[_Block]:
+def _blocks(path: str | Path, most: int, skip: int) -> Iterator[_Block]:
+    first, lines = 1, -(-most // _FIRST)
     with open_input(path) as stream:
         for number in itertools.count():
             taken = list(itertools.islice(stream, lines))
             if not taken:
                 return
             if number >= skip:
-                yield _Block(taken, number * lines + 1)
+                yield _Block(taken, first)
+            first += len(taken)
+            lines = min(4 * lines, most)
 
 
 class _Rescorer:

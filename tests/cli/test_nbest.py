@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
-from tests.conftest import Phrasescore
+from tests.conftest import PROJECT, Phrasescore
 from tests.support.random_models import save_random_model
 
 
@@ -41,6 +46,53 @@ def test_from_list_to_weights(
     assert process.returncode == 0, process.stderr
     weights = json.loads((tmp_path / "weights.json").read_text())["weights"]
     assert {"PhraseModel0", "PhraseModel1", "TranslationModel0"} < set(weights)
+
+
+def test_whole_translations_killed_in_the_middle(tmp_path: Path, phrasescore: Phrasescore) -> None:
+    """Both directions and a phrase model, named by kind; after kill -9 the bytes are the same."""
+    words = [b"w%d" % number for number in range(60)]
+    source = [b" ".join(words[n : n + 5]) for n in range(29)]
+    rows = [
+        b"%d ||| %s  ||| LM0= -1 ||| -1 ||| 0-1=0-0 2-4=1-2\n"
+        % (n, b" ".join(words[(n + 7 * i) % 53 + j] for j in range(3)))
+        for n in range(29)
+        for i in range(220)
+    ]
+    (tmp_path / "list").write_bytes(b"".join(rows))
+    (tmp_path / "source").write_bytes(b"\n".join(source) + b"\n")
+    save_random_model(tmp_path / "there", words, words, kind="search")
+    save_random_model(tmp_path / "back", words, words, "target-source", kind="encdec")
+    save_random_model(tmp_path / "phrases", words, words)
+    command = ["nbest", "list", "--source", "source", "--threads", "1"]
+    for name in ("there", "back", "phrases"):
+        command += ["--model", name]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "phrasescore", *command, "-o", "out.gz"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        stderr=subprocess.DEVNULL,
+    )
+    journal = tmp_path / ".out.gz.journal"
+    deadline = time.monotonic() + 120
+    while not (journal.exists() and journal.read_bytes().count(b"\n") >= 2):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not (tmp_path / "out.gz").exists()
+    again = phrasescore(*command, "-o", "out.gz")
+    assert b"out.gz: going on after line 1,250" in again.stderr
+    assert b"6,380 candidates of 12,760 phrase pairs" in again.stderr
+    whole = phrasescore(*command, "-o", "whole.gz")
+    assert whole.returncode == again.returncode == 0
+    assert (tmp_path / "out.gz").read_bytes() == (tmp_path / "whole.gz").read_bytes()
+    line = gzip.decompress((tmp_path / "out.gz").read_bytes()).split(b"\n")[0]
+    assert line.split(b"|||")[2].split()[2::2] == [
+        b"AttentionModel0=",
+        b"AttentionModel1=",
+        b"PhraseModel0=",
+    ]
 
 
 def test_refusals(bundled_golden: Path, tmp_path: Path, phrasescore: Phrasescore) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import signal
@@ -99,6 +100,30 @@ def test_options_that_a_kind_does_not_know(phrasescore: Phrasescore, table: Path
     done = phrasescore("train", table, "model", "more")
     assert done.returncode == 2
     assert b"--kind phrase takes PHRASE-TABLE MODEL/, and 3 names are given" in done.stderr
+
+
+def test_sentences(phrasescore: Phrasescore, table: Path, tmp_path: Path) -> None:
+    """Two texts, one of them compressed, and a text to hold out; empty lines are counted."""
+    rows = [line.split(b" ||| ")[:2] for line in table.read_bytes().split(b"\n")[:-1]]
+    for name, part in (("train", rows[:2900]), ("dev", rows[2900:])):
+        (tmp_path / f"{name}.en").write_bytes(b"".join(s + b"\n" for s, _ in part) + b"\n")
+        text = b"".join(t + b"\n" for _, t in part) + b"f1\n"
+        (tmp_path / f"{name}.fr.gz").write_bytes(gzip.compress(text))
+    options = ["--kind", "search", *SMALL, "--max-epochs", "3", "--learning-rate", "0.01"]
+    texts = ["train.en", "train.fr.gz", "nmt", "--held-out-text", "dev.en", "dev.fr.gz"]
+    done = phrasescore("train", *texts, *options)
+    assert done.returncode == 0, done.stderr.decode()
+    said = done.stderr.decode()
+    assert "2,901 pairs of sentences; left out: 1 empty" in said
+    assert "on 2,900 pairs (fast recipe" in said
+    record = json.loads((tmp_path / "nmt" / "provenance.json").read_text("utf-8"))
+    assert set(record["inputs"]) == {"train.en", "train.fr.gz", "dev.en", "dev.fr.gz"}
+    assert record["held_out"]["held_out_sources"]["pairs"] == 100
+    assert record["held_out"]["held_out_sources"]["nll"] < 3
+    (tmp_path / "train.en").write_bytes(b"e1\n")
+    done = phrasescore("train", *texts, *options, "--overwrite")
+    assert done.returncode == 3
+    assert b"train.fr.gz:2: line 2 has no counterpart: train.en ends before it" in done.stderr
 
 
 def _start(table: Path, folder: Path, *options: str) -> subprocess.Popen[bytes]:

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from phrasescore.model.model_settings import EncoderDecoderSettings, UnitName
+from phrasescore.model.model_settings import (
+    EncoderDecoderSettings,
+    RnnEncdecSettings,
+    RnnSearchSettings,
+    UnitName,
+)
+from phrasescore.model.networks.attention_model import AttentionModel
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.sequence_model import Initialisation
 
@@ -60,3 +66,33 @@ def test_a_seed_is_a_model() -> None:
     """The same seed draws the same weights."""
     first, again = weights("gated", "paper"), weights("gated", "paper")
     assert all(np.array_equal(first[name], again[name]) for name in first)
+
+
+@pytest.mark.parametrize("settings", [RnnSearchSettings, RnnEncdecSettings])
+def test_sentence_models_begin_as_in_appendix_b_1(
+    settings: type[RnnSearchSettings] | type[RnnEncdecSettings],
+) -> None:
+    """W_a and U_a: 0.001; v_a and biases: 0; recurrences orthogonal; others 0.01."""
+    model = AttentionModel(
+        settings(
+            source_vocabulary=900,
+            target_vocabulary=700,
+            hidden=120,
+            embedding=80,
+            maxout=60,
+            rank=50,
+        )
+    )
+    model.initialise(torch.Generator().manual_seed(3))
+    for name, parameter in model.named_parameters():
+        value = parameter.detach().numpy()
+        if name.endswith("bias") or name == "align_vector":
+            assert not value.any(), name
+        elif name.endswith(RECURRENT):
+            for square in np.split(value, value.shape[1] // len(value), axis=1):
+                np.testing.assert_allclose(square @ square.T, np.eye(len(value)), atol=1e-4)
+        else:
+            deviation = 0.001 if name in ("align_state", "align_source") else 0.01
+            drawn, error = value.ravel() / deviation, 4 / np.sqrt(value.size)
+            assert abs(drawn.mean()) < error, name
+            assert abs(drawn.std() - 1) < error, name

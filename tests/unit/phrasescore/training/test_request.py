@@ -1,0 +1,62 @@
+"""What ``train`` is asked for, by kind: what belongs to which, and what follows from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from phrasescore.errors import SettingsError
+from phrasescore.training.request import TrainingRequest
+
+TEXTS = (Path("train.en"), Path("train.fr"))
+
+
+def request(kind: str, inputs: tuple[Path, ...] = TEXTS, **options: Any) -> TrainingRequest:
+    """Return a request for a model called ``model``."""
+    return TrainingRequest(kind, inputs, Path("model"), **options)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "problem"),
+    [
+        ("search", {"inputs": TEXTS[:1]}, "--kind search takes SOURCE-TEXT TARGET-TEXT MODEL/"),
+        ("phrase", {}, "--kind phrase takes PHRASE-TABLE MODEL/, and 3 names are given"),
+        ("search", {"sizes": {"unit": "lstm"}}, "--unit is not an option of --kind search. It bel"),
+        ("encdec", {"sizes": {"alignment": 5}}, "--alignment is not an option of --kind encdec"),
+        ("search", {"sizes": {"formulation": "appendix"}}, "none of: code, paper"),
+        ("phrase", {"inputs": TEXTS[:1], "dropout": 0.2}, "--dropout is not an option of --kind"),
+        ("phrase", {"inputs": TEXTS[:1], "max_length": 30}, "belongs to --kind search and --kind"),
+        ("phrase", {"inputs": TEXTS[:1], "held_out_text": TEXTS}, "--held-out-text is not an opt"),
+        ("search", {"held_out_text": TEXTS, "held_out_pairs": 5}, "a text is held out, and a part"),
+    ],
+)
+def test_what_a_kind_does_not_have(kind: str, options: dict[str, Any], problem: str) -> None:
+    """Each is one sentence, before anything is read."""
+    with pytest.raises(SettingsError) as caught:
+        request(kind, **options)
+    assert problem in str(caught.value)
+
+
+def test_recipes_bring_sizes_and_regularisation() -> None:
+    """The paper's recipe has the paper's sizes and nothing else; what is given stands."""
+    fast, paper = request("search"), request("search", recipe="paper")
+    assert (fast.regularisation, paper.regularisation) == ((0.3, 0.1), (0.0, 0.0))
+    assert (fast.held_out, paper.held_out) == ((1000, 0), (0, 0))
+    sizes = ("hidden", "embedding", "maxout", "rank", "alignment")
+    settings = [vars(each._settings(9, 9)) for each in (fast, paper)]
+    assert [settings[0][name] for name in sizes] == [512, 256, 256, 256, 512]
+    assert [settings[1][name] for name in sizes] == [1000, 620, 500, 620, 1000]
+    own = request("search", sizes={"hidden": 100}, dropout=0.0, held_out_text=TEXTS)
+    assert vars(own._settings(9, 9))["alignment"] == 100
+    assert own.regularisation == (0.0, 0.1)
+    assert own.held_out == (0, 0)
+    assert own.files == (*TEXTS, *TEXTS)
+
+
+def test_phrases_have_no_dropout_and_hold_out_two_parts() -> None:
+    """The recipe of phrase models is what it was."""
+    phrases = request("phrase", TEXTS[:1])
+    assert phrases.regularisation == (0.0, 0.0)
+    assert phrases.held_out == (5000, 5000)
