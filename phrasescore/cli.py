@@ -39,6 +39,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "build": ("moses_integration.commands.build:build", "Build a Moses system from parallel text."),
     "doctor": ("moses_integration.commands.doctor:doctor", "Find what is wrong with a system."),
     "decode": ("moses_integration.commands.decode:decode", "Translate with a moses.ini."),
+    "translate": (
+        "moses_integration.commands.translate:translate",
+        "Translate with models of sentences alone.",
+    ),
     "force-score": (
         "moses_integration.commands.force_score:force_score",
         "Recompute the features of an n-best list.",

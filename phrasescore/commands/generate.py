@@ -227,7 +227,7 @@ def _refuse_with(other: str, **given: object) -> None:
 def _load(folder: str, in_table: bool) -> LoadedModel:
     """Load a model that can write targets for what is given."""
     from phrasescore.model.folder import load_model
-    from phrasescore.model.kinds import kind_named
+    from phrasescore.model.kinds import kind_named, must_be_of_phrases
 
     loaded = load_model(folder)
     kind = kind_named(loaded.model.settings.kind)
@@ -237,6 +237,8 @@ def _load(folder: str, in_table: bool) -> LoadedModel:
             path=folder,
             remedy="name a model that reads sources",
         )
+    if in_table:
+        must_be_of_phrases(loaded.model.settings, folder)
     if in_table and loaded.direction == "target-source":
         raise ModelError(
             "it reads the target side of a table and writes sources",

@@ -9,10 +9,11 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from phrasescore.closed_settings import from_mapping
-from phrasescore.errors import SettingsError, did_you_mean
+from phrasescore.errors import ModelError, SettingsError, did_you_mean
 from phrasescore.model.model_settings import (
     EncoderDecoderSettings,
     FeedForwardPhraseSettings,
@@ -38,6 +39,7 @@ class Kind:
         feature: What its scores are called in an n-best list; a number follows.
         reads_source: Whether it has a source and so two vocabularies; a language model has none.
         of_sentences: Whether it is learned from, and scores, whole sentences; otherwise phrases.
+        aligns: Whether it says which source words it looks at (``AttentionModel.alignments``).
         regularised: Whether training may drop out units and smooth labels.
         fast_sizes: Sizes for the recipe ``fast`` where the settings' own are those of a paper that
             trained for days.
@@ -51,6 +53,7 @@ class Kind:
     feature: str = "PhraseModel"
     reads_source: bool = True
     of_sentences: bool = False
+    aligns: bool = False
     regularised: bool = False
     fast_sizes: Mapping[str, int] = field(default_factory=dict)
 
@@ -68,6 +71,7 @@ def _sentence_kind(option: str, settings: type[ModelSettings]) -> Kind:
         "phrasescore.model.networks.attention_model:AttentionModel",
         feature="AttentionModel",
         of_sentences=True,
+        aligns=settings is RnnSearchSettings,
         regularised=True,
         fast_sizes=_FAST_SIZES,
     )
@@ -107,6 +111,26 @@ def kind_named(name: str) -> Kind:
         f"{name!r} is not a kind of model that this version knows{did_you_mean(name, known)}",
         remedy=f"the kinds are: {', '.join(known)}",
     )
+
+
+def must_be_of_phrases(settings: ModelSettings, folder: str | Path) -> None:
+    """Refuse a model of sentences where a phrase table is scored or written.
+
+    Args:
+        settings: The model's.
+        folder: Where it is, for the error.
+
+    Raises:
+        ModelError: It is one of sentences.
+    """
+    kind = kind_named(settings.kind)
+    if kind.of_sentences:
+        raise ModelError(
+            f"a model of kind {kind.option} has learnt from sentences, and a phrase table has "
+            "phrases",
+            path=folder,
+            remedy="name a phrase model; score-text and translate are for models of sentences",
+        )
 
 
 def read_settings(values: dict[str, Any], *, where: str) -> ModelSettings:

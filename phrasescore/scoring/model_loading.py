@@ -9,6 +9,7 @@ from typing import Any, Literal
 from phrasescore.device import choose_device, has_fast_bf16
 from phrasescore.errors import SettingsError
 from phrasescore.model.folder import LoadedModel, load_model
+from phrasescore.model.kinds import must_be_of_phrases
 from phrasescore.scoring.block_scoring import PairScorer, ScoringModel
 from phrasescore.scoring.precision import Precision, PrecisionCheck, compare, sample_rows
 from phrasescore.scoring.shared_scorer import SharedScorer
@@ -83,10 +84,12 @@ def load_models(
         sample: Lines to compare precisions on; ``None``: float32.
 
     Raises:
-        ModelError: A folder is not a whole model.
+        ModelError: A folder is not a whole model, or its model is one of sentences.
         SettingsError: Models read different factors, or there is no such device.
     """
     loaded = {folder: load_model(folder) for folder in folders}
+    for folder, each in loaded.items():
+        must_be_of_phrases(each.model.settings, folder)
     chosen = _factor(factor, {name: each.model.settings.factor for name, each in loaded.items()})
     models, checks, notes, precisions = [], [], [], []
     for folder, each in loaded.items():

@@ -1,0 +1,1 @@
+"""Sentences translated by models of sentences alone, without a decoder's tables."""

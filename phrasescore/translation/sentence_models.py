@@ -1,0 +1,122 @@
+"""Models that translate sentences together: loaded, checked, and asked as one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from phrasescore.errors import ModelError
+from phrasescore.generation.ensemble import Ensemble
+from phrasescore.model.folder import LoadedModel, load_model
+from phrasescore.model.kinds import Kind, kind_named
+from phrasescore.model.model_settings import Direction
+from phrasescore.model.networks.attention_model import AttentionModel
+from phrasescore.model.sequence_model import StepModel
+from phrasescore.words.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class SentenceModels:
+    """One model of sentences, or several that read and write the same words.
+
+    Attributes:
+        loaded: Each, in the order given; one may stand there twice.
+    """
+
+    loaded: tuple[LoadedModel, ...]
+
+    @property
+    def asked(self) -> StepModel:
+        """What a search asks: the model, or all of them as an ensemble."""
+        if len(self.loaded) == 1:
+            return self.loaded[0].model
+        return Ensemble([each.model for each in self.loaded])
+
+    @property
+    def aligning(self) -> tuple[AttentionModel, ...]:
+        """Those that have an attention."""
+        models = (each.model for each in self.loaded if _kind(each).aligns)
+        return tuple(model for model in models if isinstance(model, AttentionModel))
+
+    @property
+    def source_vocabulary(self) -> Vocabulary:
+        """The words that they read."""
+        return self.loaded[0].source_vocabulary
+
+    @property
+    def target_vocabulary(self) -> Vocabulary:
+        """The words that they write."""
+        return self.loaded[0].target_vocabulary
+
+    @property
+    def direction(self) -> Direction:
+        """Which language they read."""
+        return self.loaded[0].direction
+
+    @property
+    def factor(self) -> int:
+        """Which factor of a token they read and write."""
+        return self.loaded[0].model.settings.factor
+
+    def must_align(self, purpose: str) -> None:
+        """Refuse models of which none has an attention.
+
+        Args:
+            purpose: What needs one, e.g. ``--replace-unknown``.
+
+        Raises:
+            ModelError: There is none.
+        """
+        if not self.aligning:
+            kind = _kind(self.loaded[0])
+            raise ModelError(
+                f"a model of kind {kind.option} aligns no words, and {purpose} needs the alignment",
+                path=self.loaded[0].path,
+                remedy="name a model trained with --kind search",
+            )
+
+
+def load_sentence_models(folders: Sequence[str]) -> SentenceModels:
+    """Load models that translate, one or an ensemble.
+
+    Raises:
+        ModelError: A folder is not a whole model, its model is not one of sentences, or models have
+            different words, factors or directions.
+    """
+    by_folder = {folder: load_model(folder) for folder in folders}
+    for folder, each in by_folder.items():
+        _must_translate(folder, each)
+        _must_fit(each, by_folder[folders[0]])
+    return SentenceModels(tuple(by_folder[folder] for folder in folders))
+
+
+def _kind(loaded: LoadedModel) -> Kind:
+    return kind_named(loaded.model.settings.kind)
+
+
+def _must_translate(folder: str, loaded: LoadedModel) -> None:
+    kind = _kind(loaded)
+    if not (kind.of_sentences and kind.reads_source):
+        raise ModelError(
+            f"a model of kind {kind.option} does not translate sentences",
+            path=folder,
+            remedy="name one trained with --kind search or encdec; phrasescore generate writes the "
+            "targets of a phrase model",
+        )
+
+
+def _must_fit(loaded: LoadedModel, first: LoadedModel) -> None:
+    ours, theirs = loaded.model.settings, first.model.settings
+    for what, fits in (
+        ("direction", ours.direction == theirs.direction),
+        ("factor", ours.factor == theirs.factor),
+        ("source vocabulary", loaded.source_vocabulary.words == first.source_vocabulary.words),
+        ("target vocabulary", loaded.target_vocabulary.words == first.target_vocabulary.words),
+    ):
+        if not fits:
+            raise ModelError(
+                f"it has another {what} than {first.path}, so the two cannot translate together",
+                path=loaded.path,
+                remedy="train both on the same texts in the same --direction, with --source-words "
+                "and --target-words alike, and with different --seed",
+            )

@@ -1,0 +1,250 @@
+"""``phrasescore translate`` as a user runs it, with real models."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import click
+import pytest
+
+from moses_integration.nbest.format import read_nbest_lists
+from phrasescore.cli import cli
+from phrasescore.errors import PhrasescoreError
+from tests.conftest import PROJECT, Phrasescore
+from tests.support.random_models import save_random_model
+
+WORDS = b"a b c d".split()
+TARGETS = [word.upper() for word in WORDS]
+TEXT = b"a b c\nc\n\nzebra a\nd d\tb a\r\n"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Models of sentences and of phrases, and a text."""
+    folder = tmp_path_factory.mktemp("translate")
+    save_random_model(folder / "model", WORDS, TARGETS, kind="search")
+    save_random_model(folder / "encdec", WORDS, TARGETS, seed=3, kind="encdec")
+    save_random_model(folder / "backwards", WORDS, TARGETS, "target-source", kind="search")
+    save_random_model(folder / "phrases", WORDS, TARGETS)
+    (folder / "text").write_bytes(TEXT)
+    return folder
+
+
+def run(*arguments: str | Path) -> None:
+    """Run the command in this process."""
+    cli.main([str(argument) for argument in arguments], standalone_mode=False)
+
+
+def lines_of(path: Path) -> list[bytes]:
+    return path.read_bytes().split(b"\n")[:-1]
+
+
+@pytest.mark.parametrize("normalised", [False, True])
+def test_translations_list_and_alignments(data: Path, tmp_path: Path, normalised: bool) -> None:
+    """A line for each line; the list's ln p are those of score-text; alignments sum to 1."""
+    options = ["--length-normalisation"] if normalised else []
+    run(
+        *("translate", "--model", data / "model", "-i", data / "text", "-o", tmp_path / "out"),
+        *("--beam", "6", "--nbest", tmp_path / "list.gz", "--nbest-size", "4"),
+        *("--alignments", tmp_path / "soft", *options),
+    )
+    out, source = lines_of(tmp_path / "out"), [line.split() for line in TEXT.split(b"\n")[:-1]]
+    assert len(out) == 5 and out[2] == b""
+    lists = dict(read_nbest_lists(tmp_path / "list.gz"))
+    assert list(lists) == [0, 1, 3, 4]
+    pairs = []
+    for sentence, entries in lists.items():
+        assert len(entries) == 4 == len({entry.words for entry in entries})
+        assert entries[0].words == out[sentence]
+        totals = [entry.total for entry in entries]
+        assert totals == sorted(totals, reverse=True)
+        for entry in entries:
+            words = len(entry.words.split(b" ")) if entry.words else 0
+            assert entry.features["WordPenalty0"] == (-words,)
+            (ln_p,) = entry.features["AttentionModel0"]
+            assert entry.total == pytest.approx(ln_p / (words + 1) if normalised else ln_p, 1e-5)
+            pairs.append((b" ".join(source[sentence]), entry.words, ln_p))
+    (tmp_path / "pairs").write_bytes(b"".join(b"%s\t%s\n" % pair[:2] for pair in pairs))
+    run("score-text", "--model", data / "model", tmp_path / "pairs", "-o", tmp_path / "scored")
+    scores = [float(line.split(b"\t")[2]) for line in lines_of(tmp_path / "scored")]
+    assert scores == pytest.approx([ln_p for _, _, ln_p in pairs], abs=2e-4)
+    for line in map(json.loads, lines_of(tmp_path / "soft")):
+        number = line["sentence"] - 1
+        assert line["source"] == [word.decode() for word in source[number]] + ["</s>"]
+        assert line["target"] == [*out[number].decode().split(), "</s>"]
+        assert [len(row) for row in line["alignment"]] == [len(line["source"])] * len(
+            line["target"]
+        )
+        assert all(sum(row) == pytest.approx(1, abs=1e-3) for row in line["alignment"])
+        assert all(value == round(value, 4) for row in line["alignment"] for value in row)
+
+
+def test_optimize_reads_the_list(data: Path, tmp_path: Path) -> None:
+    """Its features get weights."""
+    (tmp_path / "text").write_bytes(TEXT.replace(b"\n\n", b"\n"))
+    run(
+        *("translate", "--model", data / "model", "-i", tmp_path / "text", "-o", os.devnull),
+        *("--beam", "6", "--nbest", tmp_path / "list"),
+    )
+    (tmp_path / "reference").write_bytes(b"A B C D\nC D A B\nA A A A\nB D B D\n")
+    run(
+        *("optimize", "--nbest", tmp_path / "list", "--reference", tmp_path / "reference"),
+        *("-o", tmp_path / "weights.json"),
+    )
+    weights = json.loads((tmp_path / "weights.json").read_bytes())["weights"]
+    assert set(weights) == {"AttentionModel0", "WordPenalty0"}
+
+
+def test_an_ensemble_replaces_unknown_words(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With a lexicon, with bounds on the length; the report has the figures."""
+    (tmp_path / "lex").write_bytes(b"CE c 0.5\nCEE c 0.25\nA a 1\nNULL b 1\n")
+    folders: list[str | Path] = []
+    for kind, seed in (("search", 9), ("search", 10), ("encdec", 11)):
+        # with one word to write, most translations have an unknown one
+        folder = tmp_path / f"{kind}{seed}"
+        save_random_model(folder, WORDS, TARGETS[:1], seed=seed, kind=kind)
+        folders += ["--model", folder]
+    run(
+        *("translate", *folders, "-i", data / "text", "-o", tmp_path / "out", "--length-bounds"),
+        *("--replace-unknown", "--lexicon", tmp_path / "lex", "--json-file", tmp_path / "json"),
+        *("--nbest", tmp_path / "list"),
+    )
+    entries = [entry for _, every in read_nbest_lists(tmp_path / "list") for entry in every]
+    words = {word for entry in entries for word in entry.words.split(b" ")}
+    # a and c have translations, the other words stand for themselves
+    assert {b"A", b"CE", b"d"} <= words <= {b"A", b"CE", b"b", b"d", b"zebra"}
+    for sentence, length in ((0, 3), (1, 1), (3, 2), (4, 4)):
+        lengths = [-e.features["WordPenalty0"][0] for e in entries if e.sentence == sentence]
+        assert min(lengths) >= length / 2 and max(lengths) <= 3 * length
+    report = json.loads((tmp_path / "json").read_bytes())
+    assert (report["sentences"], report["empty"], report["words"]) == (5, 1, 10)
+    assert report["unknown"] == 1 and report["written_unknown"] > 0
+    out = lines_of(tmp_path / "out")
+    assert report["written"] == sum(len(line.split()) for line in out)
+    best = {entry.sentence: entry for entry in reversed(entries)}
+    ln_p = sum(entry.features["AttentionModel0"][0] for entry in best.values())
+    assert report["mean_ln_p"] == pytest.approx(ln_p / 4, rel=1e-4)
+    said = capsys.readouterr().err
+    assert "translating from the source into the target language" in said
+    assert "5 sentences, 1 of them empty; 10 words read, 10.00% of them unknown" in said
+
+
+def test_from_the_target_language_through_pipes(data: Path, phrasescore: Phrasescore) -> None:
+    """Gzip in, lines out; a model that reads targets translates them, and says so."""
+    done = phrasescore(
+        *("translate", "--model", data / "backwards", "--no-unknown", "--beam", "3"),
+        stdin=gzip.compress(TEXT.upper()),
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.split(b"\n")
+    assert len(lines) == 6 and lines[2] == lines[5] == b""
+    assert {word for line in lines for word in line.split()} <= set(WORDS)
+    assert b"translating from the target into the source language" in done.stderr
+    assert b"sentences/s" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--model", "phrases"], "a model of kind phrase does not translate sentences"),
+        (["--model", "model", "--model", "backwards"], "it has another direction than model"),
+        (["--model", "encdec", "--replace-unknown"], "kind encdec aligns no words"),
+        (["--model", "encdec", "--alignments", "x"], "kind encdec aligns no words"),
+        (["--model", "model", "--nbest-size", "3"], "--nbest-size is about the n-best list"),
+        (
+            ["--model", "model", "--nbest", "x", "--nbest-size", "11"],
+            "a beam of 10 cannot give the 11 best",
+        ),
+        (["--model", "model", "--lexicon", "x"], "Add --replace-unknown"),
+        (["--model", "model", "--no-unknown", "--replace-unknown"], "leaves no <unk>"),
+        (["--model", "model", "-o", "text"], "the output is the input"),
+        (["--model", "model", "--nbest", "text"], "the output is the input"),
+        (["--model", "model", "-o", "x", "--nbest", "./x"], "an output is written twice"),
+        (["--model", "model", "--nbest", "-"], "both go to standard output"),
+        (["--model", "model", "--json"], "both go to standard output"),
+        (["--model", "model", "-i", "missing"], "no such file"),
+        (["--model", "model", "-i", "long"], "long:2: 1,001 words, and a sentence may have 1,000"),
+        (
+            ["--model", "model", "--replace-unknown", "--lexicon", "text"],
+            "not a line of a lexical table",
+        ),
+    ],
+)
+def test_wrong_calls(
+    arguments: list[str],
+    message: str,
+    data: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each gets a sentence, the input stays, and nothing is left."""
+    for name in ("model", "backwards", "encdec", "phrases"):
+        (tmp_path / name).symlink_to(data / name)
+    (tmp_path / "text").write_bytes(TEXT)
+    (tmp_path / "long").write_bytes(b"a\n" + b"a " * 1001 + b"\n")
+    monkeypatch.chdir(tmp_path)
+    before = sorted(path.name for path in tmp_path.iterdir())
+    given = arguments if "-i" in arguments else [*arguments, "-i", "text"]
+    with pytest.raises((PhrasescoreError, click.UsageError), match=re.escape(message)):
+        run("translate", *given)
+    assert (tmp_path / "text").read_bytes() == TEXT
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_a_model_of_sentences_has_no_place_in_tables(data: Path, tmp_path: Path) -> None:
+    """Score and generate --table name what it is for."""
+    (tmp_path / "table").write_bytes(b"a ||| A ||| 0.5\n")
+    message = "a model of kind search has learnt from sentences.*score-text and translate"
+    with pytest.raises(PhrasescoreError, match=message):
+        run("score", "--model", data / "model", tmp_path / "table", "-o", tmp_path / "out")
+    with pytest.raises(PhrasescoreError, match=message):
+        run("generate", "--model", data / "model", "--table", tmp_path / "table")
+
+
+def test_killed_in_the_middle(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """After kill -9 the same command ends with the bytes of a whole run, in all three files."""
+    text = b"".join(b"a b c d\n" if i % 3 else b"zebra c\n" for i in range(1200))
+    (tmp_path / "text").write_bytes(text)
+
+    def command(folder: str) -> list[str]:
+        (tmp_path / folder).mkdir(exist_ok=True)
+        names = [str(tmp_path / folder / name) for name in ("out", "list.gz", "soft.gz")]
+        options = ["--beam", "2", "--nbest", names[1], "--alignments", names[2], "-o", names[0]]
+        model = ["--model", str(data / "model"), "--replace-unknown"]
+        return ["translate", *model, "-i", str(tmp_path / "text"), *options]
+
+    process = subprocess.Popen(
+        [sys.executable, "-m", "phrasescore", *command("killed")],
+        cwd=PROJECT,
+        stderr=subprocess.DEVNULL,
+    )
+    journal = tmp_path / "killed" / ".out.journal"
+    deadline = time.monotonic() + 120
+    while not (journal.exists() and journal.read_bytes().count(b"\n") >= 2):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not list((tmp_path / "killed").glob("[!.]*"))
+    run(*command("killed"))
+    assert "out: going on after line " in capsys.readouterr().err
+    run(*command("whole"))
+    for name in ("out", "list.gz", "soft.gz"):
+        paths = (tmp_path / folder / name for folder in ("killed", "whole"))
+        first, second = (path.read_bytes() for path in paths)
+        assert first == second
+    assert len(lines_of(tmp_path / "whole" / "out")) == 1200
+    assert sorted(os.listdir(tmp_path / "killed")) == ["list.gz", "out", "soft.gz"]  # noqa: PTH208
