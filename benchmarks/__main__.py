@@ -54,6 +54,7 @@ def main() -> int:
             ["bench_training", table, "--agreement", "--hidden", 250, "--batch-size", 128],
             ["bench_scoring", model, table, *joeynmt],
             ["bench_generation", model, table],
+            ["bench_sentence_training", *text[:2], *joeynmt],
         ]
         if moses:
             plan.append(["bench_tuning", golden, *moses])
