@@ -18,7 +18,7 @@ from phrasescore.errors import PhrasescoreError
 
 # name -> (module:command, what it does)
 COMMANDS: dict[str, tuple[str, str]] = {
-    "train": ("phrasescore.commands.train:train", "Learn p(target | source) from a phrase table."),
+    "train": ("phrasescore.commands.train:train", "Learn p(target | source), of phrases or sentences."),
     "score": ("phrasescore.commands.score:score", "Append model scores to a phrase table."),
     "score-text": (
         "phrasescore.commands.score_text:score_text",
@@ -42,6 +42,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "translate": (
         "moses_integration.commands.translate:translate",
         "Translate with models of sentences alone.",
+    ),
+    "alignments": (
+        "phrasescore.commands.alignments:alignments",
+        "Draw what a model looks at for each word.",
     ),
     "force-score": (
         "moses_integration.commands.force_score:force_score",
