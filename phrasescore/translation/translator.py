@@ -24,9 +24,9 @@ from phrasescore.translation.unknown_words import UnknownWords
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import UNK_ID
 
-# sources and, on a GPU, prefixes at a time: attention keeps something of each word of each
+# sources and prefixes at a time; on a GPU fewer than of phrases: attention has room for each word
 _GROUP = {"cpu": 64, "cuda": 1024}
-_CHUNK = {"cpu": 128, "cuda": 1024}
+_CHUNK = {"cpu": 256, "cuda": 1024}
 
 
 @dataclass(frozen=True)
