@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hypothesis
 import numpy as np
 import pytest
+
+from tests.support.warm_process import WarmProcesses
 
 PROJECT = Path(__file__).resolve().parent.parent
 
@@ -79,22 +80,21 @@ def rng() -> np.random.Generator:
 Phrasescore = Callable[..., "subprocess.CompletedProcess[bytes]"]
 
 
+@pytest.fixture(scope="session")
+def warm_processes() -> Iterator[WarmProcesses]:
+    """What starts ``phrasescore`` without importing torch each time."""
+    with WarmProcesses() as processes:
+        yield processes
+
+
 @pytest.fixture
-def phrasescore(tmp_path: Path) -> Phrasescore:
+def phrasescore(tmp_path: Path, warm_processes: WarmProcesses) -> Phrasescore:
     """Run ``phrasescore ARGS...`` as a user would, in an empty folder; return the process."""
 
     def run(
         *arguments: str | Path, stdin: bytes = b"", timeout: float = 300
     ) -> subprocess.CompletedProcess[bytes]:
         environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
-        return subprocess.run(
-            [sys.executable, "-m", "phrasescore", *map(str, arguments)],
-            input=stdin,
-            capture_output=True,
-            cwd=tmp_path,
-            env=environment,
-            timeout=timeout,
-            check=False,
-        )
+        return warm_processes.run([*map(str, arguments)], tmp_path, environment, stdin, timeout)
 
     return run
