@@ -108,8 +108,8 @@ def _softmax_gradient(
 ) -> float:
     """Turn logits into softmax minus what is wanted, add it to grad_bias, return the loss."""
     if kernels.can_compile(logits):
-        arrays = map(kernels.array_of, (logits, bias, wanted, grad_bias))
-        return float(kernels.softmax_gradient(*arrays, smoothing))
+        x, b, ids, out = map(kernels.array_of, (logits, bias, wanted, grad_bias))
+        return float(kernels.softmax_gradient(x, b, ids, out, smoothing))
     full = logits.to(bias.dtype) + bias
     at = torch.arange(len(wanted), device=wanted.device)
     log_probabilities = full.log_softmax(1)

@@ -16,7 +16,7 @@ from phrasescore.model.model_settings import (
     RnnEncdecSettings,
     RnnSearchSettings,
 )
-from phrasescore.model.sequence_model import Batch, SequenceModel
+from phrasescore.model.sequence_model import Batch, Regularisation, SequenceModel
 
 ENCODER_DECODERS = [
     EncoderDecoderSettings(
@@ -34,6 +34,19 @@ ENCODER_DECODERS = [
         ("gated", "tanh", "lstm"), ("every-step", "once"), ("code", "appendix")
     )
 ]
+SENTENCES: list[ModelSettings] = [
+    settings(
+        source_vocabulary=9,
+        target_vocabulary=8,
+        hidden=6,
+        embedding=4,
+        maxout=5,
+        rank=3,
+        formulation=formulation,
+    )
+    for settings in (RnnSearchSettings, RnnEncdecSettings)
+    for formulation in ("code", "paper")
+]
 ALL_SETTINGS: list[ModelSettings] = [
     *ENCODER_DECODERS,
     FeedForwardPhraseSettings(
@@ -44,19 +57,7 @@ ALL_SETTINGS: list[ModelSettings] = [
         rank=3,
         phrase_length=3,
     ),
-    *(
-        settings(
-            source_vocabulary=9,
-            target_vocabulary=8,
-            hidden=6,
-            embedding=4,
-            maxout=5,
-            rank=3,
-            formulation=formulation,
-        )
-        for settings in (RnnSearchSettings, RnnEncdecSettings)
-        for formulation in ("code", "paper")
-    ),
+    *SENTENCES,
 ]
 
 
@@ -123,3 +124,32 @@ def test_states_can_be_gathered(model: SequenceModel, batch: Batch) -> None:
     _, straight = model.step(state, words)
     _, chosen = model.step(state.gathered(rows), words)
     torch.testing.assert_close(chosen, straight[rows], rtol=0, atol=1e-12)
+
+
+def test_dropout_keeps_the_expectation_and_repeats_with_its_seed() -> None:
+    """A share of the elements is 0, the others grow by so much; a seed drops the same ones."""
+
+    def dropped(seed: int) -> torch.Tensor:
+        generator = torch.Generator().manual_seed(seed)
+        return Regularisation(0.25, 0.0, generator).dropped(torch.ones(400, 500))
+
+    values = dropped(1)
+    assert sorted(values.unique().tolist()) == pytest.approx([0, 4 / 3])
+    assert values.mean().item() == pytest.approx(1, abs=0.01)
+    assert torch.equal(values, dropped(1))
+    assert not torch.equal(values, dropped(2))
+
+
+def test_states_of_other_sources_are_joined() -> None:
+    """Two starts, joined and taken in another order, go on as each by itself; memories move."""
+    model = build(SENTENCES[0])
+    model.initialise(torch.Generator().manual_seed(3), "scaled")
+    model.double()
+    sources = torch.tensor([[2, 3, 4], [5, 6, 7]]), torch.tensor([[4, 2, 3, 5]])
+    first, _ = model.start(sources[0], torch.tensor([3, 2]))
+    second, _ = model.start(sources[1])
+    joined = first.followed_by([second]).gathered(torch.tensor([2, 1, 0]))
+    words = torch.tensor([3, 4, 5])
+    _, together = model.step(joined, words)
+    alone = [model.step(second, words[:1])[1], model.step(first, words[[2, 1]])[1].flip(0)]
+    torch.testing.assert_close(together, torch.cat(alone), rtol=0, atol=1e-12)

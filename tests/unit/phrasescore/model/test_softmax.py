@@ -22,9 +22,13 @@ def problem(dtype: torch.dtype, scale: float = 1.0) -> tuple[Tensor, Tensor, Ten
     return features, words.requires_grad_(), bias.requires_grad_(), wanted
 
 
-def plain_loss(features: Tensor, words: Tensor, bias: Tensor, wanted: Tensor) -> Tensor:
+def plain_loss(
+    features: Tensor, words: Tensor, bias: Tensor, wanted: Tensor, smoothing: float = 0.0
+) -> Tensor:
     logits = features.double() @ words.double().t() + bias.double()
-    return torch.nn.functional.cross_entropy(logits, wanted, reduction="sum")
+    return torch.nn.functional.cross_entropy(
+        logits, wanted, reduction="sum", label_smoothing=smoothing
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -38,11 +42,14 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     [(torch.float64, 1e-12), (torch.float32, 1e-5), (torch.bfloat16, 3e-2)],
     ids=["float64", "float32", "bfloat16"],
 )
-def test_loss_and_gradient_are_those_of_cross_entropy(dtype: torch.dtype, tolerance: float) -> None:
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_loss_and_gradient_are_those_of_cross_entropy(
+    dtype: torch.dtype, tolerance: float, smoothing: float
+) -> None:
     """Chunked loss and gradients equal torch's own cross-entropy on the whole matrix."""
     arguments = problem(dtype)
-    found = summed_cross_entropy(*arguments)
-    expected = plain_loss(*arguments)
+    found = summed_cross_entropy(*arguments, smoothing)
+    expected = plain_loss(*arguments, smoothing)
     assert found.item() == pytest.approx(expected.item(), rel=tolerance)
     wrt = arguments[:3]
     for mine, theirs in zip(
