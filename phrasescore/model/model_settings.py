@@ -53,7 +53,29 @@ class ModelSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EncoderDecoderSettings(ModelSettings):
+class _ReadoutSettings(ModelSettings):
+    """Sizes of the models whose decoder ends in maxout units and a factored output layer."""
+
+    hidden: int = 1000
+    embedding: int
+    maxout: int = 500
+    rank: int
+
+    @classmethod
+    def completed(cls, sizes: Mapping[str, Any]) -> dict[str, Any]:
+        """Return settings by name; half as many maxout units as hidden ones, as in the papers."""
+        hidden = sizes.get("hidden", cls.hidden)
+        return {"maxout": max(1, hidden // 2), **sizes}
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that no model can have."""
+        super().__post_init__()
+        self._at_least(2, ("source_vocabulary",), ": </s> and <unk> alone are 2")
+        self._at_least(1, ("hidden", "embedding", "maxout", "rank"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncoderDecoderSettings(_ReadoutSettings):
     """Sizes and choices of the RNN Encoder-Decoder; the defaults are section 4.1.1 of the paper."""
 
     hidden: int = 1000  # units of the encoder and of the decoder
@@ -64,18 +86,6 @@ class EncoderDecoderSettings(ModelSettings):
     context: ContextName = "every-step"  # where the decoder sees the summary c; once: at its start
     formulation: Formulation = "code"  # what the authors ran, or the paper's appendix
     kind: Literal["rnn-encoder-decoder"] = "rnn-encoder-decoder"
-
-    @classmethod
-    def completed(cls, sizes: Mapping[str, Any]) -> dict[str, Any]:
-        """Return settings by name; half as many maxout units as hidden ones, as in the paper."""
-        hidden = sizes.get("hidden", cls.hidden)
-        return {"maxout": max(1, hidden // 2), **sizes}
-
-    def __post_init__(self) -> None:
-        """Refuse sizes that no model can have."""
-        super().__post_init__()
-        self._at_least(2, ("source_vocabulary",), ": </s> and <unk> alone are 2")
-        self._at_least(1, ("hidden", "embedding", "maxout", "rank"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +106,7 @@ class FeedForwardPhraseSettings(ModelSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _SentenceModelSettings(ModelSettings):
+class _SentenceModelSettings(_ReadoutSettings):
     """What RNNencdec and RNNsearch share; the defaults are appendix A.2.3 and B.2 of the paper."""
 
     hidden: int = 1000  # units of each direction of the encoder, and of the decoder
@@ -104,18 +114,6 @@ class _SentenceModelSettings(ModelSettings):
     maxout: int = 500  # maxout units, each the larger of two readout units
     rank: int = 620  # inner size of the factored output layer (the authors' program)
     formulation: Reading = "code"  # what the authors ran, or section 3.1 of the paper
-
-    @classmethod
-    def completed(cls, sizes: Mapping[str, Any]) -> dict[str, Any]:
-        """Return settings by name; half as many maxout units as hidden ones, as in the paper."""
-        hidden = sizes.get("hidden", cls.hidden)
-        return {"maxout": max(1, hidden // 2), **sizes}
-
-    def __post_init__(self) -> None:
-        """Refuse sizes that no model can have."""
-        super().__post_init__()
-        self._at_least(2, ("source_vocabulary",), ": </s> and <unk> alone are 2")
-        self._at_least(1, ("hidden", "embedding", "maxout", "rank"))
 
 
 @dataclass(frozen=True, kw_only=True)

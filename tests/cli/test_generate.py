@@ -6,12 +6,7 @@ import dataclasses
 import gzip
 import json
 import math
-import os
 import re
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import click
@@ -20,7 +15,8 @@ import pytest
 from phrasescore.cli import cli
 from phrasescore.errors import ModelError, PhrasescoreError
 from phrasescore.model import kinds
-from tests.conftest import PROJECT, Phrasescore
+from tests.conftest import Phrasescore
+from tests.support.killed import kill_when_blocks_are_done
 from tests.support.random_models import save_random_model
 
 WORDS = b"a b c d".split()
@@ -208,21 +204,7 @@ def test_killed_in_the_middle(data: Path, phrasescore: Phrasescore, tmp_path: Pa
     known = {b"b%d" % i for i in range(12_000)}
     save_random_model(tmp_path / "model", [*WORDS, *known], [word.upper() for word in WORDS])
     command = ["generate", "--model", "model", "--table", "table", "--beam", "3", "-o"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "phrasescore", *command, "out.gz"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(PROJECT)},
-        stderr=subprocess.DEVNULL,
-    )
-    journal = tmp_path / ".out.gz.journal"
-    deadline = time.monotonic() + 120
-    while not (journal.exists() and journal.read_bytes().count(b"\n") >= 2):
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert not (tmp_path / "out.gz").exists()
+    kill_when_blocks_are_done([*command, "out.gz"], tmp_path, "out.gz")
     again = phrasescore(*command, "out.gz")
     assert b"out.gz: going on after line " in again.stderr
     whole = phrasescore(*command, "whole.gz")

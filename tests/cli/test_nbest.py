@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
-from tests.conftest import PROJECT, Phrasescore
+from tests.conftest import Phrasescore
+from tests.support.killed import kill_when_blocks_are_done
 from tests.support.random_models import save_random_model
 
 
@@ -66,21 +62,7 @@ def test_whole_translations_killed_in_the_middle(tmp_path: Path, phrasescore: Ph
     command = ["nbest", "list", "--source", "source", "--threads", "1"]
     for name in ("there", "back", "phrases"):
         command += ["--model", name]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "phrasescore", *command, "-o", "out.gz"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(PROJECT)},
-        stderr=subprocess.DEVNULL,
-    )
-    journal = tmp_path / ".out.gz.journal"
-    deadline = time.monotonic() + 120
-    while not (journal.exists() and journal.read_bytes().count(b"\n") >= 2):
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert not (tmp_path / "out.gz").exists()
+    kill_when_blocks_are_done([*command, "-o", "out.gz"], tmp_path, "out.gz")
     again = phrasescore(*command, "-o", "out.gz")
     assert b"out.gz: going on after line 1,250" in again.stderr
     assert b"6,380 candidates of 12,760 phrase pairs" in again.stderr
