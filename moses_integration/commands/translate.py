@@ -206,6 +206,11 @@ def _search_settings(search: dict[str, Any], has_list: bool) -> tuple[BeamSettin
             "--no-unknown leaves no <unk> that --replace-unknown could replace",
             remedy="leave out one of the two",
         )
+    if search["lexicon"] == "-":
+        raise SettingsError(
+            "the lexicon cannot come from standard input",
+            remedy="give --lexicon the name of a file",
+        )
     from phrasescore.generation.targets import BeamSettings, TargetSettings
 
     size = search["beam"]

@@ -166,6 +166,7 @@ def test_from_the_target_language_through_pipes(data: Path, phrasescore: Phrases
             "a beam of 10 cannot give the 11 best",
         ),
         (["--model", "model", "--lexicon", "x"], "Add --replace-unknown"),
+        (["--model", "model", "--replace-unknown", "--lexicon", "-"], "name of a file"),
         (["--model", "model", "--no-unknown", "--replace-unknown"], "leaves no <unk>"),
         (["--model", "model", "-o", "text"], "the output is the input"),
         (["--model", "model", "--nbest", "text"], "the output is the input"),
