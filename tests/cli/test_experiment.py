@@ -20,6 +20,8 @@ seeds = [1]
 folder = "{golden}"
 system = "system/moses.ini"
 phrase_table = "{folder}/small-table"
+train_source = "{folder}/dev.en"
+train_target = "{folder}/dev.fr"
 dev_source = "{folder}/dev.en"
 dev_reference = "{folder}/dev.fr"
 test_source = "{folder}/test.en"
@@ -31,7 +33,12 @@ cube-pruning-pop-limit = 20
 rounds = 1
 nbest_size = 10
 options = ["--restarts", "2"]
+[translate]
+options = ["--beam", "2", "--max-length", "10", "--threads", "1"]
 [models.untrained]
+train = ["--hidden", "8", "--embedding", "4", "--rank", "4", "--max-epochs", "0", "--threads", "1"]
+[models.sentences]
+kind = "search"
 train = ["--hidden", "8", "--embedding", "4", "--rank", "4", "--max-epochs", "0", "--threads", "1"]
 [[systems]]
 name = "Baseline"
@@ -41,7 +48,10 @@ models = ["untrained"]
 unknown_column = true
 [[systems]]
 name = "Reranked"
-rerank = ["untrained"]
+rerank = ["untrained", "sentences"]
+[[systems]]
+name = "Alone"
+translate = ["sentences"]
 [[systems]]
 name = "CSLM"
 not_run = "it is not there yet"
@@ -61,25 +71,32 @@ def experiment(bundled_golden: Path, tmp_path: Path) -> Path:
     return path
 
 
+def rows(folder: Path) -> list[bytes]:
+    """The lines of the table."""
+    text = (folder / "results" / "table.md").read_bytes()
+    return [line for line in text.split(b"\n") if line.startswith(b"| ")]
+
+
 def test_from_a_file_to_the_table_and_again(
     phrasescore: Phrasescore, experiment: Path, tmp_path: Path
 ) -> None:
-    """Every row is there; a second run does nothing; a third does what is missing."""
-    done = phrasescore("experiment", experiment.name, "-o", "results")
+    """Rows come one after the other; what is there stays, what is missing is made."""
+    done = phrasescore("experiment", experiment.name, "-o", "results", "--only", "RNN + WP")
     assert done.returncode == 0, done.stderr.decode()
     said = done.stdout.decode()
     assert "| Baseline | " in said
     assert "| CSLM | not run | not run |" in said
+    assert "Reranked: not run; left out by --only." in said
     record = json.loads((tmp_path / "results" / "table.json").read_text("utf-8"))
-    baseline, extended, reranked, later = record["systems"]
-    assert baseline["seeds"] == extended["seeds"] == reranked["seeds"] == [1]
+    baseline, extended, _, _, later = record["systems"]
+    assert baseline["seeds"] == extended["seeds"] == [1]
     # the golden system was built from other sentences of the same kind
     assert 0.05 < baseline["texts"]["test"]["mean"] < 0.9
     assert 0 < extended["texts"]["test"]["gain"]["p_value"] <= 1
     assert later["not_run"] == "it is not there yet"
     assert "[weight]" in (tmp_path / "results/systems/rnn-wp/seed1/moses.ini").read_text("utf-8")
-    assert (tmp_path / "results" / "table.tex").read_text("utf-8").count(r"\\") == 5
-    before = (tmp_path / "results" / "table.md").read_bytes()
+    assert (tmp_path / "results" / "table.tex").read_text("utf-8").count(r"\\") == 6
+    before = rows(tmp_path)
     files = [tmp_path / f"results/systems/{name}/seed1.test.txt" for name in ("baseline", "rnn-wp")]
     compared = phrasescore(
         "compare", "--reference", "test.fr", "--baseline", files[0], "--system", files[1],
@@ -93,14 +110,19 @@ def test_from_a_file_to_the_table_and_again(
         "low": same["low"],
         "high": same["high"],
     }
+    files[1].unlink()
+    more = phrasescore("experiment", experiment.name, "-o", "results", "--only", "Reranked")
+    assert b"8 of 13 steps were run" in more.stderr
+    assert "RNN + WP: from an earlier call, whose results are kept" in more.stdout.decode()
+    assert rows(tmp_path)[:4] == before[:4]
     again = phrasescore("experiment", experiment.name, "-o", "results", "--json")
-    assert json.loads(again.stdout)["systems"] == record["systems"]
-    assert b"0 of 17 steps were run" in again.stderr
-    assert (tmp_path / "results" / "table.md").read_bytes() == before
-    (tmp_path / "results/systems/rnn-wp/seed1.test.txt").unlink()
-    third = phrasescore("experiment", experiment.name, "-o", "results")
-    assert b"1 of 17 steps were run" in third.stderr
-    assert (tmp_path / "results" / "table.md").read_bytes() == before
+    assert b"3 of 20 steps were run" in again.stderr
+    systems = json.loads(again.stdout)["systems"]
+    assert [system["seeds"] for system in systems] == [[1], [1], [1], [], []]
+    assert systems[1]["texts"] == extended["texts"]
+    assert len(systems[3]["texts"]["test"]["bleu"]) == 1
+    # the candidate with the weights of the tuned system is among those to choose from
+    assert systems[2]["texts"]["dev"]["mean"] >= systems[0]["texts"]["dev"]["mean"]
 
 
 def test_only_some_systems(
@@ -158,14 +180,18 @@ def test_a_step_that_fails(phrasescore: Phrasescore, experiment: Path) -> None:
 def test_with_real_moses(
     phrasescore: Phrasescore, experiment: Path, tmp_path: Path, moses_bin: Path
 ) -> None:
-    """--decoder moses tunes and translates with it; the script of all steps names it."""
+    """--decoder moses tunes, translates and lists with it; the script of all steps names it."""
     done = phrasescore(
-        "experiment", experiment.name, "-o", "results", "--decoder", "moses", "--only", "Baseline"
+        "experiment", experiment.name, "-o", "results", "--decoder", "moses", "--only", "Reranked"
     )
     assert done.returncode == 0, done.stderr.decode()
     record = json.loads((tmp_path / "results" / "table.json").read_text("utf-8"))
     assert record["decoder"] == "moses"
-    assert 0.05 < record["systems"][0]["texts"]["test"]["mean"] < 0.9
+    for system in (record["systems"][0], record["systems"][2]):
+        assert 0.05 < system["texts"]["test"]["mean"] < 0.9
+    weights = (tmp_path / "results/systems/reranked/seed1.weights.json").read_text("utf-8")
+    assert '"PhraseModel0"' in weights
+    assert '"AttentionModel0"' in weights
     script = (tmp_path / "results" / "commands.sh").read_text("utf-8")
     assert f"{moses_bin}/moses -f " in script
     assert record["systems"][1]["not_run"] == "left out by --only"
