@@ -18,7 +18,10 @@ from phrasescore.errors import PhrasescoreError
 
 # name -> (module:command, what it does)
 COMMANDS: dict[str, tuple[str, str]] = {
-    "train": ("phrasescore.commands.train:train", "Learn p(target | source), of phrases or sentences."),
+    "train": (
+        "phrasescore.commands.train:train",
+        "Learn p(target | source), of phrases or sentences.",
+    ),
     "score": ("phrasescore.commands.score:score", "Append model scores to a phrase table."),
     "score-text": (
         "phrasescore.commands.score_text:score_text",
