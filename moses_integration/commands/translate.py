@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from phrasescore.generation.targets import BeamSettings, TargetSettings
     from phrasescore.translation.sentence_models import SentenceModels
     from phrasescore.translation.translation_output import Form
+    from phrasescore.translation.translator import Translator
     from phrasescore.translation.unknown_words import UnknownWords
 
 LONGEST_SENTENCE = 1000  # words, without --max-sentence-length
@@ -138,11 +139,9 @@ def translate(
     All is computed in fp32. If it is interrupted, even by kill -9, the same command continues where
     it stopped.
     """
-    beam, allowed = _search_settings(search, nbest is not None)
+    settings = _search_settings(search, nbest is not None)
     outputs = [output, *(name for name in (nbest, alignments) if name is not None)]
     _check_outputs(outputs, as_json)
-    import dataclasses
-
     import torch
 
     from phrasescore.resuming.interruption import interruptible
@@ -151,7 +150,6 @@ def translate(
     from phrasescore.translation.sentence_models import load_sentence_models
     from phrasescore.translation.streaming import translate_text
     from phrasescore.translation.translation_output import TranslationWriter
-    from phrasescore.translation.translator import Translator
 
     if threads is not None:
         torch.set_num_threads(threads)
@@ -159,23 +157,9 @@ def translate(
     if alignments is not None:
         models.must_align("--alignments")
     replacement = _replacement(search, models, outputs)
-    translator = Translator(
-        models,
-        beam,
-        allowed,
-        replacement=replacement,
-        aligns=alignments is not None,
-        device=device,
-        batch_size=batch_size,
-    )
-    asked: dict[str, Any] = {
-        "beam": dataclasses.asdict(beam),
-        "allowed": dataclasses.asdict(allowed),
-        "lexicon": replacement.digest if replacement is not None else None,
-        "outputs": {"nbest": nbest is not None, "alignments": alignments is not None},
-        "models": [each.digest for each in models.loaded],
-        "numerics": {"device": str(translator.device), "batch_size": batch_size},
-    }
+    aligns = alignments is not None
+    translator, asked = _translator(models, settings, replacement, aligns, device, batch_size)
+    asked["outputs"] = {"nbest": nbest is not None, "alignments": aligns}
     writer = TranslationWriter(translator, _forms(nbest, alignments))
     click.echo(_direction(models), err=True)
     keeps = can_be_read_again(text) and all(map(keeps_work, outputs))
@@ -184,9 +168,35 @@ def translate(
             text, outputs, writer, asked, factor=models.factor, longest=max_sentence_length
         )
     click.echo(str(report), err=True)
-    settings = {**asked, "models": list(folders), "direction": models.direction}
-    result = {**report.to_json(), "provenance": provenance(settings=settings)}
+    record = {**asked, "models": list(folders), "direction": models.direction}
+    result = {**report.to_json(), "provenance": provenance(settings=record)}
     print_result(result, as_json, json_file)
+
+
+def _translator(
+    models: SentenceModels,
+    settings: tuple[BeamSettings, TargetSettings],
+    replacement: UnknownWords | None,
+    aligns: bool,
+    device: str,
+    batch_size: int | None,
+) -> tuple[Translator, dict[str, Any]]:
+    """Return what translates, and what of it decides the translations, as JSON values."""
+    import dataclasses
+
+    from phrasescore.translation.translator import Translator
+
+    beam, allowed = settings
+    how: dict[str, Any] = {"replacement": replacement, "aligns": aligns, "device": device}
+    translator = Translator(models, beam, allowed, **how, batch_size=batch_size)
+    asked = {
+        "beam": dataclasses.asdict(beam),
+        "allowed": dataclasses.asdict(allowed),
+        "lexicon": replacement.digest if replacement is not None else None,
+        "models": [each.digest for each in models.loaded],
+        "numerics": {"device": str(translator.device), "batch_size": batch_size},
+    }
+    return translator, asked
 
 
 def _search_settings(search: dict[str, Any], has_list: bool) -> tuple[BeamSettings, TargetSettings]:

@@ -114,7 +114,7 @@ def run_attentive_unit(
         return _run_plainly(inputs, start, seen, weights, looks, J)
     given = inputs, start, seen.keys, seen.values, seen.begins, seen.lengths
     parts = weights.gates, weights.candidate, weights.context, weights.query, weights.vector
-    return _Recurrence.apply(*given, *parts, looks)  # type: ignore[no-untyped-call]
+    return _AttentiveRecurrence.apply(*given, *parts, looks)  # type: ignore[no-untyped-call]
 
 
 def _run_plainly(
@@ -136,7 +136,7 @@ def _run_plainly(
     return torch.stack(states), torch.stack(contexts), torch.stack(alignments)
 
 
-class _Recurrence(torch.autograd.Function):
+class _AttentiveRecurrence(torch.autograd.Function):
     """All states and contexts of a run; see :func:`run_attentive_unit`."""
 
     @staticmethod

@@ -47,7 +47,7 @@ class State:
         states = [self, *others]
         parts = [state.rows for state in states]
         memory = self.memory
-        if any(state.memory is not memory for state in others):
+        if memory and any(state.memory is not memory for state in others):
             sizes = [len(state.memory[0]) for state in states]
             moves = [sum(sizes[:at]) for at in range(len(sizes))]
             parts = [(rows[0] + move, *rows[1:]) for rows, move in zip(parts, moves, strict=True)]

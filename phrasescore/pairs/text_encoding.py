@@ -57,14 +57,14 @@ def encode_texts(
     }
 
     def write(scratch: Path) -> dict[str, Any]:
-        lines = _Lines()
+        lines = _TextsInTurn()
         sides = stream_sides(lines.read(paths, held_out, settings.factor), scratch, "reading texts")
         return _write(Path(folder), sides, settings, lines.to_learn_from, max_length, every)
 
     return encode_once(Path(folder), identity, write)
 
 
-class _Lines:
+class _TextsInTurn:
     """Reads the texts, and then those to set aside."""
 
     to_learn_from = 0  # lines of the first pair of texts
@@ -72,6 +72,7 @@ class _Lines:
     def read(
         self, paths: Paths, held_out: Paths | None, factor: int
     ) -> Iterator[Sequence[TokenSpans]]:
+        """Yield the source and target of some lines at a time, those to learn from first."""
         for block in Texts(paths, factor=factor, empties=True).blocks():
             self.to_learn_from += len(block)
             yield block.tokens

@@ -29,7 +29,7 @@ from tuning.experiment.results_format import (
     read_results,
     write_results,
 )
-from tuning.experiment.runs import Run, RunReader, step_times
+from tuning.experiment.runs import RunReader, SystemRun, step_times
 
 RESULTS = "results.json"
 # what is said of a row, and changes nothing in it
@@ -63,7 +63,7 @@ class ResultsKeeper:
         del described["inputs"], described["settings"]
         self._provenance = {**described, **machine()}
 
-    def runs(self, done: Collection[str]) -> dict[str, list[Run]]:
+    def runs(self, done: Collection[str]) -> dict[str, list[SystemRun]]:
         """Return the runs of each row that has any, in the order of the seeds.
 
         Args:
@@ -83,7 +83,7 @@ class ResultsKeeper:
                 found[system.name] = [runs[seed] for seed in seeds if seed in runs]
         return found
 
-    def write(self, runs: Mapping[str, Sequence[Run]]) -> None:
+    def write(self, runs: Mapping[str, Sequence[SystemRun]]) -> None:
         """Write the file: these runs, and rows of earlier calls that are not among them."""
         rows = dict(self._old.rows)
         for system in self._systems:
@@ -105,7 +105,7 @@ class ResultsKeeper:
         lengths = self._reader.references[text.name].lengths[:, 0]
         return KeptText(source, reference, tuple(lengths.tolist()))
 
-    def _with_provenance(self, run: Run, before: Run | None) -> Run:
+    def _with_provenance(self, run: SystemRun, before: SystemRun | None) -> SystemRun:
         """A run that an earlier call made, and that is the same now, is still that call's."""
         same = before is not None and before.has_statistics_of(run)
         return dataclasses.replace(
@@ -129,7 +129,7 @@ class ResultsKeeper:
         texts = {name: text for name, text in old.texts.items() if name not in other}
         return dataclasses.replace(old, texts=texts, rows=rows)
 
-    def _kept(self, system: ExperimentSystem) -> tuple[Run, ...]:
+    def _kept(self, system: ExperimentSystem) -> tuple[SystemRun, ...]:
         """Return the runs of an earlier call that the row would have today."""
         old, new = self._old.rows.get(system.name), self._rows[system.name]
         if old is None or old.described != new.described:
@@ -138,7 +138,7 @@ class ResultsKeeper:
         return old.runs if same else ()
 
 
-def _without(run: Run, texts: Collection[str]) -> Run:
+def _without(run: SystemRun, texts: Collection[str]) -> SystemRun:
     kept = {name: rows for name, rows in run.statistics.items() if name not in texts}
     return dataclasses.replace(run, statistics=kept)
 

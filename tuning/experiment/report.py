@@ -11,7 +11,7 @@ import numpy as np
 from moses_integration.bleu.statistics import COLUMNS
 from tuning.experiment.experiment_settings import ExperimentSystem
 from tuning.experiment.plan import Plan
-from tuning.experiment.runs import Run, StepTime
+from tuning.experiment.runs import StepTime, SystemRun
 from tuning.metrics.significance import SystemScores, compare_statistics
 
 
@@ -36,7 +36,7 @@ class Row:
     resumed: bool = False
 
 
-def collect(plan: Plan, runs: Mapping[str, Sequence[Run]]) -> tuple[Row, ...]:
+def collect(plan: Plan, runs: Mapping[str, Sequence[SystemRun]]) -> tuple[Row, ...]:
     """Compare what is translated so far with the first system.
 
     Args:
@@ -55,7 +55,7 @@ def collect(plan: Plan, runs: Mapping[str, Sequence[Run]]) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def _counted(runs: Sequence[Run], text: str) -> tuple[bytes, ...]:
+def _counted(runs: Sequence[SystemRun], text: str) -> tuple[bytes, ...]:
     return tuple(run.statistics[text].tobytes() for run in runs if text in run.statistics)
 
 
@@ -72,7 +72,10 @@ def _compared(name: str, baseline: tuple[bytes, ...], counted: tuple[bytes, ...]
 
 
 def _row(
-    plan: Plan, system: ExperimentSystem, runs: Sequence[Run], scores: Mapping[str, SystemScores]
+    plan: Plan,
+    system: ExperimentSystem,
+    runs: Sequence[SystemRun],
+    scores: Mapping[str, SystemScores],
 ) -> Row:
     tuned = [(run, run.seed) for run in runs if run.seed is not None]
     spent: list[list[StepTime]] = []

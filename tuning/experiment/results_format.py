@@ -21,7 +21,7 @@ from moses_integration.bleu.reference_ngrams import ORDERS
 from moses_integration.bleu.statistics import BleuStatistics
 from phrasescore.errors import ResumeError
 from phrasescore.provenance import write_json
-from tuning.experiment.runs import Run, Statistics, StepTime
+from tuning.experiment.runs import Statistics, StepTime, SystemRun
 
 _FORMAT = 1
 
@@ -54,7 +54,7 @@ class KeptRow:
 
     described: Mapping[str, Any]
     inputs: Mapping[str, str]
-    runs: tuple[Run, ...] = ()
+    runs: tuple[SystemRun, ...] = ()
     steps: Mapping[str, StepTime] = field(default_factory=dict)
 
 
@@ -136,7 +136,7 @@ def _parsed(content: Mapping[str, Any]) -> KeptResults:
     return KeptResults(texts, rows, str(content["name"]), _times(content["steps"]))
 
 
-def _run_json(run: Run) -> dict[str, Any]:
+def _run_json(run: SystemRun) -> dict[str, Any]:
     return {
         "seed": run.seed,
         "weights": run.weights,
@@ -146,8 +146,8 @@ def _run_json(run: Run) -> dict[str, Any]:
     }
 
 
-def _run(content: Mapping[str, Any], texts: Mapping[str, KeptText]) -> Run:
-    return Run(
+def _run(content: Mapping[str, Any], texts: Mapping[str, KeptText]) -> SystemRun:
+    return SystemRun(
         content["seed"],
         {name: _statistics(text, texts[name]) for name, text in content["texts"].items()},
         {name: tuple(map(float, values)) for name, values in content["weights"].items()},

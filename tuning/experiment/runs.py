@@ -37,7 +37,7 @@ class StepTime:
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class SystemRun:
     """One run of a system: a tuning with one seed, or models that translated alone.
 
     Args:
@@ -54,7 +54,7 @@ class Run:
     steps: Mapping[str, StepTime] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
-    def has_statistics_of(self, other: Run) -> bool:
+    def has_statistics_of(self, other: SystemRun) -> bool:
         """Tell whether two runs translated alike."""
         return self.statistics.keys() == other.statistics.keys() and all(
             np.array_equal(rows, other.statistics[text]) for text, rows in self.statistics.items()
@@ -88,7 +88,7 @@ class RunReader:
             text.name: References.read([plan.data(text.reference)]) for text in plan.texts
         }
 
-    def read(self, system: ExperimentSystem, done: Collection[str]) -> list[Run]:
+    def read(self, system: ExperimentSystem, done: Collection[str]) -> list[SystemRun]:
         """Return the runs of a system that are done.
 
         Args:
@@ -104,7 +104,7 @@ class RunReader:
             if all(name in done for name in self._plan.final_steps(system, seed))
         ]
 
-    def _run(self, system: ExperimentSystem, seed: int | None) -> Run:
+    def _run(self, system: ExperimentSystem, seed: int | None) -> SystemRun:
         plan = self._plan
         statistics = {
             text: _statistics(references, plan.translation(system, seed, text))
@@ -112,7 +112,7 @@ class RunReader:
         }
         weights = {} if seed is None else read_weights_file(plan.weights(system, seed))
         names = (step.name for step in plan.run_steps(system, seed))
-        return Run(seed, statistics, weights, step_times(names, self._stamps))
+        return SystemRun(seed, statistics, weights, step_times(names, self._stamps))
 
 
 def _statistics(references: References, file: Path) -> Statistics:

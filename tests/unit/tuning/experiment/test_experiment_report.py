@@ -21,7 +21,7 @@ from tuning.experiment.experiment_settings import (
 )
 from tuning.experiment.plan import Plan
 from tuning.experiment.report import Row, collect
-from tuning.experiment.runs import Run, StepTime
+from tuning.experiment.runs import StepTime, SystemRun
 from tuning.experiment.tables import as_json, latex, markdown
 
 LINES = [f"un homme {n} est dans la rue {n % 7} avec un chien" for n in range(60)]
@@ -54,16 +54,16 @@ def plan(tmp_path: Path) -> Plan:
     return Plan(settings, tmp_path / "results")
 
 
-def run(seed: int | None, every: int, **more: Any) -> Run:
+def run(seed: int | None, every: int, **more: Any) -> SystemRun:
     """A run that leaves out a word in one of so many sentences of each text."""
     references = References([[line.encode() for line in LINES]])
     lines = [line.encode() for line in worse(every)]
     rows = references.score(np.arange(len(lines)), lines).matrix().astype(np.int64)
-    return Run(seed, dict.fromkeys(("dev", "old", "new"), rows), **more)
+    return SystemRun(seed, dict.fromkeys(("dev", "old", "new"), rows), **more)
 
 
 @pytest.fixture
-def runs() -> dict[str, list[Run]]:
+def runs() -> dict[str, list[SystemRun]]:
     """Those of the three systems that are run."""
     return {
         "Baseline": [run(1, 2), run(2, 3)],
@@ -72,7 +72,7 @@ def runs() -> dict[str, list[Run]]:
     }
 
 
-def test_scores_over_seeds_and_the_gain(plan: Plan, runs: dict[str, list[Run]]) -> None:
+def test_scores_over_seeds_and_the_gain(plan: Plan, runs: dict[str, list[SystemRun]]) -> None:
     """Means, deviations and the gain come from the seeds; a clear gain is not chance."""
     baseline, better, alone, later = collect(plan, runs)
     first, second = baseline.scores["old"], better.scores["old"]
@@ -92,17 +92,17 @@ def test_scores_over_seeds_and_the_gain(plan: Plan, runs: dict[str, list[Run]]) 
     assert later == Row(plan.settings.systems[3])
 
 
-def test_equal_systems_gain_nothing(plan: Plan, runs: dict[str, list[Run]]) -> None:
+def test_equal_systems_gain_nothing(plan: Plan, runs: dict[str, list[SystemRun]]) -> None:
     """The same translations: no gain, p = 1."""
     difference = collect(plan, {**runs, "RNN_1 & more": runs["Baseline"]})[1].scores["old"]
     assert difference.difference is not None
     assert (difference.difference.gain, difference.difference.p_randomization) == (0, 1)
 
 
-def test_seeds_and_texts_that_are_not_done(plan: Plan, runs: dict[str, list[Run]]) -> None:
+def test_seeds_and_texts_that_are_not_done(plan: Plan, runs: dict[str, list[SystemRun]]) -> None:
     """The table says how many seeds there are; a single one has no deviation."""
     short = {text: rows for text, rows in run(1, 5).statistics.items() if text != "new"}
-    rows = collect(plan, {**runs, "RNN_1 & more": [Run(1, short)]})
+    rows = collect(plan, {**runs, "RNN_1 & more": [SystemRun(1, short)]})
     assert rows[1].seeds == (1,)
     assert rows[1].scores["old"].deviation is None
     table = markdown(plan.settings, rows, [])
@@ -131,7 +131,7 @@ def test_times_come_from_the_steps(plan: Plan) -> None:
     assert table.endswith("```\nphrasescore tune\n```\n")
 
 
-def test_the_tables(plan: Plan, runs: dict[str, list[Run]]) -> None:
+def test_the_tables(plan: Plan, runs: dict[str, list[SystemRun]]) -> None:
     """Each test set has its columns; rows that are not run say why; LaTeX is escaped."""
     rows = collect(plan, runs)
     table = markdown(plan.settings, rows, [])
@@ -156,7 +156,7 @@ def test_the_tables(plan: Plan, runs: dict[str, list[Run]]) -> None:
     assert record["systems"][2]["translate"] == ["search", "back"]
 
 
-def test_a_row_that_was_run_before(plan: Plan, runs: dict[str, list[Run]]) -> None:
+def test_a_row_that_was_run_before(plan: Plan, runs: dict[str, list[SystemRun]]) -> None:
     """Left out this time, it has its numbers, and the notes say where they are from."""
     systems = list(plan.settings.systems)
     systems[2] = dataclasses.replace(systems[2], not_run=LEFT_OUT)
