@@ -3,6 +3,7 @@
 ``model.safetensors`` holds the weights, ``config.json`` what kind of model they are, two text files
 the vocabularies, ``provenance.json`` where it comes from, ``curves.jsonl`` how it learned, and
 ``SHA256SUMS`` the digest of each (``sha256sum -c SHA256SUMS`` checks them too). Nothing is pickled.
+Who wants the weights alone, as arrays, needs no torch: it is imported where a network is made.
 """
 
 from __future__ import annotations
@@ -15,20 +16,23 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import safetensors
-import safetensors.torch
-import torch
+import safetensors.numpy
+from numpy.typing import NDArray
 
 from phrasescore.errors import ModelError, SettingsError
 from phrasescore.files import sha256_of, write_atomically
 from phrasescore.model.kinds import build, kind_named, read_settings
 from phrasescore.model.model_settings import Direction, ModelSettings
-from phrasescore.model.sequence_model import SequenceModel
 from phrasescore.provenance import write_json
 from phrasescore.table.phrase_table import Side
 from phrasescore.words.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from phrasescore.model.sequence_model import SequenceModel
 
 FORMAT = 1  # raised when a folder of today could no longer be read
 CONFIG, WEIGHTS, DIGESTS = "config.json", "model.safetensors", "SHA256SUMS"
@@ -62,6 +66,27 @@ class LoadedModel:
         return self.model.settings.direction
 
 
+@dataclass(frozen=True)
+class StoredWeights:
+    """What a model folder holds, as arrays.
+
+    Attributes:
+        settings: Of the model; its kind says what the arrays are.
+        source_vocabulary: Of the side it reads; ``</s>`` and ``<unk>`` alone where it reads none.
+        target_vocabulary: Of the side it predicts.
+        weights: Each by its name; docs/formats.md says their shapes.
+        digest: SHA-256 over the folder's digests: equal for equal models.
+        path: The folder.
+    """
+
+    settings: ModelSettings
+    source_vocabulary: Vocabulary
+    target_vocabulary: Vocabulary
+    weights: Mapping[str, NDArray[np.float32]]
+    digest: str
+    path: Path
+
+
 def save_model(
     folder: Path,
     model: SequenceModel,
@@ -78,12 +103,14 @@ def save_model(
         provenance: Where it comes from.
         curves: A learning curve to keep beside it.
     """
+    from safetensors import torch as torch_files
+
     part = folder.with_name(f".{folder.name}.{os.getpid()}.part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
     try:
         weights = {name: value.cpu().contiguous() for name, value in model.state_dict().items()}
-        write_atomically(part / WEIGHTS, safetensors.torch.save(weights))
+        write_atomically(part / WEIGHTS, torch_files.save(weights))
         write_json(part / CONFIG, {"format": FORMAT, **dataclasses.asdict(model.settings)})
         if kind_named(model.settings.kind).reads_source:
             vocabularies[0].write(part / SOURCE_VOCABULARY)
@@ -142,12 +169,35 @@ def load_model(folder: str | Path) -> LoadedModel:
     Raises:
         ModelError: It is not a model folder, or is incomplete, damaged or from a newer version.
     """
+    stored = load_weights(folder)
+    model = build(stored.settings)
+    _fill(model, stored)
+    return LoadedModel(
+        model.eval(),
+        stored.source_vocabulary,
+        stored.target_vocabulary,
+        stored.digest,
+        stored.path,
+    )
+
+
+def load_weights(folder: str | Path) -> StoredWeights:
+    """Read a model folder as arrays, after the same checks, without torch.
+
+    Raises:
+        ModelError: As ``load_model`` does; only the arrays' shapes are not looked at.
+    """
     folder = Path(folder)
     settings, source, target = _opened(folder)
-    model = build(settings)
-    _fill(model, folder / WEIGHTS)
+    try:
+        read = safetensors.numpy.load_file(folder / WEIGHTS)
+    except (safetensors.SafetensorError, OSError) as error:
+        raise ModelError(
+            f"unreadable weights ({error})", path=folder / WEIGHTS, remedy=_RETRAIN
+        ) from None
+    weights = {name: value.astype(np.float32, copy=False) for name, value in read.items()}
     digest = hashlib.sha256((folder / DIGESTS).read_bytes()).hexdigest()
-    return LoadedModel(model.eval(), source, target, digest, folder)
+    return StoredWeights(settings, source, target, weights, digest, folder)
 
 
 def _opened(folder: Path) -> tuple[ModelSettings, Vocabulary, Vocabulary]:
@@ -219,18 +269,16 @@ def _check_digests(folder: Path) -> None:
             )
 
 
-def _fill(model: SequenceModel, path: Path) -> None:
-    try:
-        weights = safetensors.torch.load_file(path)
-    except (safetensors.SafetensorError, OSError) as error:
-        raise ModelError(f"unreadable weights ({error})", path=path, remedy=_RETRAIN) from None
+def _fill(model: SequenceModel, stored: StoredWeights) -> None:
+    import torch
+
     expected = {name: tuple(value.shape) for name, value in model.state_dict().items()}
-    found = {name: tuple(value.shape) for name, value in weights.items()}
+    found = {name: value.shape for name, value in stored.weights.items()}
     if expected != found:
         wrong = sorted(set(expected.items()) ^ set(found.items()))[0][0]
         raise ModelError(
             f"the weights are not those of its {CONFIG}: {wrong} differs",
-            path=path,
+            path=stored.path / WEIGHTS,
             remedy=_RETRAIN,
         )
-    model.load_state_dict({name: value.to(torch.float32) for name, value in weights.items()})
+    model.load_state_dict({name: torch.from_numpy(v) for name, v in stored.weights.items()})

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from phrasescore.errors import ModelError
-from phrasescore.model.folder import load_model, save_model
+from phrasescore.model.folder import load_model, load_weights, save_model
 from phrasescore.model.kinds import build
 from phrasescore.model.model_settings import EncoderDecoderSettings
 from phrasescore.words.vocabulary import Vocabulary
@@ -116,3 +119,19 @@ def test_a_crash_leaves_nothing_under_the_final_name(
     with pytest.raises(OSError):
         save_model(tmp_path / "model", build(SETTINGS), vocabularies, {})
     assert list(tmp_path.iterdir()) == []
+
+
+def test_weights_are_read_as_arrays_without_torch(folder: Path) -> None:
+    """The decoder reads a model so; its process has no torch to load."""
+    stored = load_weights(folder)
+    loaded = load_model(folder)
+    assert (stored.settings, stored.digest, stored.path) == (SETTINGS, loaded.digest, folder)
+    assert stored.target_vocabulary.words == loaded.target_vocabulary.words
+    for name, value in loaded.model.state_dict().items():
+        np.testing.assert_array_equal(stored.weights[name], value.numpy(), err_msg=name)
+    code = (
+        "import sys; from phrasescore.model.folder import load_weights; load_weights(sys.argv[1]); "
+        "print('torch' in sys.modules)"
+    )
+    command = [sys.executable, "-c", code, str(folder)]
+    assert subprocess.run(command, capture_output=True, check=True).stdout == b"False\n"
