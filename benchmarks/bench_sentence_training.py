@@ -91,10 +91,13 @@ class Task:
 
 
 def our_update(task: Task, dtype: torch.dtype | None, *, regularised: bool = True) -> Update:
-    settings = TrainingSettings(max_epochs=1, of_sentences=True)
+    settings = TrainingSettings(max_epochs=1, learns_from="sentences")
     if regularised:
         settings = TrainingSettings(
-            max_epochs=1, of_sentences=True, dropout=DROPOUT, label_smoothing=LABEL_SMOOTHING
+            max_epochs=1,
+            learns_from="sentences",
+            dropout=DROPOUT,
+            label_smoothing=LABEL_SMOOTHING,
         )
     workers = GradientWorkers(task.model(), task.pairs, dtype, _CPU, task.threads, settings)
     optimizer = _RECIPE.optimizer(workers.parameters, _RECIPE.learning_rate)

@@ -32,6 +32,28 @@ class Duration(click.ParamType):  # type: ignore[type-arg]  # generic in new ver
         return sum(float(n) * _UNITS[u] for n, u in re.findall(r"(\d+(?:\.\d+)?)([smhd])", text))
 
 
+class OptionalNumber(click.ParamType):  # type: ignore[type-arg]  # as above
+    """A number above 0 after an option that may also stand alone."""
+
+    name = "number"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the number; what is none is taken for a word that belongs elsewhere."""
+        try:
+            number = float(str(value))
+        except ValueError:
+            self.fail(
+                f"{value!r} is not a number; write the option after the names, or with a number",
+                param,
+                ctx,
+            )
+        if not 0 < number < float("inf"):
+            self.fail(f"{value!r} is not a number above 0", param, ctx)
+        return number
+
+
 def json_file_option(*old_names: str) -> Callable[[_Command], _Command]:
     """Return what adds ``--json-file FILE``; the command gets ``json_file``.
 

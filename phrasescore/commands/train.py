@@ -1,19 +1,26 @@
-"""``phrasescore train``: learn p(target | source) from a phrase table or from two texts."""
+"""``phrasescore train``: learn p(target | source) from a phrase table or two texts, or p(text)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import click
 
-from phrasescore.commands.options import Duration
-from phrasescore.model.kinds import KINDS
-from phrasescore.model.model_settings import EncoderDecoderSettings, FeedForwardPhraseSettings
+from phrasescore.commands.options import Duration, OptionalNumber
+from phrasescore.model.kinds import KINDS, kind_named
+from phrasescore.model.model_settings import (
+    EncoderDecoderSettings,
+    FeedForwardLmSettings,
+    FeedForwardPhraseSettings,
+)
 from phrasescore.training.training_settings import (
     DROPOUT,
+    EVALUATIONS,
     HELD_OUT,
+    HELD_OUT_OF_TEXT,
     HELD_OUT_SENTENCES,
     LABEL_SMOOTHING,
     MAX_LENGTH,
@@ -21,14 +28,26 @@ from phrasescore.training.training_settings import (
 )
 from phrasescore.words import SHORTLIST_WORDS
 
-_PHRASE, _FEED_FORWARD = EncoderDecoderSettings, FeedForwardPhraseSettings
-_FAST = next(kind.fast_sizes for kind in KINDS if kind.of_sentences)
+_PHRASE, _FEED_FORWARD, _LM = (
+    EncoderDecoderSettings,
+    FeedForwardPhraseSettings,
+    FeedForwardLmSettings,
+)
+_FAST, _FAST_LM = (kind_named(name).fast_sizes for name in ("search", "feed-forward-lm"))
+_SELF_NORMALISE = 0.1  # Devlin et al. (2014), section 2.2
+_HELD_OUT_TEXT = "--held-out-text"
 # settings of models: those of the kind that is trained go to it, others are refused in its name
 SIZES = {
     "hidden": f"Hidden units.  [default: {_PHRASE.hidden}; feed-forward-phrase: "
-    f"{_FEED_FORWARD.hidden}; search, encdec: {_FAST['hidden']}, with --recipe paper 1000]",
+    f"{_FEED_FORWARD.hidden}; search, encdec: {_FAST['hidden']}, with --recipe paper 1000; "
+    f"feed-forward-lm: {_FAST_LM['hidden']}, with --recipe paper {_LM.hidden}]",
+    "second_hidden": "Units of the second hidden layer of feed-forward-lm.  [default: "
+    f"{_FAST_LM['second_hidden']}, with --recipe paper {_LM.second_hidden}]",
+    "order": "Length of the n-grams of feed-forward-lm: a word and those it is predicted from.  "
+    f"[default: {_LM.order}]",
     "embedding": f"Size of word vectors.  [default: {_PHRASE.embedding}; search, encdec: "
-    f"{_FAST['embedding']}, with --recipe paper 620]",
+    f"{_FAST['embedding']}, with --recipe paper 620; feed-forward-lm: {_FAST_LM['embedding']}, "
+    f"with --recipe paper {_LM.embedding}]",
     "maxout": "Maxout units.  [default: half of --hidden]",
     "rank": f"Inner size of the factored output layer.  [default: {_PHRASE.rank}; search, encdec: "
     f"{_FAST['rank']}, with --recipe paper 620]",
@@ -46,7 +65,7 @@ SIZES = {
     "factor": f"Which factor of factored tokens to read.  [default: {_PHRASE.factor}]",
 }
 _NUMBERS = {"hidden": 1, "embedding": 1, "maxout": 1, "rank": 1, "alignment": 1}
-_NUMBERS |= {"phrase_length": 1, "factor": 0}
+_NUMBERS |= {"phrase_length": 1, "factor": 0, "second_hidden": 1, "order": 1}
 
 
 def _model_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -57,10 +76,44 @@ def _model_options(command: Callable[..., None]) -> Callable[..., None]:
         metavar = "NAME" if least is None else "N"
         option = f"--{name.replace('_', '-')}"
         command = click.option(option, type=kind, metavar=metavar, help=text)(command)
-    return command
+    return click.option(
+        "--self-normalise",
+        is_flag=False,
+        flag_value=str(_SELF_NORMALISE),
+        type=OptionalNumber(),
+        metavar="[WEIGHT]",
+        help="Of feed-forward-lm: keep the sum over the vocabulary near 1, so that the decoder may "
+        f"leave it out; WEIGHT of (ln Z)^2 in the loss, {_SELF_NORMALISE} if it is not given.  "
+        "[default: off]",
+    )(command)
+
+
+class _Train(click.Command):
+    """Lets ``--held-out-text`` take as many names as the kind reads texts."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Write ``--held-out-text A B`` as that option twice, with a name each."""
+        takes = max(1, len(kind_named(_kind_among(args)).inputs))
+        spread: list[str] = []
+        left = 0
+        for arg in args:
+            left = 0 if arg.startswith("-") else left
+            if left and spread[-1] != _HELD_OUT_TEXT:
+                spread.append(_HELD_OUT_TEXT)
+            left = takes if arg == _HELD_OUT_TEXT else max(0, left - 1)
+            spread.append(arg)
+        return super().parse_args(ctx, spread)
+
+
+def _kind_among(args: Sequence[str]) -> str:
+    known = [kind.option for kind in KINDS]
+    named = [b if a == "--kind" else a.removeprefix("--kind=") for a, b in pairwise([*args, ""])]
+    asked = [name for name in named if name in known]
+    return asked[-1] if asked else known[0]
 
 
 @click.command(
+    cls=_Train,
     context_settings={"show_default": True},
     options_metavar="[OPTIONS]",
 )
@@ -103,8 +156,8 @@ def _model_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option(
     "--evaluations",
     type=click.IntRange(min=1),
-    default=10,
-    help="How often the held-out pairs are scored in a run.",
+    help=f"How often the held-out pairs are scored in a run.  [default: {EVALUATIONS}; of language "
+    "models with --recipe paper: after each pass]",
 )
 @_model_options
 @click.option(
@@ -121,7 +174,7 @@ def _model_options(command: Callable[..., None]) -> Callable[..., None]:
     "--batch-size",
     type=click.IntRange(min=1),
     help="Pairs in an update.  [default: by the size of the table; paper: 64; search, encdec: 64; "
-    "paper: 80]",
+    "paper: 80; language models: 64 sentences]",
 )
 @click.option(
     "--learning-rate",
@@ -138,15 +191,17 @@ def _model_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option(
     "--held-out-pairs",
     type=click.IntRange(min=0),
-    help="Pairs to hold out, drawn at random from the rest.  "
-    f"[default: {HELD_OUT['fast']}; search, encdec: 0; paper: {HELD_OUT['paper']}]",
+    help="Pairs to hold out, drawn at random from the rest; of a text sentences.  "
+    f"[default: {HELD_OUT['fast']}; search, encdec: 0; paper: {HELD_OUT['paper']}; language "
+    f"models: one sentence in 1,000, {HELD_OUT_OF_TEXT} at least]",
 )
 @click.option(
-    "--held-out-text",
-    nargs=2,
+    _HELD_OUT_TEXT,
+    multiple=True,
     type=click.Path(path_type=Path),
-    metavar="SOURCE TARGET",
-    help="Texts to hold out instead of a part of the inputs: dev source and reference.",
+    metavar="[SOURCE] TARGET",
+    help="Texts to hold out instead of a part of the inputs: dev source and reference, or for a "
+    "language model one text.",
 )
 @click.option(
     "--max-length",
@@ -157,13 +212,13 @@ def _model_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option(
     "--dropout",
     type=click.FloatRange(min=0, max=1, max_open=True),
-    help=f"Of search and encdec: share of units set to 0 in training.  [default: {DROPOUT}; "
+    help=f"Of models of sentences: share of units set to 0 in training.  [default: {DROPOUT}; "
     "paper: 0]",
 )
 @click.option(
     "--label-smoothing",
     type=click.FloatRange(min=0, max=1, max_open=True),
-    help=f"Of search and encdec.  [default: {LABEL_SMOOTHING}; paper: 0]",
+    help=f"Of models of sentences.  [default: {LABEL_SMOOTHING}; paper, language models: 0]",
 )
 @click.option(
     "--seed", type=int, default=1, help="For the weights, the order and the held-out pairs."
@@ -194,8 +249,13 @@ def _model_options(command: Callable[..., None]) -> Callable[..., None]:
     help="Only continue an interrupted run, as the same command does anyway; else refuse.",
 )
 @click.option("--overwrite", is_flag=True, help="Start again, whatever is there; replaces a model.")
-def train(paths: tuple[Path, ...], max_time: float | None, **options: Any) -> None:
-    r"""Learn p(target | source) and write the model to the folder MODEL/.
+def train(
+    paths: tuple[Path, ...],
+    max_time: float | None,
+    held_out_text: tuple[Path, ...],
+    **options: Any,
+) -> None:
+    r"""Learn p(target | source), or p(text), and write the model to the folder MODEL/.
 
     Models of phrases learn from a phrase table, in which each distinct pair counts once:
 
@@ -208,16 +268,26 @@ def train(paths: tuple[Path, ...], max_time: float | None, **options: Any) -> No
     \b
       phrasescore train train.en train.fr MODEL/ --kind search
 
+    Language models learn from one text:
+
+    \b
+      phrasescore train train.fr MODEL/ --kind feed-forward-lm
+
     While it runs, its state is in MODEL.training/; after Ctrl-C or a crash, the same command
     continues. Under torchrun, several processes share the work.
     """
     from phrasescore.training.request import TrainingRequest
     from phrasescore.training.session import train_model
 
-    sizes = {name: options.pop(name) for name in SIZES}
+    sizes = {name: options.pop(name) for name in (*SIZES, "self_normalise")}
     given = {name: value for name, value in sizes.items() if value is not None}
     train_model(
         TrainingRequest(
-            inputs=paths[:-1], model=paths[-1], sizes=given, max_seconds=max_time, **options
+            inputs=paths[:-1],
+            model=paths[-1],
+            sizes=given,
+            max_seconds=max_time,
+            held_out_text=held_out_text or None,
+            **options,
         )
     )

@@ -140,16 +140,25 @@ def flow_backward(flowing: Array, product: Array, grad_states: Array) -> None:
 
 @_compiled
 def softmax_gradient(
-    logits: Array, bias: Array, wanted: Array, grad_bias: Array, smoothing: float
+    logits: Array,
+    bias: Array,
+    wanted: Array,
+    grad_bias: Array,
+    smoothing: float,
+    normaliser_weight: float,
 ) -> float:
-    """Turn logits into the gradient of the cross-entropy, and return its sum.
+    """Turn logits into the gradient of the loss, and return its sum over the rows.
+
+    A row's loss is its cross-entropy, and ``normaliser_weight`` times (ln Z)^2.
 
     Args:
-        logits: ``(N, V)`` without the bias on entry; softmax minus what is wanted on return.
+        logits: ``(N, V)`` without the bias on entry; on return the gradient: the softmax, times
+            1 + 2 normaliser_weight ln Z, minus what is wanted.
         bias: ``(V,)`` float32.
         wanted: ``(N,)`` word ids.
         grad_bias: ``(V,)`` float32, added to.
         smoothing: What is wanted is one-hot for a share of 1 - smoothing, uniform for the rest.
+        normaliser_weight: What keeps Z, the sum of exp(logit), near 1; 0 leaves it free.
     """
     N, V = logits.shape
     kept, even = np.float32(1.0 - smoothing), np.float32(smoothing / V)
@@ -174,13 +183,15 @@ def softmax_gradient(
             e = exp(scratch[v] - top)
             scratch[v] = e
             total += e
-        loss += top + np.log(total) - picked
-        share = _ONE / total
-        scratch[wanted[n]] -= total * kept
+        normaliser = top + np.log(total)
+        loss += normaliser - picked + normaliser_weight * normaliser * normaliser
+        share = np.float32(1.0 + 2.0 * normaliser_weight * normaliser) / total
         for v in range(V):
             p = scratch[v] * share - even
             grad_bias[v] += p
             store(row, v, p)
+        grad_bias[wanted[n]] -= kept
+        store(row, wanted[n], scratch[wanted[n]] * share - even - kept)
     return loss
 
 

@@ -10,12 +10,13 @@ import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import ModelError, SettingsError, did_you_mean
 from phrasescore.model.model_settings import (
     EncoderDecoderSettings,
+    FeedForwardLmSettings,
     FeedForwardPhraseSettings,
     ModelSettings,
     RnnEncdecSettings,
@@ -24,6 +25,9 @@ from phrasescore.model.model_settings import (
 
 if TYPE_CHECKING:
     from phrasescore.model.sequence_model import SequenceModel
+
+# pairs of phrases, pairs of sentences, or sentences of one language
+Material = Literal["phrases", "sentences", "text"]
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,13 @@ class Kind:
     aligns: bool = False
     regularised: bool = False
     fast_sizes: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def learns_from(self) -> Material:
+        """What ``train`` reads."""
+        if not self.of_sentences:
+            return "phrases"
+        return "sentences" if self.reads_source else "text"
 
 
 _TEXTS = ("SOURCE-TEXT", "TARGET-TEXT")
@@ -94,6 +105,18 @@ KINDS = (
     ),
     _sentence_kind("search", RnnSearchSettings),
     _sentence_kind("encdec", RnnEncdecSettings),
+    Kind(
+        "feed-forward-lm",
+        "feed-forward-lm",
+        ("TEXT",),
+        FeedForwardLmSettings,
+        "phrasescore.model.networks.feed_forward_lm:FeedForwardLm",
+        feature="NeuralLM",
+        reads_source=False,
+        of_sentences=True,
+        regularised=True,
+        fast_sizes={"embedding": 128, "hidden": 256, "second_hidden": 128},
+    ),
 )
 
 

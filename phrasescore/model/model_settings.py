@@ -106,6 +106,29 @@ class FeedForwardPhraseSettings(ModelSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
+class FeedForwardLmSettings(ModelSettings):
+    """Sizes of the feed-forward language model; the defaults are section 4.1.2 of Cho et al."""
+
+    order: int = 7  # of the n-grams: a word is predicted from so many words before it, less one
+    embedding: int = 512  # size of a word's vector
+    hidden: int = 1536  # units of the first hidden layer
+    second_hidden: int = 1024  # units of the second
+    self_normalise: float = 0.0  # weight of (ln Z)^2 in the loss (Devlin et al., 2014); 0: none
+    source_vocabulary: int = 0
+    kind: Literal["feed-forward-lm"] = "feed-forward-lm"
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that no model can have."""
+        super().__post_init__()
+        self._at_least(2, ("order",), ": an n-gram is a word and at least one before it")
+        self._at_least(1, ("embedding", "hidden", "second_hidden"))
+        if not 0 <= self.self_normalise < float("inf"):
+            raise SettingsError(
+                f"self_normalise is {self.self_normalise}; it must be 0, which is off, or more"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
 class _SentenceModelSettings(_ReadoutSettings):
     """What RNNencdec and RNNsearch share; the defaults are appendix A.2.3 and B.2 of the paper."""
 

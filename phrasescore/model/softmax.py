@@ -67,12 +67,31 @@ def log_softmax(features: Tensor, words: Tensor, bias: Tensor) -> Tensor:
     return logits
 
 
+def log_normalisers(features: Tensor, words: Tensor, bias: Tensor) -> Tensor:
+    """Return ln Z, ``(N,)``: what a logit, features @ words.T + bias, has more than ln p.
+
+    Args:
+        features: ``(N, R)``.
+        words: ``(V, R)``.
+        bias: ``(V,)``.
+    """
+    step, weight = _rows(words, features), words.t()
+    parts = [(part @ weight + bias).logsumexp(1) for part in features.split(step)]
+    return torch.cat(parts) if parts else bias.new_empty(0)
+
+
 class _SummedCrossEntropy(torch.autograd.Function):
     """Loss and gradient of a chunk while its logits are in the cache; no logits are kept."""
 
     @staticmethod
     def forward(
-        ctx: Any, features: Tensor, words: Tensor, bias: Tensor, wanted: Tensor, smoothing: float
+        ctx: Any,
+        features: Tensor,
+        words: Tensor,
+        bias: Tensor,
+        wanted: Tensor,
+        smoothing: float,
+        normaliser_weight: float,
     ) -> Tensor:
         """Sum the loss; form the gradients at once, to be scaled by the incoming one."""
         N, R = features.shape
@@ -89,7 +108,8 @@ class _SummedCrossEntropy(torch.autograd.Function):
             rows = slice(first, first + step)
             part = features[rows]
             logits = torch.mm(part, narrow_words.t(), out=buffer[: len(part)])
-            loss += _softmax_gradient(logits, wide_bias, wanted[rows], grad_bias, smoothing)
+            asked = wanted[rows], grad_bias, smoothing, normaliser_weight
+            loss += _softmax_gradient(logits, wide_bias, *asked)
             torch.mm(logits, narrow_words, out=grad_features[rows])
             grad_words += logits.t() @ part
         ctx.save_for_backward(grad_features, grad_words.to(words.dtype), grad_bias.to(bias.dtype))
@@ -97,19 +117,24 @@ class _SummedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None, None]:
         """Scale what the forward pass prepared."""
         features, words, bias = ctx.saved_tensors
-        return features * grad.to(features.dtype), words * grad, bias * grad, None, None
+        return features * grad.to(features.dtype), words * grad, bias * grad, None, None, None
 
 
 def _softmax_gradient(
-    logits: Tensor, bias: Tensor, wanted: Tensor, grad_bias: Tensor, smoothing: float
+    logits: Tensor,
+    bias: Tensor,
+    wanted: Tensor,
+    grad_bias: Tensor,
+    smoothing: float,
+    normaliser_weight: float,
 ) -> float:
-    """Turn logits into softmax minus what is wanted, add it to grad_bias, return the loss."""
+    """Turn logits into the gradient of the loss, add it to grad_bias, return the loss."""
     if kernels.can_compile(logits):
         x, b, ids, out = map(kernels.array_of, (logits, bias, wanted, grad_bias))
-        return float(kernels.softmax_gradient(x, b, ids, out, smoothing))
+        return float(kernels.softmax_gradient(x, b, ids, out, smoothing, normaliser_weight))
     full = logits.to(bias.dtype) + bias
     at = torch.arange(len(wanted), device=wanted.device)
     log_probabilities = full.log_softmax(1)
@@ -117,6 +142,10 @@ def _softmax_gradient(
     if smoothing:
         loss -= float(log_probabilities.mean(1).sum(dtype=torch.float64)) * smoothing
     gradient = log_probabilities.exp_()
+    if normaliser_weight:
+        normaliser = full.logsumexp(1)
+        loss += normaliser_weight * float(normaliser.square().sum(dtype=torch.float64))
+        gradient *= (1 + 2 * normaliser_weight * normaliser)[:, None]
     gradient[at, wanted] -= 1 - smoothing
     if smoothing:
         gradient -= smoothing / gradient.shape[1]
@@ -126,7 +155,12 @@ def _softmax_gradient(
 
 
 def summed_cross_entropy(
-    features: Tensor, words: Tensor, bias: Tensor, wanted: Tensor, smoothing: float = 0.0
+    features: Tensor,
+    words: Tensor,
+    bias: Tensor,
+    wanted: Tensor,
+    smoothing: float = 0.0,
+    normaliser_weight: float = 0.0,
 ) -> Tensor:
     """Return the sum of -ln softmax(features @ words.T + bias) at the wanted words, a scalar.
 
@@ -136,6 +170,8 @@ def summed_cross_entropy(
         bias: ``(V,)``.
         wanted: ``(N,)`` word ids.
         smoothing: The share of what is wanted that all words have alike (label smoothing).
+        normaliser_weight: What (ln Z)^2 of each row adds to the sum; Z is the sum of exp(logit),
+            and where it is near 1 a logit is ln p (Devlin et al., 2014).
     """
-    given = features, words, bias, wanted, smoothing
+    given = features, words, bias, wanted, smoothing, normaliser_weight
     return _SummedCrossEntropy.apply(*given)  # type: ignore[no-untyped-call]

@@ -141,18 +141,21 @@ class StreamedSide:
 
 
 def stream_sides(
-    blocks: Iterable[Sequence[TokenSpans]], scratch: Path, title: str
+    blocks: Iterable[Sequence[TokenSpans]],
+    scratch: Path,
+    title: str,
+    sides: Sequence[Side] = SIDES,
 ) -> list[StreamedSide]:
-    """Read blocks of source and target once, into raw files of numbers, lengths and digests."""
-    words = {side: WordTable() for side in SIDES}
+    """Read blocks of some sides once, into raw files of numbers, lengths and digests."""
+    words = {side: WordTable() for side in sides}
     with ExitStack() as stack, Progress(title, unit="lines") as progress:
         files: dict[tuple[Side, str], BinaryIO] = {
             (side, name): stack.enter_context((scratch / f"{side}.{name}").open("wb"))
-            for side in SIDES
+            for side in sides
             for name in ("numbers", "lengths", "digests")
         }
         for block in blocks:
-            for side, spans in zip(SIDES, block, strict=True):
+            for side, spans in zip(sides, block, strict=True):
                 numbers = words[side].add_spans(spans.data, spans.begins, spans.ends)
                 files[side, "numbers"].write(numbers.data)
                 files[side, "lengths"].write(np.diff(spans.offsets).astype(np.int32).data)
@@ -165,7 +168,7 @@ def stream_sides(
             mapped(scratch / f"{side}.lengths", np.int32),
             mapped(scratch / f"{side}.digests", np.uint64).reshape(-1, 2),
         )
-        for side in SIDES
+        for side in sides
     ]
 
 

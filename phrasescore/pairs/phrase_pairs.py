@@ -2,7 +2,7 @@
 
 ``encode_table`` and ``encode_texts`` read their input once and leave arrays in a work folder; a
 second run on the same input with the same settings finds them there. Training needs no Python
-object per pair.
+object per pair. A text alone, what a language model learns from, is pairs without a source.
 """
 
 from __future__ import annotations
@@ -67,6 +67,12 @@ class PhraseSide:
     vocabulary: Vocabulary
     coverage: Coverage
 
+    @classmethod
+    def unread(cls, groups: NDArray[np.int32]) -> PhraseSide:
+        """Return a side of no words; pairs are the same where the other side's groups are."""
+        nothing = np.empty(0, np.uint16), np.zeros(len(groups) + 1, np.int64)
+        return cls(*nothing, groups, Vocabulary.from_words([]), Coverage(0, 0, 1.0, 1.0))
+
     def select(self, rows: NDArray[Any]) -> TokenSequences:
         """Return the phrases of some pairs."""
         return gather(self.tokens, self.offsets, rows)
@@ -81,7 +87,7 @@ class EncodedPairs:
     """N pairs; source is the side a model reads, target the side it predicts.
 
     Args:
-        source: The phrases read.
+        source: The phrases read; without words for a text alone.
         target: The phrases predicted.
         summary: What was read, for the user.
         digests: The SHA-256 of each file, ``None`` for one read from a pipe.
@@ -101,11 +107,10 @@ class EncodedPairs:
 
     def described(self) -> list[str]:
         """Return how many pairs there are, and what of them the shortlists know."""
-        return [
-            self.summary,
-            f"the encoder reads {self.source.coverage.described(self.unit)}",
-            f"the decoder writes {self.target.coverage.described(self.unit)}",
-        ]
+        reads, writes = (each.coverage.described(self.unit) for each in (self.source, self.target))
+        if not self.source.coverage.words:
+            return [self.summary, f"the model knows {writes}"]
+        return [self.summary, f"the encoder reads {reads}", f"the decoder writes {writes}"]
 
     def in_direction(self, direction: Direction) -> EncodedPairs:
         """Swap the sides of freshly read pairs for ``target-source``."""
@@ -123,14 +128,17 @@ def load_pairs(folder: str | Path) -> EncodedPairs:
     folder = Path(folder)
     try:
         manifest = json.loads((folder / MANIFEST).read_bytes())
-        sides = [_load_side(folder, side, manifest[side]) for side in ("source", "target")]
+        target = _load_side(folder, "target", manifest["target"])
+        source = PhraseSide.unread(target.groups)
+        if "source" in manifest:
+            source = _load_side(folder, "source", manifest["source"])
         told = (
             manifest["summary"],
             tuple(manifest["sha256"]),
             manifest["unit"],
             manifest["set_aside"],
         )
-        return EncodedPairs(sides[0], sides[1], *told)
+        return EncodedPairs(source, target, *told)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(
             f"no whole encoded pairs ({error})",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
 from phrasescore.model.sequence_model import SequenceModel
 from phrasescore.pairs.training_pairs import TrainingPairs
 from phrasescore.training.batches import Indices, Plan, make_batch, uniform_plan
@@ -62,6 +63,30 @@ def evaluate(
             total -= float(model.score(batch, dtype).sum(dtype=torch.float64))
             words += batch.words
     return HeldOutFigure(len(rows), words, total / words)
+
+
+def normalisers(
+    model: SequenceModel, pairs: TrainingPairs, rows: Indices, plan: Plan
+) -> tuple[float, float]:
+    """Return mean and deviation of ln Z over the target words and </s> of some pairs.
+
+    Args:
+        model: A feed-forward language model, on any device.
+        pairs: Where the rows come from.
+        rows: ``(N,)`` which pairs, one at least.
+        plan: How to cut them into batches.
+    """
+    assert isinstance(model, FeedForwardLm)
+    parts = plan(*lengths_of(pairs, rows), _BATCH, np.random.default_rng(0))
+    with torch.no_grad():
+        found = [
+            model.log_normalisers(
+                make_batch(pairs.source, pairs.target, rows[part]).to(model.device)
+            )
+            for part in parts
+        ]
+    every = torch.cat(found).double()
+    return float(every.mean()), float(every.std(correction=0))
 
 
 def lengths_of(pairs: TrainingPairs, rows: Indices) -> tuple[Indices, Indices]:

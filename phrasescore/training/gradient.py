@@ -22,7 +22,7 @@ from phrasescore.training.batches import Indices, make_batch, share
 from phrasescore.training.training_settings import TrainingSettings
 
 # pairs; a smaller share leaves the matrix products too thin
-_LEAST_SHARE = {"phrases": 64, "sentences": 32}
+_LEAST_SHARE = {"phrases": 64, "sentences": 32, "text": 32}
 
 
 class Processes:
@@ -92,7 +92,7 @@ class GradientWorkers:
         self._model, self._pairs, self._dtype, self._device = model, pairs, dtype, device
         self._threads = threads if device.type == "cpu" else 1
         self._settings, self._rank = settings, rank
-        self._least = _LEAST_SHARE["sentences" if settings.of_sentences else "phrases"]
+        self._least = _LEAST_SHARE[settings.learns_from]
         self._pool = ThreadPoolExecutor(self._threads)
         self.parameters: list[nn.Parameter] = list(model.parameters())
 

@@ -82,7 +82,7 @@ class Trainer:
         self._optimizer = self._recipe.optimizer(self._workers.parameters, self._highest_rate)
         self._lengths = lengths_of(run.pairs, run.split.training)
         self.plan_held_out = uniform_plan
-        if run.settings.of_sentences:
+        if run.settings.learns_from != "phrases":
             self.plan_held_out = bucket_plan
         self._words_per_batch = 0.0
         self._stop = StopRequest()
@@ -205,6 +205,8 @@ class Trainer:
         last = self._settings.max_epochs is not None and (
             self.state.epoch == self._settings.max_epochs - 1 and self.state.position == batches
         )
+        if self._settings.evaluations is None:
+            return self.state.position == batches
         passed = int(self._fraction() * self._settings.evaluations)
         return last or passed > self.state.evaluations
 
@@ -217,9 +219,8 @@ class Trainer:
         pairs = evaluate(
             run.model, run.pairs, run.split.held_out_pairs, self.plan_held_out, self._dtype
         )
-        state.evaluations = max(
-            state.evaluations + 1, int(self._fraction() * self._settings.evaluations)
-        )
+        passed = int(self._fraction() * (self._settings.evaluations or 0))
+        state.evaluations = max(state.evaluations + 1, passed)
         # unseen sources tell memory from knowledge; without them the other figure must do
         watched = sources or pairs
         # without held-out pairs the last weights count as the best
@@ -232,7 +233,7 @@ class Trainer:
             if state.since_best == 0 and self._recipe.keeps_best:
                 save_checkpoint(run.folder / BEST, state, run.model.state_dict())
             curves.add(point)
-            self._say(_described(point))
+            self._say(_described(point, self._settings.learns_from == "text"))
 
     def _point(self, sources: HeldOutFigure | None, pairs: HeldOutFigure | None) -> dict[str, Any]:
         state = self.state
@@ -268,9 +269,12 @@ class Trainer:
             raise KeyboardInterrupt
 
 
-def _described(point: dict[str, Any]) -> str:
+def _described(point: dict[str, Any], of_text: bool) -> str:
     text = f"epoch {point['epoch']:.2f}, {point['seconds']:,.0f} s: nll {point['training_nll']:.3f}"
-    for name, what in (("sources", "unseen sources"), ("pairs", "unseen pairs")):
+    for name, what in (
+        ("sources", f"unseen {'sentences' if of_text else 'sources'}"),
+        ("pairs", "unseen pairs"),
+    ):
         nll = point[f"held_out_{name}_nll"]
         if nll is not None:
             text += f", {what} {nll:.3f}"

@@ -20,11 +20,15 @@ from phrasescore.table.block import can_be_read_again
 from phrasescore.training.earlier_run import INPUT
 from phrasescore.training.training_settings import (
     DROPOUT,
+    EVALUATIONS,
     HELD_OUT,
+    HELD_OUT_OF_TEXT,
     HELD_OUT_SENTENCES,
+    HELD_OUT_SHARE_OF_TEXT,
     LABEL_SMOOTHING,
     MAX_LENGTH,
     PATIENCE,
+    PATIENCE_OF_TEXT,
     RecipeName,
 )
 
@@ -36,7 +40,7 @@ _REGULARISATION = {"dropout", "label_smoothing"}
 _NOT_OF_ALL = _OF_SOURCES | _OF_SENTENCES | _REGULARISATION
 # what the weights depend on just as it was asked for
 _ASKED = (
-    *("kind", "recipe", "max_seconds", "evaluations", "source_words", "target_words"),
+    *("kind", "recipe", "max_seconds", "source_words", "target_words"),
     *("batch_size", "learning_rate", "seed"),
 )
 _VOCABULARIES = {"kind", "source_vocabulary", "target_vocabulary"}
@@ -61,14 +65,14 @@ class TrainingRequest:
     max_epochs: int | None = None
     max_seconds: float | None = None
     patience: int | None = None
-    evaluations: int = 10
+    evaluations: int | None = None
     source_words: int | None = None
     target_words: int | None = None
     batch_size: int | None = None
     learning_rate: float | None = None
     held_out_sources: int | None = None
     held_out_pairs: int | None = None
-    held_out_text: tuple[Path, Path] | None = None
+    held_out_text: tuple[Path, ...] | None = None
     max_length: int | None = None
     dropout: float | None = None
     label_smoothing: float | None = None
@@ -97,6 +101,11 @@ class TrainingRequest:
                 f"--{name.replace('_', '-')} is not an option of --kind {kind.option}",
                 remedy=f"it belongs to {' and '.join(others)}" if others else "leave it out",
             )
+        if self.held_out_text and len(self.held_out_text) != len(kind.inputs):
+            raise SettingsError(
+                f"--held-out-text of --kind {kind.option} takes {' '.join(kind.inputs)}, and "
+                f"another number of names is given ({len(self.held_out_text)})"
+            )
         if self.held_out_text and (self.held_out_sources or self.held_out_pairs):
             raise SettingsError(
                 "a text is held out, and a part of the texts too",
@@ -121,20 +130,52 @@ class TrainingRequest:
     @property
     def epochs(self) -> int | None:
         """Passes over the pairs; ``None`` if the time alone decides."""
-        if self.max_epochs is None and self.max_seconds is None:
+        if self.max_epochs is None and self.max_seconds is None and not self._patience_ends:
             return DEFAULT_EPOCHS
         return self.max_epochs
 
     @property
+    def _as_in_the_paper_of_text(self) -> bool:
+        """Whether this is the paper's training of a language model, with its own end."""
+        return self.recipe == "paper" and self.described_kind.learns_from == "text"
+
+    @property
+    def _patience_ends(self) -> bool:
+        return self._as_in_the_paper_of_text and self.patience_in_force > 0
+
+    @property
+    def evaluations_in_force(self) -> int | None:
+        """How often what is held out is scored in a run; ``None``: after each pass."""
+        if self.evaluations is None:
+            return None if self._as_in_the_paper_of_text else EVALUATIONS
+        return self.evaluations
+
+    @property
     def patience_in_force(self) -> int:
         """Evaluations without a better figure before the end; 0: none."""
-        return PATIENCE[self.recipe] if self.patience is None else self.patience
+        if self.patience is not None:
+            return self.patience
+        of_text = self.described_kind.learns_from == "text"
+        return (PATIENCE_OF_TEXT if of_text else PATIENCE)[self.recipe]
+
+    def held_out_of(self, pairs: int) -> tuple[int, int]:
+        """Return how many pairs to hold out by source, and drawn at random, of so many."""
+        by_share = pairs // HELD_OUT_SHARE_OF_TEXT
+        sources, others = self.held_out
+        decided = self.held_out_text or self.held_out_pairs is not None
+        if decided or self.described_kind.learns_from != "text":
+            return sources, others
+        return max(sources, by_share), others
 
     @property
     def held_out(self) -> tuple[int, int]:
-        """Pairs to hold out by source, and drawn at random."""
+        """Pairs to hold out by source, and drawn at random, as far as the input does not decide."""
         if self.held_out_text:
             return 0, 0
+        if self.described_kind.learns_from == "text":
+            # all sentences that are the same go together, as pairs of one source do
+            given = self.held_out_pairs
+            return HELD_OUT_OF_TEXT if given is None else given, 0
         usual = HELD_OUT[self.recipe], HELD_OUT[self.recipe]
         if self.described_kind.of_sentences:
             usual = HELD_OUT_SENTENCES[self.recipe], 0
@@ -146,8 +187,9 @@ class TrainingRequest:
     def regularisation(self) -> tuple[float, float]:
         """Dropout and label smoothing."""
         usual = 0.0, 0.0
-        if self.described_kind.regularised and self.recipe == "fast":
-            usual = DROPOUT, LABEL_SMOOTHING
+        kind = self.described_kind
+        if kind.regularised and self.recipe == "fast":
+            usual = DROPOUT, LABEL_SMOOTHING if kind.reads_source else 0.0
         asked = self.dropout, self.label_smoothing
         dropout, smoothing = (b if a is None else a for a, b in zip(asked, usual, strict=True))
         return dropout, smoothing
@@ -182,6 +224,7 @@ class TrainingRequest:
             **(of_sentences if self.described_kind.of_sentences else {}),
             "max_epochs": self.epochs,
             "patience": self.patience_in_force,
+            "evaluations": self.evaluations_in_force,
             "held_out": list(self.held_out),
             "precision": precision,
             INPUT: " ".join(sha256_of(path) for path in self.files) if again else None,
@@ -200,7 +243,7 @@ class TrainingRequest:
         )
         if self.described_kind.of_sentences:
             encode_texts(
-                (self.inputs[0], self.inputs[1]),
+                self.inputs,
                 folder,
                 settings,
                 max_length=self.max_length or MAX_LENGTH,

@@ -24,7 +24,7 @@ from phrasescore.resuming.lock import held
 from phrasescore.training.checkpoint import LATEST
 from phrasescore.training.curves import CURVES
 from phrasescore.training.earlier_run import INPUT, SETTINGS, check_trained, go_on_or_begin
-from phrasescore.training.evaluation import evaluate
+from phrasescore.training.evaluation import evaluate, normalisers
 from phrasescore.training.gradient import Processes
 from phrasescore.training.loop import Run, Trainer
 from phrasescore.training.recipes import recipe_named
@@ -83,7 +83,7 @@ def _train(
     parts, settings = _settings(request, pairs, precision, say)
     model_settings = request.model_settings(pairs)
     model = build(model_settings)
-    recipe = recipe_named(settings.recipe, of_sentences=settings.of_sentences)
+    recipe = recipe_named(settings.recipe, settings.learns_from)
     model.initialise(torch.Generator().manual_seed(settings.seed), recipe.initialisation)
     run = Run(
         model.to(device),
@@ -100,9 +100,10 @@ def _train(
     if (work / LATEST).exists():
         trainer.resume()
         say(f"resuming after {trainer.state.updates:,} updates, {trainer.state.seconds:,.0f} s")
+    what = "sentences" if settings.learns_from == "text" else "pairs"
     say(
         f"training {sum(p.numel() for p in model.parameters()):,} parameters on "
-        f"{len(parts.training):,} pairs ({settings.recipe} recipe, {settings.precision}, {device})"
+        f"{len(parts.training):,} {what} ({settings.recipe} recipe, {settings.precision}, {device})"
     )
     trainer.train()
     if processes.leads:
@@ -163,21 +164,23 @@ def _settings(
     precision: Literal["bf16", "fp32"],
     say: Callable[[str], None],
 ) -> tuple[Split, TrainingSettings]:
-    most = len(pairs) // _LARGEST_HELD_OUT_SHARE
-    sources, others = (min(wanted, most) for wanted in request.held_out)
-    if (sources, others) != request.held_out:
-        what = "text" if request.described_kind.of_sentences else "table"
-        say(f"a small {what}: {sources} and {others} pairs are held out, one in twenty at most")
+    most, asked = len(pairs) // _LARGEST_HELD_OUT_SHARE, request.held_out_of(len(pairs))
+    sources, others = (min(wanted, most) for wanted in asked)
+    kind = request.described_kind
+    if (sources, others) != asked:
+        what = "text" if kind.of_sentences else "table"
+        held_out = f"{sources} and {others} pairs are" if kind.reads_source else f"{sources} are"
+        say(f"a small {what}: {held_out} held out, one in twenty at most")
     settings = TrainingSettings(
         recipe=request.recipe,
-        of_sentences=request.described_kind.of_sentences,
+        learns_from=kind.learns_from,
         max_epochs=request.epochs,
         max_seconds=request.max_seconds,
         batch_size=request.batch_size,
         learning_rate=request.learning_rate,
         held_out_sources=sources,
         held_out_pairs=others,
-        evaluations=request.evaluations,
+        evaluations=request.evaluations_in_force,
         patience=request.patience_in_force,
         dropout=request.regularisation[0],
         label_smoothing=request.regularisation[1],
@@ -198,8 +201,10 @@ def _finish(
 ) -> None:
     model = trainer.run.model
     figures: dict[str, Any] = {}
+    of_text = settings.learns_from == "text"
+    unseen = "unseen sentences" if of_text else "pairs of unseen sources"
     for name, rows, what in (
-        ("held_out_sources", parts.held_out_sources, "pairs of unseen sources"),
+        ("held_out_sources", parts.held_out_sources, unseen),
         ("held_out_pairs", parts.held_out_pairs, "unseen pairs drawn at random"),
     ):
         figure = evaluate(model, pairs, rows, trainer.plan_held_out)
@@ -209,6 +214,10 @@ def _finish(
                 f"{figure.pairs:,} {what}: {figure.nll:.4f} nats per word (</s> counted), "
                 f"perplexity {figure.perplexity:.2f}"
             )
+    if getattr(model.settings, "self_normalise", 0.0) and "held_out_sources" in figures:
+        mean, deviation = normalisers(model, pairs, parts.held_out_sources, trainer.plan_held_out)
+        figures["ln Z"] = {"mean": mean, "deviation": deviation}
+        say(f"ln Z of their words: mean {mean:.4f}, deviation {deviation:.4f}")
     record = provenance(settings=dataclasses.asdict(settings))
     record["inputs"] = dict(zip(map(str, request.files), pairs.digests, strict=True))
     record["asked"] = dict(asked)

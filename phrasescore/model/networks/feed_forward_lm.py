@@ -1,0 +1,172 @@
+"""The feed-forward language model: CSLM (Schwenk, 2007) as Cho et al. (2014), 4.1.2, have it.
+
+A word is predicted from the n - 1 words before it: their E-vectors side by side, the oldest first,
+two rectified hidden layers, a softmax over the vocabulary. Where a sentence has no word yet there
+is the start mark ``<s>``, which is no word of the vocabulary but the last row of the embedding;
+``</s>`` is predicted and never read. Letters as in docs/architecture.md, n for ``order``.
+
+A batch of sentences is one of n-grams: they are gathered from the ids, and padding is never looked
+at. With ``self_normalise`` the loss has (ln Z)^2 of each word, so that a logit alone is close to
+ln p (Devlin et al., 2014, section 2.2); the biases then begin where Z is 1.
+
+Not stated in the paper: the order of the words, ``<s>`` where there is none, and all that
+``training/recipes.py`` says of the optimiser.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from phrasescore.model.model_settings import FeedForwardLmSettings
+from phrasescore.model.sequence_model import (
+    Batch,
+    Initialisation,
+    Regularisation,
+    SequenceModel,
+    State,
+    draw_weights,
+    initial_deviation,
+)
+from phrasescore.model.softmax import (
+    gathered_log_softmax,
+    log_normalisers,
+    log_softmax,
+    summed_cross_entropy,
+)
+
+_PAPER_RANGE = 0.01  # all weights begin between minus and plus this, section 4.1.2
+
+
+class FeedForwardLm(SequenceModel):
+    """p(text), word by word, each from the n - 1 words before it."""
+
+    settings: FeedForwardLmSettings
+
+    def __init__(self, settings: FeedForwardLmSettings) -> None:
+        super().__init__()
+        self.settings = settings
+        E, H, H2 = settings.embedding, settings.hidden, settings.second_hidden
+        V, read = settings.target_vocabulary, settings.order - 1
+        self.embedding = nn.Parameter(torch.empty(V + 1, E))
+        self.input_weight = nn.Parameter(torch.empty(read * E, H))
+        self.input_bias = nn.Parameter(torch.empty(H))
+        self.hidden_weight = nn.Parameter(torch.empty(H, H2))
+        self.hidden_bias = nn.Parameter(torch.empty(H2))
+        self.output_words = nn.Parameter(torch.empty(V, H2))
+        self.output_bias = nn.Parameter(torch.empty(V))
+
+    def initialise(
+        self, generator: torch.Generator, initialisation: Initialisation = "paper"
+    ) -> None:
+        """Draw the initial weights: as the paper does, biases too, or normal with biases 0."""
+        if initialisation == "paper":
+            with torch.no_grad():
+                for parameter in self.parameters():
+                    parameter.uniform_(-_PAPER_RANGE, _PAPER_RANGE, generator=generator)
+        else:
+            draw_weights(self, generator, lambda n, of: initial_deviation(n, of, initialisation))
+        if self.settings.self_normalise:
+            with torch.no_grad():
+                self.output_bias -= math.log(self.settings.target_vocabulary)
+
+    def histories(self, target: Tensor) -> Tensor:
+        """Return what each word of sentences and their </s> are predicted from.
+
+        Args:
+            target: ``(B, T)`` word ids.
+
+        Returns:
+            ``(B, T + 1, n - 1)`` rows of the embedding, the oldest first.
+        """
+        begin = target.new_full((len(target), self.settings.order - 1), self._start_mark)
+        return torch.cat([begin, target], dim=1).unfold(1, self.settings.order - 1, 1)
+
+    def features(
+        self,
+        histories: Tensor,
+        dtype: torch.dtype | None = None,
+        regularisation: Regularisation | None = None,
+    ) -> Tensor:
+        """Return what the output layer sees of histories ``(N, n - 1)``, ``(N, H2)``.
+
+        Args:
+            histories: Rows of the embedding.
+            dtype: What the matrix products run in; ``None`` for the parameters' own.
+            regularisation: What drops units of the two hidden layers.
+        """
+        kind = dtype or self.embedding.dtype
+        embedded = functional.embedding(histories, self.embedding).to(kind).flatten(1)
+        hidden = torch.relu(embedded @ self.input_weight.to(kind) + self.input_bias.to(kind))
+        if regularisation is not None:
+            hidden = regularisation.dropped(hidden)
+        hidden = torch.relu(hidden @ self.hidden_weight.to(kind) + self.hidden_bias.to(kind))
+        return hidden if regularisation is None else regularisation.dropped(hidden)
+
+    def log_normalisers(self, batch: Batch) -> Tensor:
+        """Return ln Z of every target word and final </s>, ``(N,)``."""
+        histories, _ = self._n_grams(batch)
+        return log_normalisers(self.features(histories), self.output_words, self.output_bias)
+
+    # -- what every kind of model offers -------------------------------------------------------
+
+    def loss(
+        self,
+        batch: Batch,
+        dtype: torch.dtype | None = None,
+        regularisation: Regularisation | None = None,
+    ) -> Tensor:
+        """See :meth:`SequenceModel.loss`; with ``self_normalise`` times (ln Z)^2 of each word."""
+        histories, wanted = self._n_grams(batch)
+        features = self.features(histories, dtype, regularisation)
+        smoothing = regularisation.label_smoothing if regularisation else 0.0
+        return summed_cross_entropy(
+            features,
+            self.output_words,
+            self.output_bias,
+            wanted,
+            smoothing,
+            self.settings.self_normalise,
+        )
+
+    def score(self, batch: Batch, dtype: torch.dtype | None = None) -> Tensor:
+        """See :meth:`SequenceModel.score`; a history that comes again is looked at once."""
+        histories, wanted = self._n_grams(batch)
+        features = self.features(histories, dtype).to(self.output_words.dtype)
+        found = gathered_log_softmax(features, self.output_words, self.output_bias, wanted)
+        counted = batch.counted
+        if counted is None:
+            return found.view(len(batch.target), -1)
+        out = found.new_zeros(counted.shape)
+        out[counted] = found
+        return out
+
+    def start(
+        self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
+    ) -> tuple[State, Tensor]:
+        """See :meth:`SequenceModel.start`; a state is the words that the next is read from."""
+        history = source.new_full((len(source), self.settings.order - 1), self._start_mark)
+        return self._next_word(history)
+
+    def step(self, state: State, words: Tensor) -> tuple[State, Tensor]:
+        """See :meth:`SequenceModel.step`."""
+        (history,) = state.rows
+        return self._next_word(torch.cat([history[:, 1:], words[:, None]], dim=1))
+
+    @property
+    def _start_mark(self) -> int:
+        return self.settings.target_vocabulary
+
+    def _next_word(self, history: Tensor) -> tuple[State, Tensor]:
+        features = self.features(history)
+        return State((history,)), log_softmax(features, self.output_words, self.output_bias)
+
+    def _n_grams(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Return the N histories of a batch and the words wanted after them, without padding."""
+        histories, ended, counted = self.histories(batch.target), batch.ended, batch.counted
+        if counted is None:
+            return histories.flatten(0, 1), ended.flatten()
+        return histories[counted], ended[counted]
