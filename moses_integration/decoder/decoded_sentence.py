@@ -21,6 +21,8 @@ class SentenceStatistics:
         options: Translation options of all spans.
         hypotheses: Hypotheses that were kept at some time.
         complete: Hypotheses that cover the sentence.
+        asked: Words that neural language models were asked for.
+        histories: Histories that went through one for that.
         seconds: Time it took.
     """
 
@@ -28,6 +30,8 @@ class SentenceStatistics:
     options: int = 0
     hypotheses: int = 0
     complete: int = 0
+    asked: int = 0
+    histories: int = 0
     seconds: float = 0.0
 
 

@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.decoder.decoded_sentence import DecodedSentence, SentenceStatistics
-from moses_integration.decoder.features.derivations import Derivations, feature_values
+from moses_integration.decoder.features.derivations import Derivations
 from moses_integration.decoder.features.features import FeatureSet
 from moses_integration.decoder.loaded_input import LoadedInput
 from moses_integration.decoder.loading.parsed_tables import ParsedTables
-from moses_integration.decoder.loading.system import System, flat_weights, load_language_model
+from moses_integration.decoder.loading.system import LoadedModels, System, flat_weights
 from moses_integration.decoder.own_features import CANDIDATES, WeightedFeature, reordered
 from moses_integration.decoder.runs import taken_runs
 from moses_integration.decoder.search.hypotheses import HYPOTHESIS, Limits
@@ -35,7 +35,6 @@ from moses_integration.decoder.search.workspace import SearchWorkspace
 from moses_integration.decoder.settings import CUBE_PRUNING, NBestSettings, SearchSettings
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.language_model.back_off import ArrayLanguageModel
 from phrasescore.compiled import Records
 
 
@@ -77,7 +76,7 @@ class Decoder:
             flat_weights(features.layout, values),
         )
         self._parsed = ParsedTables(cache)
-        self._models: list[ArrayLanguageModel] | None = None
+        self._models: LoadedModels | None = None
         self._own_features = tuple(own_features)
 
     @property
@@ -95,10 +94,7 @@ class Decoder:
             InputError: A table or model is missing, damaged, or disagrees with the ini.
         """
         if self._models is None:
-            self._models = [
-                load_language_model(self.system.find(model.path, model.line), self._parsed)
-                for model in self.system.features.language_models
-            ]
+            self._models = LoadedModels.of(self.system, self._parsed)
         return LoadedInput.load(self.system, sentences, self._models, self._parsed)
 
     def decode(
@@ -168,7 +164,9 @@ class _InputSearch:
     def _workspace(self) -> SearchWorkspace:
         if not hasattr(self._own, "workspace"):
             models = len(self._loaded.system.features.language_models)
-            self._own.workspace = SearchWorkspace(self._longest, self._limits.stack, models)
+            self._own.workspace = SearchWorkspace(
+                self._longest, self._limits.stack, models, self._loaded.neural
+            )
         workspace: SearchWorkspace = self._own.workspace
         return workspace
 
@@ -191,12 +189,16 @@ class _InputSearch:
         records = workspace.stacks.records[: workspace.stacks.used[0]]
         paths, totals = self._paths(records, complete, len(words))
         derivations = Derivations.of(paths, records, options.entry)
-        features = feature_values(derivations, self._loaded.tables, size)
+        scores = workspace.history_scores
+        asked, read = scores.asked, scores.read
+        features = self._loaded.feature_values(derivations, scores)
         statistics = SentenceStatistics(
             words=len(words),
             options=int((sentence.stop - sentence.begin).sum()),
             hypotheses=len(records),
             complete=len(complete),
+            asked=asked,
+            histories=read,
             seconds=time.perf_counter() - start,
         )
         return DecodedSentence(number, self._loaded, derivations, features, totals, statistics)

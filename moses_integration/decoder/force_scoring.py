@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.features.derivations import Derivations, feature_values
+from moses_integration.decoder.features.derivations import Derivations
+from moses_integration.decoder.features.history_scores import HistoryScores
 from moses_integration.decoder.loaded_input import LoadedInput
 from moses_integration.decoder.loading.source_phrases import child
 from moses_integration.decoder.runs import offsets_of
@@ -118,6 +119,7 @@ class ForcedScorer:
         tables = loaded.tables
         self._static = tables.static @ weights[tables.static_components]
         self._entries: dict[int, dict[bytes, int]] = {}
+        self._scores = HistoryScores(loaded.neural)
 
     def score(self, entries: Sequence[NBestEntry], path: str, first: int) -> list[NBestEntry]:
         """Return candidates of one sentence with recomputed features and totals.
@@ -145,7 +147,8 @@ class ForcedScorer:
             np.array([span.end - 1 for _, span in phrases], np.int32),
         )
         layout = self._loaded.system.features.layout
-        features = feature_values(derivations, self._loaded.tables, layout.size)
+        self._scores.clear()
+        features = self._loaded.feature_values(derivations, self._scores)
         totals = (features @ self._weights).tolist()
         shown = features[:, layout.tuneable].tolist()
         return [

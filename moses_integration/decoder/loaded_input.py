@@ -9,8 +9,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.features.derivations import FeatureTables, orientation_places
+from moses_integration.decoder.features.derivations import (
+    Derivations,
+    FeatureTables,
+    feature_values,
+    orientation_places,
+)
+from moses_integration.decoder.features.history_scores import HistoryScores
 from moses_integration.decoder.features.lm_scoring import PhraseWords, join_models, score_alone
+from moses_integration.decoder.features.neural_models import NeuralModels, NeuralTerms
 from moses_integration.decoder.features.reordering_feature import CLASSES
 from moses_integration.decoder.loading.entries import (
     Entries,
@@ -26,7 +33,7 @@ from moses_integration.decoder.loading.reordering_table import (
     reordering_scores,
 )
 from moses_integration.decoder.loading.source_phrases import SourcePhrases
-from moses_integration.decoder.loading.system import System
+from moses_integration.decoder.loading.system import LoadedModels, System
 from moses_integration.decoder.loading.table_loading import (
     TableEntries,
     load_phrase_table,
@@ -35,7 +42,7 @@ from moses_integration.decoder.loading.table_loading import (
 from moses_integration.decoder.runs import offsets_of, taken_runs
 from moses_integration.decoder.search.options import Options, choose_entries
 from moses_integration.decoder.search.stack_decoding import Model
-from moses_integration.language_model.back_off import LN_10, ArrayLanguageModel
+from moses_integration.language_model.back_off import LN_10
 
 
 @dataclass(frozen=True)
@@ -47,6 +54,7 @@ class LoadedInput:
         source: The input's phrases.
         entries: The phrase pairs of all tables.
         tables: What features are computed from.
+        neural: The neural language models.
         forward_class: Equal where forward reordering scores are, shape (E,).
         inner_log10: log10 of target words whose full history is in the phrase, for each language
             model, shape (E, models).
@@ -58,6 +66,7 @@ class LoadedInput:
     source: SourcePhrases
     entries: Entries
     tables: FeatureTables
+    neural: NeuralModels
     forward_class: NDArray[np.int32]
     inner_log10: NDArray[np.float32]
     estimate_log10: NDArray[np.float32]
@@ -68,7 +77,7 @@ class LoadedInput:
         cls,
         system: System,
         sentences: Sequence[Sequence[bytes]],
-        models: Sequence[ArrayLanguageModel],
+        models: LoadedModels,
         parsed: ParsedTables,
     ) -> LoadedInput:
         """Load what the input needs of the tables.
@@ -76,7 +85,7 @@ class LoadedInput:
         Args:
             system: The system.
             sentences: The input.
-            models: The language models, in the system's order.
+            models: The system's language models.
             parsed: Where parsed tables are kept.
 
         Raises:
@@ -98,10 +107,10 @@ class LoadedInput:
         entries = collect_entries(features, tables, source, drop_unknown=settings.drop_unknown)
         reordering, forward_class = _load_reordering(system, entries, source, parsed)
         backward, forward = orientation_places(features)
-        joined = join_models(models)
-        phrases = phrase_words(entries, [model.words for model in models])
-        inner = np.zeros((len(entries), len(models)), np.float32)
-        estimate = np.zeros((len(entries), len(models)), np.float32)
+        joined = join_models(models.ngrams)
+        phrases = phrase_words(entries, [model.words for model in models.ngrams])
+        inner = np.zeros((len(entries), len(models.ngrams)), np.float32)
+        estimate = np.zeros((len(entries), len(models.ngrams)), np.float32)
         score_alone(joined, phrases, inner, estimate)
         feature_tables = FeatureTables(
             static=entries.static,
@@ -126,6 +135,7 @@ class LoadedInput:
             source=source,
             entries=entries,
             tables=feature_tables,
+            neural=_neural_models(system, entries, models),
             forward_class=forward_class,
             inner_log10=inner,
             estimate_log10=estimate,
@@ -139,6 +149,11 @@ class LoadedInput:
         return [words.word(number) for number in range(len(words))]
 
     @cached_property
+    def _neural_words(self) -> NDArray[np.int32]:
+        """The target words of all entries, as neural language models number them."""
+        return self.neural.numbers[self.entries.words]
+
+    @cached_property
     def unknown_words(self) -> NDArray[np.bool_]:
         """Whether no table translates a source word on its own, shape (source words,)."""
         unknown = self.entries.table == len(self.system.features.tables)
@@ -148,6 +163,25 @@ class LoadedInput:
         """Return the target phrase of a table entry."""
         begin, end = self.entries.word_offsets[entry : entry + 2]
         return [self.vocabulary[number] for number in self.entries.words[begin:end]]
+
+    def feature_values(
+        self, derivations: Derivations, scores: HistoryScores
+    ) -> NDArray[np.float64]:
+        """Compute all feature values of derivations of one sentence.
+
+        Args:
+            derivations: N derivations that cover it.
+            scores: Of neural language models; what it knows of the sentence is not asked again.
+
+        Returns:
+            Unweighted values in the order of n-best lists, shape (N, F).
+        """
+        features = feature_values(derivations, self.tables, self.system.features.layout.size)
+        if self.neural.networks:
+            offsets = self.entries.word_offsets
+            values = scores.values(derivations, self._neural_words, offsets)
+            features[:, self.neural.components] = values
+        return features
 
     def model(self, weights: NDArray[np.float64]) -> Model:
         """Weight everything, and choose the translation options.
@@ -160,7 +194,10 @@ class LoadedInput:
         static = tables.static @ weights[tables.static_components]
         static += LN_10 * (self.inner_log10 @ lm_weights)
         static += self._unknown_counts(weights)
-        future = (static + LN_10 * (self.estimate_log10 @ lm_weights)).astype(np.float32)
+        own, estimating = self._neural_weights(weights)
+        stand_in = LN_10 * (self.inner_log10 @ (estimating - lm_weights))
+        future = static + LN_10 * (self.estimate_log10 @ estimating) + stand_in
+        future = future.astype(np.float32)
         limits = [table.limit for table in features.tables]
         most = self.system.settings.max_trans_opt_per_coverage
         first, chosen = choose_entries(self.entries, limits, most, future)
@@ -183,8 +220,44 @@ class LoadedInput:
             phrases=PhraseWords(offsets, words),
             models=tables.models,
             lm_weights=lm_weights,
-            lowers=bool(np.all(lm_weights >= 0)),
+            lowers=bool(np.all(lm_weights >= 0) and np.all(own >= 0)),
             distortion_weight=float(weights[tables.distortions].sum()),
+            neural=self._neural_terms(own, estimating, chosen, stand_in[chosen]),
+        )
+
+    def _neural_weights(
+        self, weights: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the weights of neural models, and those of n-gram models where these stand in.
+
+        What neural models say of words that nothing covers yet is not known. The first n-gram
+        model stands in for them there; without one they count nothing.
+        """
+        own = weights[self.neural.components]
+        estimating = weights[self.tables.lm_components]
+        estimating[:1] += own.sum()
+        return own, estimating
+
+    def _neural_terms(
+        self,
+        own: NDArray[np.float64],
+        estimating: NDArray[np.float64],
+        chosen: NDArray[np.int32],
+        stand_in: NDArray[np.float64],
+    ) -> NeuralTerms:
+        """Return what the search must know of neural models, for the chosen options."""
+        asked = bool(np.any(own != 0))
+        entries = chosen if asked else chosen[:0]
+        offsets, order = taken_runs(self.entries.word_offsets, entries)
+        return NeuralTerms(
+            asked=asked,
+            first=offsets,
+            words=self._neural_words[order],
+            boundary=self.neural.boundary,
+            longest=int(np.diff(offsets).max(initial=0)),
+            stand_in=stand_in,
+            lm_weights=estimating,
+            weights=own,
         )
 
     def _unknown_counts(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -197,6 +270,17 @@ class LoadedInput:
                 counts = offsets_of(unknown)
                 total += weights[component] * (counts[first[1:]] - counts[first[:-1]])
         return total
+
+
+def _neural_models(system: System, entries: Entries, models: LoadedModels) -> NeuralModels:
+    features = system.features.neural_models
+    words = entries.vocabulary
+    return NeuralModels.of(
+        models.neural,
+        [feature.normalised for feature in features],
+        [feature.first for feature in features],
+        [words.word(number) for number in range(len(words))],
+    )
 
 
 def _load_reordering(

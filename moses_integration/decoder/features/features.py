@@ -20,6 +20,7 @@ from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from phrasescore.errors import IniError
 
 _TRUE = ("1", "true", "yes", "y")
+_FALSE = ("0", "false", "no", "n")
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,23 @@ class LanguageModelFeature:
 
 
 @dataclass(frozen=True)
+class NeuralModelFeature:
+    """A neural language model.
+
+    Args:
+        path: Its folder.
+        line: The ini's line.
+        first: Its component in the feature vector.
+        normalised: Whether its scores are ln p, or lack the normaliser.
+    """
+
+    path: str
+    line: int
+    first: int
+    normalised: bool
+
+
+@dataclass(frozen=True)
 class FeatureSet:
     """All features of a system.
 
@@ -66,7 +84,8 @@ class FeatureSet:
         layout: The order of the feature vector.
         tables: The phrase tables that are used, in the order their options are looked up.
         reorderings: The lexicalised reordering models.
-        language_models: The language models.
+        language_models: The n-gram models.
+        neural_models: The neural language models.
         distortions: Component of each distortion feature.
         word_penalties: Component of each word penalty.
         phrase_penalties: Component that counts every phrase.
@@ -79,6 +98,7 @@ class FeatureSet:
     tables: tuple[PhraseTableFeature, ...]
     reorderings: tuple[ReorderingFeature, ...]
     language_models: tuple[LanguageModelFeature, ...]
+    neural_models: tuple[NeuralModelFeature, ...]
     distortions: tuple[int, ...]
     word_penalties: tuple[int, ...]
     phrase_penalties: tuple[int, ...]
@@ -126,6 +146,9 @@ class FeatureSet:
                 reordering_feature(ini, line, layout) for line in _of_kind(ini, "LexicalReordering")
             ),
             language_models=tuple(_language_model(line, layout) for line in _of_kind(ini, "KENLM")),
+            neural_models=tuple(
+                _neural_model(ini, line, layout) for line in _of_kind(ini, "FeedForwardLM")
+            ),
             distortions=components("Distortion"),
             word_penalties=components("WordPenalty"),
             phrase_penalties=components("PhrasePenalty"),
@@ -200,3 +223,15 @@ def _language_model(line: FeatureLine, layout: FeatureLayout) -> LanguageModelFe
     return LanguageModelFeature(
         line.options["path"], line.line, part.start, part.stop - part.start == 2
     )
+
+
+def _neural_model(ini: MosesIni, line: FeatureLine, layout: FeatureLayout) -> NeuralModelFeature:
+    text = line.options.get("normalised", "true").lower()
+    if text not in _TRUE + _FALSE:
+        raise IniError(
+            f"normalised of {line.name} is {text!r}, expected true or false",
+            path=ini.path,
+            line=line.line,
+        )
+    first = layout.slices[line.name].start
+    return NeuralModelFeature(line.options["path"], line.line, first, text in _TRUE)

@@ -17,8 +17,10 @@ from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.model_files import find_model_file
 from moses_integration.language_model.automaton import AutomatonTables
 from moses_integration.language_model.back_off import ArrayLanguageModel, read_language_model
+from moses_integration.language_model.neural.network import read_feed_forward_lm
 from phrasescore.errors import IniError
 from phrasescore.files import sha256_of
+from phrasescore.model.folder import StoredWeights
 from phrasescore.words.word_table import WordArrays, WordTable
 
 _log = logging.getLogger(__name__)
@@ -69,7 +71,39 @@ def flat_weights(
     return flat
 
 
-def load_language_model(path: Path, parsed: ParsedTables) -> ArrayLanguageModel:
+@dataclass(frozen=True)
+class LoadedModels:
+    """The language models of a system, in its order.
+
+    Args:
+        ngrams: The n-gram models.
+        neural: The neural language models.
+    """
+
+    ngrams: tuple[ArrayLanguageModel, ...]
+    neural: tuple[StoredWeights, ...]
+
+    @classmethod
+    def of(cls, system: System, parsed: ParsedTables) -> LoadedModels:
+        """Load the models that a system names.
+
+        Raises:
+            InputError: One cannot be read, is damaged, or is of a kind that decoding cannot ask.
+        """
+        features = system.features
+        return cls(
+            tuple(
+                _load_ngram_model(system.find(model.path, model.line), parsed)
+                for model in features.language_models
+            ),
+            tuple(
+                read_feed_forward_lm(system.find(model.path, model.line))
+                for model in features.neural_models
+            ),
+        )
+
+
+def _load_ngram_model(path: Path, parsed: ParsedTables) -> ArrayLanguageModel:
     """Read an ARPA file or a KenLM binary, or take what was parsed of it before.
 
     Raises:

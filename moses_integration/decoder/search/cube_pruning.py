@@ -13,20 +13,24 @@ from numpy.typing import NDArray
 from moses_integration.decoder.features.lm_scoring import score_after
 from moses_integration.decoder.search.coverage import find_steps
 from moses_integration.decoder.search.cubes import BUCKETS, Cubes
+from moses_integration.decoder.search.deferral import defer
 from moses_integration.decoder.search.heap import pop, push
 from moses_integration.decoder.search.hypotheses import NONE, Stacks, sort_members
 from moses_integration.decoder.search.recombination import prune, put
 from moses_integration.decoder.search.stack_decoding import (
     DONE,
     NEEDS_COVERAGES,
+    NEEDS_DEFERRAL,
+    NEEDS_EDGES,
     NEEDS_RECORDS,
+    NEEDS_SCORES,
     Model,
     SentenceSearch,
+    can_wait,
     step_score,
 )
 from phrasescore.compiled import Record, inlined, leaf
 
-NEEDS_EDGES = 3
 _ADD_EDGES, _BEGIN_CELLS, _FILL_STACK = range(3)  # what is done with a stack, in this order
 
 
@@ -112,7 +116,7 @@ def _score_cell(
         lm_score, state = score_after(
             model.models,
             model.phrases,
-            model.lm_weights,
+            model.neural.lm_weights,
             search.recent,
             step.begin + column,
             record.lm_state,
@@ -120,6 +124,8 @@ def _score_cell(
         )
         cell.lm_state = state
         cell.score = base + model.options.score[turn, step.begin + column] + lm_score
+        # what neural language models say is not known before the cell is taken
+        cell.score += model.neural.stand_in[step.begin + column]
         cell.total = cell.score + step.estimate
         push(cubes.cells, cubes.heap, used.heap, used.cells)
         used.heap += 1
@@ -127,15 +133,53 @@ def _score_cell(
 
 
 @inlined
+def _defer(search: SentenceSearch, number: int, option: int, step: Record) -> None:
+    """Put the hypothesis of a cell aside, with its score but for neural language models."""
+    model = search.model
+    record = search.stacks.records[number]
+    last = step.covered == search.sentence.length
+    base, turn = step_score(model, record, step.start, step.end)
+    lm_score, state = score_after(
+        model.models,
+        model.phrases,
+        model.lm_weights,
+        search.recent,
+        option,
+        record.lm_state,
+        last,
+    )
+    score = base + model.options.score[turn, option] + lm_score
+    defer(
+        search.deferral,
+        search.histories,
+        model.neural,
+        search.stacks,
+        number,
+        option,
+        step,
+        score,
+        state,
+        last,
+    )
+
+
+@inlined
 def _take(search: SentenceSearch, cubes: Cubes, cell: Record) -> bool:
-    """Put the hypothesis of a cell into its stack; return whether it is a new entry there."""
+    """Put the hypothesis of a cell into its stack; return whether it is a new entry there.
+
+    Where neural language models are asked it is put aside, and counts as new until it is settled.
+    """
     stacks = search.stacks
     edge = cubes.edges[cell.edge]
     step = search.coverages.steps[edge.step]
+    if search.model.neural.asked:
+        _defer(search, cubes.ranked[edge.first + cell.row], step.begin + cell.column, step)
+        return True
     if cell.total < stacks.worst[step.covered] or cell.total == -np.inf:
         return False
     new = stacks.records[stacks.used[0]]
-    new.score, new.total, new.lm_state = cell.score, cell.total, cell.lm_state
+    new.score, new.total = cell.score, cell.total
+    new.lm_state, new.history = cell.lm_state, 0
     new.previous, new.option = cubes.ranked[edge.first + cell.row], step.begin + cell.column
     new.coverage, new.start, new.end = step.coverage, step.start, step.end
     return put(stacks, step.covered, search.limits, search.model.options.forward_class)
@@ -152,6 +196,9 @@ def _fill_stack(search: SentenceSearch, cubes: Cubes) -> int:
         if search.stacks.used[0] + 1 >= search.stacks.records.size:
             progress.records = limits.pop_limit + 1
             return NEEDS_RECORDS
+        if search.model.neural.asked and not can_wait(search, 1):
+            progress.records = 1
+            return NEEDS_DEFERRAL
         if used.cells + 2 > cubes.cells.size:
             return NEEDS_EDGES
         if progress.pops >= limits.pop_limit and limits.diversity == 0:
@@ -235,6 +282,8 @@ def search_cubes(search: SentenceSearch, cubes: Cubes) -> int:
             status = _fill_stack(search, cubes)
             if status != DONE:
                 return status
+            if search.deferral.used[0] > 0:
+                return NEEDS_SCORES
             progress.stack += 1
             progress.phase = _ADD_EDGES
             progress.expanded = progress.pops = 0

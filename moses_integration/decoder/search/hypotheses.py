@@ -24,6 +24,7 @@ HYPOTHESIS = np.dtype(
         ("score", np.float64),  # model score so far
         ("total", np.float64),  # score and future cost estimate of what is not covered
         ("lm_state", np.int64),
+        ("history", np.int32),  # its node in `Histories`; 0 without neural language models
         ("previous", np.int32),
         ("option", np.int32),
         ("coverage", np.int32),
@@ -141,7 +142,7 @@ def clear_stacks(stacks: Stacks, length: int, lm_state: int, estimate: float) ->
         stacks.members[stack], stacks.size[stack] = NONE, 0
         stacks.best[stack] = stacks.worst[stack] = -np.inf
     record = stacks.records[INITIAL]
-    record.score, record.total, record.lm_state = 0.0, estimate, lm_state
+    record.score, record.total, record.lm_state, record.history = 0.0, estimate, lm_state, 0
     record.previous, record.option, record.coverage = NONE, NONE, 0
     record.start, record.end = -1, -1
     record.arcs, record.next_arc, record.chain, record.member = NONE, NONE, NONE, NONE

@@ -16,6 +16,7 @@ from phrasescore.compiled import Record, inlined, leaf
 def _bucket(record: Record, limits: Limits, forward_class: NDArray[np.int32], buckets: int) -> int:
     key = np.uint64(record.lm_state) * np.uint64(0x9E3779B97F4A7C15)
     key += np.uint64(record.coverage) * np.uint64(0xC2B2AE3D27D4EB4F)
+    key += np.uint64(record.history) * np.uint64(0x94D049BB133111EB)
     if limits.joins_by_end:
         key += np.uint64(record.end) * np.uint64(0x165667B19E3779F9)
     if limits.joins_by_span:
@@ -32,6 +33,8 @@ def _recombines(
 ) -> bool:
     """Whether two hypotheses have equal futures: Moses's equality of all feature states."""
     if one.coverage != other.coverage or one.lm_state != other.lm_state:
+        return False
+    if one.history != other.history:
         return False
     if limits.joins_by_end and one.end != other.end:
         return False

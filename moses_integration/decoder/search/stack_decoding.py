@@ -12,14 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.decoder.features.lm_scoring import LanguageModels, PhraseWords, score_after
+from moses_integration.decoder.features.neural_models import NeuralTerms
 from moses_integration.decoder.features.reordering_feature import orientation
 from moses_integration.decoder.search.coverage import Coverages, SentenceSpans, find_steps
+from moses_integration.decoder.search.deferral import ENOUGH, Deferral, can_defer, defer
+from moses_integration.decoder.search.histories import Histories
 from moses_integration.decoder.search.hypotheses import Limits, Stacks, sort_members
 from moses_integration.decoder.search.options import Options
 from moses_integration.decoder.search.recombination import prune, put
 from phrasescore.compiled import Record, Records, inlined, leaf
 
-NEEDS_RECORDS, NEEDS_COVERAGES, DONE = 0, 1, 2
+NEEDS_RECORDS, NEEDS_COVERAGES, NEEDS_EDGES, NEEDS_DEFERRAL, NEEDS_SCORES, DONE = range(6)
 
 
 class Model(NamedTuple):
@@ -32,6 +35,7 @@ class Model(NamedTuple):
         lm_weights: Weight of each model's ln probability, shape (models,).
         lowers: Whether no language model can raise the model score: no weight is negative.
         distortion_weight: Weight of minus the distance jumped.
+        neural: What there is to know of neural language models.
     """
 
     options: Options
@@ -40,6 +44,7 @@ class Model(NamedTuple):
     lm_weights: NDArray[np.float64]
     lowers: bool
     distortion_weight: float
+    neural: NeuralTerms
 
 
 # where a search stands, which may pause for more room
@@ -65,6 +70,8 @@ class SentenceSearch(NamedTuple):
         recent: Scratch memory for answers of language models.
         stacks: The stacks, cleared at first.
         coverages: The coverages, cleared at first.
+        deferral: What waits for neural language models, none at first.
+        histories: What they are asked.
         progress: One record, where the search stands; zeros at first.
     """
 
@@ -74,6 +81,8 @@ class SentenceSearch(NamedTuple):
     recent: Records
     stacks: Stacks
     coverages: Coverages
+    deferral: Deferral
+    histories: Histories
     progress: Records
 
 
@@ -88,8 +97,14 @@ def step_score(model: Model, record: Record, start: int, end: int) -> tuple[floa
 
 
 @inlined
+def can_wait(search: SentenceSearch, options: int) -> bool:
+    """Whether so many hypotheses more may wait for neural language models."""
+    return can_defer(search.deferral, search.histories, search.model.neural, options)
+
+
+@inlined
 def _expand(search: SentenceSearch, number: int, step: Record) -> None:
-    """Expand a hypothesis with all options of one span. There must be room for as many records."""
+    """Expand a hypothesis with all options of one span. There must be room for as many."""
     model, stacks = search.model, search.stacks
     record = stacks.records[number]
     options, covered = model.options, step.covered
@@ -113,8 +128,22 @@ def _expand(search: SentenceSearch, number: int, step: Record) -> None:
         total = score + step.estimate
         if total < stacks.worst[covered] or total == -np.inf:
             continue
+        if model.neural.asked:
+            defer(
+                search.deferral,
+                search.histories,
+                model.neural,
+                stacks,
+                number,
+                option,
+                step,
+                score,
+                state,
+                last,
+            )
+            continue
         new = stacks.records[stacks.used[0]]
-        new.score, new.total, new.lm_state = score, total, state
+        new.score, new.total, new.lm_state, new.history = score, total, state, 0
         new.previous, new.option, new.coverage = number, option, step.coverage
         new.start, new.end = step.start, step.end
         put(stacks, covered, search.limits, options.forward_class)
@@ -140,7 +169,13 @@ def search_stacks(search: SentenceSearch) -> int:
             if not find_steps(coverages, record.coverage, search.sentence, distortion):
                 return NEEDS_COVERAGES
             coverage = coverages.records[record.coverage]
-            if stacks.used[0] + coverage.options >= stacks.records.size:
+            if search.model.neural.asked:
+                if search.deferral.used[0] >= ENOUGH:
+                    return NEEDS_SCORES
+                if not can_wait(search, coverage.options):
+                    progress.records = coverage.options
+                    return NEEDS_DEFERRAL
+            elif stacks.used[0] + coverage.options >= stacks.records.size:
                 progress.records = coverage.options + 1
                 return NEEDS_RECORDS
             for at in range(coverage.first_step, coverage.last_step):
@@ -148,6 +183,8 @@ def search_stacks(search: SentenceSearch) -> int:
                 if not 0 <= distortion < abs(record.end + 1 - step.start):
                     _expand(search, number, step)
             progress.expanded += 1
+        if search.deferral.used[0] > 0:
+            return NEEDS_SCORES
         progress.stack += 1
         progress.expanded = 0
     prune(stacks, search.sentence.length, search.limits, forward_class)

@@ -9,14 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.decoder.features.lm_scoring import recent_answers
-from moses_integration.decoder.search import coverage, cubes, hypotheses
+from moses_integration.decoder.features.history_scores import HistoryScores
+from moses_integration.decoder.features.neural_models import NeuralModels
+from moses_integration.decoder.search import coverage, cubes, deferral, hypotheses
 from moses_integration.decoder.search.coverage import SentenceSpans
-from moses_integration.decoder.search.cube_pruning import NEEDS_EDGES, search_cubes
+from moses_integration.decoder.search.cube_pruning import search_cubes
 from moses_integration.decoder.search.hypotheses import Limits, Stacks
 from moses_integration.decoder.search.stack_decoding import (
     DONE,
     NEEDS_COVERAGES,
+    NEEDS_DEFERRAL,
+    NEEDS_EDGES,
     NEEDS_RECORDS,
+    NEEDS_SCORES,
     PROGRESS,
     Model,
     SentenceSearch,
@@ -30,14 +35,19 @@ class SearchWorkspace:
     Args:
         longest_sentence: In source words.
         stack_size: Most hypotheses of a stack that are expanded; 0 for all.
-        models: How many language models there are.
+        models: How many n-gram models there are.
+        neural: The neural language models.
     """
 
-    def __init__(self, longest_sentence: int, stack_size: int, models: int) -> None:
+    def __init__(
+        self, longest_sentence: int, stack_size: int, models: int, neural: NeuralModels
+    ) -> None:
         self.stacks: Stacks = hypotheses.new_stacks(longest_sentence, stack_size)
         self._coverages = coverage.new_coverages(longest_sentence)
         self._cubes = cubes.new_cubes(longest_sentence)
         self._recent = recent_answers(models)
+        self.history_scores = HistoryScores(neural)
+        self._deferral = deferral.new_deferral()
 
     def search(
         self, model: Model, sentence: SentenceSpans, limits: Limits, *, cube_pruning: bool
@@ -58,11 +68,20 @@ class SearchWorkspace:
         cubes.clear_cubes(self._cubes)
         estimate, state = sentence.estimates[0, -1], model.models.begin_state[0]
         hypotheses.clear_stacks(self.stacks, sentence.length, state, estimate)
+        self.history_scores.clear()
         progress = np.zeros(1, PROGRESS)
         status = NEEDS_RECORDS
         while status != DONE:
             search = SentenceSearch(
-                model, sentence, limits, self._recent, self.stacks, self._coverages, progress
+                model,
+                sentence,
+                limits,
+                self._recent,
+                self.stacks,
+                self._coverages,
+                self._deferral,
+                self.history_scores.histories,
+                progress,
             )
             status = search_cubes(search, self._cubes) if cube_pruning else search_stacks(search)
             if status == NEEDS_RECORDS:
@@ -72,5 +91,23 @@ class SearchWorkspace:
                 self._coverages = coverage.with_room(self._coverages, most)
             elif status == NEEDS_EDGES:
                 self._cubes = cubes.with_room(self._cubes)
+            elif status == NEEDS_DEFERRAL:
+                self._make_room(int(progress["records"][0]), model.neural.longest)
+            elif status == NEEDS_SCORES:
+                self._settle(model, limits)
         count = hypotheses.sort_members(self.stacks, sentence.length)
         return self.stacks.numbers[:count].copy()
+
+    def _make_room(self, options: int, longest: int) -> None:
+        """Make room for so many hypotheses that wait, with phrases of up to ``longest`` words."""
+        self.history_scores.make_room(options * (longest + 1))
+        self._deferral = deferral.with_room(self._deferral, options)
+
+    def _settle(self, model: Model, limits: Limits) -> None:
+        """Score what waits, and put it into its stacks."""
+        self.history_scores.score(model.neural.weights)
+        self.stacks = hypotheses.with_room(self.stacks, int(self._deferral.used[0]) + 1)
+        histories = self.history_scores.histories
+        deferral.settle(
+            self._deferral, histories, self.stacks, self._coverages, limits, model.options
+        )

@@ -1,0 +1,96 @@
+"""Neural language models of a system: what they make of an input, and what the search must know.
+
+Words that all models of a system take for the same share a number, from 0 on; the boundary of a
+sentence has the number behind them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moses_integration.language_model.neural.network import InputNetwork
+from phrasescore.model.folder import StoredWeights
+
+
+class NeuralTerms(NamedTuple):
+    """What a search must know of neural language models.
+
+    Attributes:
+        asked: Whether any has a weight that is not 0.
+        first: First word of each option in ``words``, shape (options + 1,).
+        words: The target words of all options, by number.
+        boundary: The number of the sentence's boundary.
+        longest: Words of the longest option.
+        stand_in: What an n-gram model says in their place of the words of an option whose history
+            is in it, weighted, shape (options,).
+        lm_weights: The weights of n-gram models, with those of the neural models at the one that
+            stands in for them, shape (models,).
+        weights: The weights of the neural models.
+    """
+
+    asked: bool
+    first: NDArray[np.int64]
+    words: NDArray[np.int32]
+    boundary: int
+    longest: int
+    stand_in: NDArray[np.float64]
+    lm_weights: NDArray[np.float64]
+    weights: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class NeuralModels:
+    """The neural language models of a system, prepared for one input.
+
+    Args:
+        networks: Each of them.
+        components: Their places in the feature vector, shape (models,).
+        numbers: The number of every target word of the input, shape (target words,).
+        boundary: The number of the sentence's boundary.
+    """
+
+    networks: tuple[InputNetwork, ...]
+    components: NDArray[np.int64]
+    numbers: NDArray[np.int32]
+    boundary: int
+
+    @property
+    def context(self) -> int:
+        """Words of the longest history that a model looks at; 0 where there is no model."""
+        return max((network.context for network in self.networks), default=0)
+
+    @classmethod
+    def of(
+        cls,
+        stored: Sequence[StoredWeights],
+        normalised: Sequence[bool],
+        components: Sequence[int],
+        words: Sequence[bytes],
+    ) -> NeuralModels:
+        """Prepare models for an input.
+
+        Args:
+            stored: The models.
+            normalised: Whether the scores of each are to be ln p (`InputNetwork`).
+            components: Their places in the feature vector.
+            words: The target words of the input.
+        """
+        ids = np.array(
+            [model.target_vocabulary.encode(words) for model in stored], np.int32
+        ).reshape(len(stored), len(words))
+        kinds, numbers = np.unique(ids, axis=1, return_inverse=True)
+        networks = [
+            InputNetwork(model, own.tolist(), normalised=whole)
+            for model, own, whole in zip(stored, kinds, normalised, strict=True)
+        ]
+        return cls(
+            tuple(networks),
+            np.array(components, np.int64),
+            numbers.reshape(-1).astype(np.int32),
+            kinds.shape[1],
+        )

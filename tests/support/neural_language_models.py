@@ -1,0 +1,118 @@
+"""Feed-forward language models for tests: random ones, copies of n-gram models, and a plain reader."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from phrasescore.model.folder import load_weights, save_model
+from phrasescore.model.model_settings import FeedForwardLmSettings
+from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
+from phrasescore.words.vocabulary import Vocabulary
+from tests.support.plain_back_off import PlainLanguageModel
+
+
+def save_random_language_model(
+    folder: Path,
+    words: Sequence[bytes],
+    order: int = 4,
+    seed: int = 1,
+    *,
+    self_normalise: float = 0.0,
+) -> Path:
+    """Write a small model whose scores differ from history to history."""
+    vocabulary = Vocabulary.from_words(sorted(set(words)))
+    settings = FeedForwardLmSettings(
+        order=order,
+        embedding=5,
+        hidden=9,
+        second_hidden=7,
+        self_normalise=self_normalise,
+        target_vocabulary=len(vocabulary),
+    )
+    model = FeedForwardLm(settings)
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_(0.0, 0.6, generator=generator)
+    save_model(folder, model, (Vocabulary.from_words([]), vocabulary), {})
+    return folder
+
+
+def save_copy(folder: Path, arpa: Path, words: Sequence[bytes]) -> Path:
+    """Write a network with the probabilities of a trigram model: one hidden unit for each history.
+
+    The first layer is 1 where both words of a unit's history are there, the second copies it, and
+    the output layer has ln p of every word.
+    """
+    known = PlainLanguageModel(arpa)
+    vocabulary = Vocabulary.from_words(sorted(set(words)))
+    texts = [b"</s>", b"<unk>", *sorted(set(words))]
+    V = len(vocabulary)
+    histories = list(itertools.product(range(V + 1), repeat=2))
+    settings = FeedForwardLmSettings(
+        order=3,
+        embedding=V + 1,
+        hidden=len(histories),
+        second_hidden=len(histories),
+        target_vocabulary=V,
+    )
+    model = FeedForwardLm(settings)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.zero_()
+        model.embedding.copy_(torch.eye(V + 1))
+        model.input_bias.fill_(-1.0)
+        model.hidden_weight.copy_(torch.eye(len(histories)))
+        for unit, history in enumerate(histories):
+            for place, word in enumerate(history):
+                model.input_weight[place * (V + 1) + word, unit] = 1.0
+            for word, text in enumerate(texts):
+                ln_p = _ln_p(known, [None if w == V else texts[w] for w in history], text)
+                model.output_words[word, unit] = ln_p
+    save_model(folder, model, (Vocabulary.from_words([]), vocabulary), {})
+    return folder
+
+
+def _ln_p(model: PlainLanguageModel, history: Sequence[bytes | None], word: bytes) -> float:
+    """Score a word of an n-gram model after two words; ``None`` is before the sentence."""
+    state = model.begin_state
+    for before in history:
+        if before is not None:
+            state = model.score(state, model.word_id(before))[1]
+    number = model.end_word if word == b"</s>" else model.word_id(word)
+    return math.log(10) * model.score(state, number)[0]
+
+
+class PlainNeuralModel:
+    """A model folder read by the definition of the network, one word at a time, in float64."""
+
+    def __init__(self, folder: Path) -> None:
+        stored = load_weights(folder)
+        assert isinstance(stored.settings, FeedForwardLmSettings)
+        self._order, self._words = stored.settings.order, stored.target_vocabulary
+        self._weights = {name: value.astype(float) for name, value in stored.weights.items()}
+
+    def logits(self, history: Sequence[bytes]) -> np.ndarray:
+        """Return what the softmax sees after the words of a sentence so far, shape (V,)."""
+        weights, start = self._weights, len(self._weights["embedding"]) - 1
+        ids = [start] * (self._order - 1) + self._words.encode(history)
+        ids = ids[len(ids) - self._order + 1 :]
+        read = np.concatenate([weights["embedding"][word] for word in ids])
+        hidden = np.maximum(read @ weights["input_weight"] + weights["input_bias"], 0)
+        hidden = np.maximum(hidden @ weights["hidden_weight"] + weights["hidden_bias"], 0)
+        logits: np.ndarray = weights["output_words"] @ hidden + weights["output_bias"]
+        return logits
+
+    def sentence(self, words: Sequence[bytes], *, normalised: bool = True) -> float:
+        """Return ln p of a sentence and its end, or the sum of its logits."""
+        total = 0.0
+        for at, word in enumerate([*self._words.encode(words), 0]):
+            logits = self.logits(words[:at])
+            total += logits[word] - (np.log(np.exp(logits).sum()) if normalised else 0.0)
+        return total

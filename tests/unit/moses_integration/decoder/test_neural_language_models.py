@@ -1,0 +1,194 @@
+"""Neural language models inside the search: against definitions, copies, and all derivations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from moses_integration.decoder.decoder import Decoder
+from moses_integration.decoder.search import deferral
+from moses_integration.decoder.settings import CUBE_PRUNING, NBestSettings, SearchSettings
+from moses_integration.ini.moses_ini import MosesIni
+from tests.support.neural_language_models import (
+    PlainNeuralModel,
+    save_copy,
+    save_random_language_model,
+)
+from tests.support.random_system import random_sentences, write_random_system
+from tests.unit.moses_integration.decoder.test_search_against_enumeration import (
+    WIDE,
+    all_derivations,
+    entries_by_span,
+    totals_of,
+)
+
+WORDS = 5
+TARGETS = [b"t%d" % number for number in range(2 * WORDS)]
+
+
+def with_line(ini: Path, line: str, weight: float) -> Path:
+    """Add a feature and its weight to an ini, under another name."""
+    name = line.partition("name=")[2].split()[0]
+    text = ini.read_text().replace("[weight]\n", f"{line}\n[weight]\n{name}= {weight}\n")
+    path = ini.with_name(f"{ini.stem}.{name}.ini")
+    path.write_text(text)
+    return path
+
+
+def with_model(ini: Path, model: Path, weight: float, name: str = "NeuralLM0") -> Path:
+    """Add a neural language model to an ini."""
+    return with_line(ini, f"FeedForwardLM name={name} path={model}", weight)
+
+
+def decoder_of(ini: Path, **settings: object) -> Decoder:
+    """Make a decoder with other settings than the ini's."""
+    read = MosesIni.read(ini)
+    return Decoder(read, settings=replace(SearchSettings.of(read), **settings))  # type: ignore[arg-type]
+
+
+SEARCHES = [
+    pytest.param({"search_algorithm": 0}, id="stack"),
+    pytest.param(
+        {"search_algorithm": CUBE_PRUNING, "cube_pruning_pop_limit": 100_000}, id="cube pruning"
+    ),
+]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("limit", [-1, 2])
+@pytest.mark.parametrize("search", SEARCHES)
+def test_without_pruning_the_best_of_all_derivations_is_found(
+    tmp_path: Path, seed: int, limit: int, search: dict[str, int]
+) -> None:
+    """With two models of different orders and vocabularies, one of them with a negative weight."""
+    ini = write_random_system(tmp_path, seed, limit=limit, top=2)
+    weights = (0.4, 0.3) if seed % 2 else (0.5, -0.2)
+    folders = [
+        save_random_language_model(tmp_path / "one", TARGETS, 4, seed),
+        save_random_language_model(tmp_path / "two", TARGETS[:6], 2, seed + 1),
+    ]
+    for name, folder, weight in zip(("one", "two"), folders, weights, strict=True):
+        ini = with_model(ini, folder, weight, name)
+    decoder = decoder_of(ini, **search, **WIDE)
+    loaded = decoder.load(random_sentences(seed, 3, 3, 5))
+    plain = [PlainNeuralModel(folder) for folder in folders]
+    for found in decoder.decode(loaded, nbest=NBestSettings(10, distinct=False)):
+        length = len(loaded.source.sentences[found.sentence])
+        spans = entries_by_span(loaded, decoder, found.sentence)
+        every = list(all_derivations(spans, length, limit))
+        totals = totals_of(loaded, decoder, every)
+        for at, derivation in enumerate(every):
+            words = [w for entry, _, _ in derivation for w in loaded.target_words(entry)]
+            scores = [model.sentence(words) for model in plain]
+            totals[at] += np.dot(weights, scores)
+        assert found.totals == pytest.approx(np.sort(totals)[::-1][: len(found)], abs=1e-4)
+        assert found.features @ decoder.system.weights == pytest.approx(found.totals, abs=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("search", SEARCHES)
+def test_a_copy_of_an_n_gram_model_translates_as_that_model(
+    tmp_path: Path, seed: int, search: dict[str, int]
+) -> None:
+    """A network with an ARPA file's probabilities is that file, as a second language model."""
+    # every option is used: which ones a table limit leaves depends on estimates, which differ
+    ini = write_random_system(tmp_path, seed, limit=3, top=4)
+    other = tmp_path / "other"
+    other.mkdir()
+    write_random_system(other, seed + 10)
+    arpa = other / "lm.arpa"
+    copy = save_copy(tmp_path / "copy", arpa, TARGETS)
+    as_ngrams = with_line(ini, f"KENLM name=LM1 factor=0 path={arpa} order=3", 0.4)
+    as_network = with_model(ini, copy, 0.4)
+    sentences = random_sentences(seed, 6, 3, 7)
+    found = []
+    for path, name in ((as_ngrams, "LM1"), (as_network, "NeuralLM0")):
+        decoder = decoder_of(path, **search, **WIDE)
+        slices = decoder.layout.slices[name]
+        for decoded in decoder.decode(decoder.load(sentences), nbest=NBestSettings(5)):
+            lines = [decoded.words(number) for number in range(len(decoded))]
+            found.append((lines, decoded.totals, decoded.features[:, slices]))
+    for one, two in zip(found[: len(sentences)], found[len(sentences) :], strict=True):
+        assert one[0] == two[0]
+        assert one[1] == pytest.approx(two[1], abs=1e-4)
+        assert one[2] == pytest.approx(two[2], abs=1e-4)
+
+
+@pytest.mark.parametrize("algorithm", [0, CUBE_PRUNING])
+def test_weight_0_changes_no_translation(tmp_path: Path, algorithm: int) -> None:
+    """Not the search, not its lists; the values are there all the same."""
+    ini = write_random_system(tmp_path, 1, words=8, limit=3, top=6)
+    folder = save_random_language_model(tmp_path / "lm", TARGETS)
+    sentences = random_sentences(1, 5, 4, 9, words=8)
+    found = []
+    for path in (ini, with_model(ini, folder, 0.0)):
+        decoder = decoder_of(path, search_algorithm=algorithm, stack=20, cube_pruning_pop_limit=30)
+        for decoded in decoder.decode(decoder.load(sentences), nbest=NBestSettings(20)):
+            lines = [decoded.words(number) for number in range(len(decoded))]
+            found.append((lines, decoded.totals.tolist()))
+    assert found[:5] == found[5:]
+    plain = PlainNeuralModel(folder)
+    values = decoded.features[:, decoder.layout.slices["NeuralLM0"]][:, 0]
+    expected = [plain.sentence(decoded.words(number)) for number in range(len(decoded))]
+    assert values == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize("algorithm", [0, CUBE_PRUNING])
+def test_hypotheses_scored_in_small_groups_are_the_same(
+    tmp_path: Path, algorithm: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With narrow stacks too, however little room there is at first, and with two threads."""
+    ini = write_random_system(tmp_path, 2, words=8, limit=3, top=6)
+    ini = with_model(ini, save_random_language_model(tmp_path / "lm", TARGETS), 0.5)
+    decoder = decoder_of(ini, search_algorithm=algorithm, stack=50, cube_pruning_pop_limit=200)
+    loaded = decoder.load(random_sentences(2, 6, 5, 9, words=8))
+    expected = [(d.words(), d.totals.tolist()) for d in decoder.decode(loaded)]
+    assert expected == [(d.words(), d.totals.tolist()) for d in decoder.decode(loaded, threads=2)]
+    monkeypatch.setattr(deferral, "_FIRST_DEFERRED", 1)
+    monkeypatch.setattr("moses_integration.decoder.search.histories._FIRST_NODES", 1)
+    monkeypatch.setattr("moses_integration.decoder.search.histories._FIRST_EDGES", 1)
+    monkeypatch.setattr("moses_integration.decoder.search.histories._FIRST_STEPS", 1)
+    monkeypatch.setattr("moses_integration.decoder.features.history_scores._KEPT_BYTES", 0)
+    found = list(decoder.decode(loaded))
+    if algorithm == CUBE_PRUNING:  # stack decoding sees which hypotheses are hopeless in groups
+        assert [d.words() for d in found] == [words for words, _ in expected]
+        for decoded, (_, totals) in zip(found, expected, strict=True):
+            assert decoded.totals == pytest.approx(totals, abs=1e-4)
+    for decoded in found:
+        total = decoded.features @ decoder.system.weights
+        assert decoded.totals == pytest.approx(total, abs=1e-4)
+
+
+def test_diversity_fills_coverages_beyond_the_pop_limit(tmp_path: Path) -> None:
+    """Cube pruning goes on for coverages with too few hypotheses, and finds no worse ones."""
+    ini = write_random_system(tmp_path, 3, words=8, limit=3, top=6)
+    ini = with_model(ini, save_random_language_model(tmp_path / "lm", TARGETS), 0.5)
+    sentences = random_sentences(3, 6, 5, 9, words=8)
+    totals = []
+    for diversity in (0, 4):
+        decoder = decoder_of(
+            ini,
+            search_algorithm=CUBE_PRUNING,
+            cube_pruning_pop_limit=2,
+            cube_pruning_diversity=diversity,
+        )
+        found = list(decoder.decode(decoder.load(sentences)))
+        totals.append(sum(decoded.totals[0] for decoded in found if len(decoded)))
+    assert totals[1] > totals[0]
+
+
+def test_a_self_normalised_model_scores_without_its_normaliser(tmp_path: Path) -> None:
+    """``normalised=false`` leaves ln Z out."""
+    ini = write_random_system(tmp_path, 1, limit=3)
+    folder = save_random_language_model(tmp_path / "lm", TARGETS, self_normalise=0.1)
+    line = f"FeedForwardLM name=NeuralLM0 path={folder} normalised=false"
+    decoder = decoder_of(with_line(ini, line, 0.3))
+    plain = PlainNeuralModel(folder)
+    for decoded in decoder.decode(decoder.load(random_sentences(1, 4, 3, 6))):
+        value = decoded.features[0, decoder.layout.slices["NeuralLM0"]]
+        assert value == pytest.approx([plain.sentence(decoded.words(), normalised=False)], abs=1e-4)
+        statistics = decoded.statistics
+        assert 0 < statistics.histories <= statistics.asked
