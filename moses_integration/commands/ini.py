@@ -1,19 +1,54 @@
-"""``phrasescore ini``: show a moses.ini, or make it use the table with the new column."""
+"""``phrasescore ini``: show a moses.ini, or make it use new columns and language models."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from phrasescore.commands.options import json_options, print_result
+from phrasescore.files import STANDARD_STREAM
+
+if TYPE_CHECKING:
+    from moses_integration.ini.moses_ini import MosesIni
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def _finite(context: click.Context, option: click.Parameter, value: float) -> float:
     if not math.isfinite(value):
         raise click.BadParameter("expected a finite number", context, option)
     return value
+
+
+_output = click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="FILE",
+    help="Where to write the new ini; - is standard output.",
+)
+_absolute_paths = click.option(
+    "--absolute-paths",
+    is_flag=True,
+    help="Make all paths absolute, so that the ini works from everywhere.",
+)
+
+
+def _start_weight(meaning: str) -> Callable[[_Command], _Command]:
+    return click.option(
+        "--start-weight",
+        type=float,
+        callback=_finite,
+        default=0.2,
+        show_default=True,
+        metavar="NUMBER",
+        help=meaning,
+    )
 
 
 @click.command("show", short_help="List features, weights, files and problems.")
@@ -38,32 +73,14 @@ def show(path: str, as_json: bool, json_file: str | None) -> None:
     metavar="FILE",
     help="The rescored phrase table; its path is written as given here.",
 )
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    metavar="FILE",
-    help="Where to write the new ini; - is standard output.",
-)
-@click.option(
-    "--start-weight",
-    type=float,
-    callback=_finite,
-    default=0.2,
-    show_default=True,
-    metavar="NUMBER",
-    help="The weight of each new score, until it is tuned.",
-)
+@_output
+@_start_weight("The weight of each new score, until it is tuned.")
 @click.option(
     "--feature",
     metavar="NAME",
     help="Which phrase table to replace, where there are several, e.g. TranslationModel0.",
 )
-@click.option(
-    "--absolute-paths",
-    is_flag=True,
-    help="Make all paths absolute, so that the ini works from everywhere.",
-)
+@_absolute_paths
 def add_column(
     path: str,
     table: str,
@@ -102,9 +119,94 @@ def add_column(
         click.echo(f"warning: {warning}", err=True)
 
 
+@click.command("add-language-model", short_help="Make it ask a neural language model.")
+@click.argument("path", metavar="MOSES_INI")
+@click.option(
+    "--model",
+    required=True,
+    metavar="FOLDER",
+    help="A model of kind feed-forward-lm; its path is written as given here.",
+)
+@_output
+@click.option(
+    "--name",
+    metavar="NAME",
+    help="What weights and n-best lists call it.  [default: NeuralLM0, or the next that is free]",
+)
+@_start_weight("The weight of the model, until it is tuned.")
+@click.option(
+    "--unnormalised",
+    is_flag=True,
+    help="Leave ln Z out of its scores, which is faster; for models that were trained with "
+    "--self-normalise.",
+)
+@_absolute_paths
+def add_language_model(
+    path: str,
+    model: str,
+    output: str,
+    name: str | None,
+    start_weight: float,
+    unnormalised: bool,
+    absolute_paths: bool,
+) -> None:
+    """Write MOSES_INI with one more feature: a neural language model that is asked while decoding.
+
+    decode, tune and force-score of phrasescore read it, real Moses does not: remove-feature takes
+    it out again. The model is checked first. Every other byte of the ini stays as it is.
+    """
+    from moses_integration.ini.language_model_feature import with_language_model
+    from moses_integration.ini.listing import problems
+    from moses_integration.ini.moses_ini import MosesIni
+    from moses_integration.ini.table_feature import with_absolute_paths
+    from moses_integration.language_model.fitness import checked_words, read_for_ini
+    from phrasescore.errors import counted
+    from phrasescore.files import write_atomically
+
+    before = MosesIni.read(path)
+    change = with_language_model(before, model, name, start_weight, normalised=not unnormalised)
+    stored = read_for_ini(model, normalised=not unnormalised)
+    warnings = checked_words(before, stored)
+    after = with_absolute_paths(change.ini) if absolute_paths else change.ini
+    write_atomically(output, after.to_bytes())
+    words = counted(len(stored.target_vocabulary) - 2, "word")
+    click.echo(f"{model}: a model that knows {words}", err=True)
+    click.echo(str(change), err=True)
+    for warning in (*warnings, *problems(_called(after, output))):
+        click.echo(f"warning: {warning}", err=True)
+
+
+def _called(after: MosesIni, output: str) -> MosesIni:
+    """Return what was written under the name of its file, which warnings are to name."""
+    return after if output == STANDARD_STREAM else dataclasses.replace(after, path=output)
+
+
+@click.command("remove-feature", short_help="Take a feature and its weights out.")
+@click.argument("path", metavar="MOSES_INI")
+@click.argument("name", metavar="NAME")
+@_output
+def remove_feature(path: str, name: str, output: str) -> None:
+    """Write MOSES_INI without the feature NAME and its weights.
+
+    Every other byte of the ini stays as it is. Without the language models of add-language-model,
+    real Moses reads it again.
+    """
+    from moses_integration.ini.feature_removal import without_feature
+    from moses_integration.ini.listing import problems
+    from moses_integration.ini.moses_ini import MosesIni
+    from phrasescore.files import write_atomically
+
+    before = MosesIni.read(path)
+    after = without_feature(before, name)
+    write_atomically(output, after.to_bytes())
+    click.echo(f"{name}: a {before.feature(name).kind} is gone, and its weights", err=True)
+    for warning in problems(_called(after, output)):
+        click.echo(f"warning: {warning}", err=True)
+
+
 @click.group("ini")
 def ini() -> None:
-    """Show a moses.ini, or make it use a rescored phrase table.
+    """Show a moses.ini, or make it use a rescored phrase table or a neural language model.
 
     Relative paths in an ini resolve against the current directory, as in Moses.
     """
@@ -112,3 +214,5 @@ def ini() -> None:
 
 ini.add_command(show)
 ini.add_command(add_column)
+ini.add_command(add_language_model)
+ini.add_command(remove_feature)

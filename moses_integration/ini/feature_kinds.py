@@ -1,5 +1,7 @@
 """The feature functions of Moses: how many values each class has, its state, whether it is tuned.
 
+One more class is ours: real Moses does not know it, and refuses a moses.ini that has it.
+
 Source: the constructors of the feature functions, and Factory.cpp, of mosesdecoder 34452895f.
 """
 
@@ -45,6 +47,9 @@ OxFactoredLM OxFactoredMaxentLM OxSourceFactoredLM OxTreeLM SyntacticLanguageMod
 ExampleLM InMemoryPerSentenceOnDemandLM
 """
 LANGUAGE_MODEL_KINDS = frozenset(_LANGUAGE_MODEL_KINDS.split())
+# not of Moses: a neural language model that the embedded decoder asks while it searches
+FEED_FORWARD_LM = "FeedForwardLM"
+OWN_KINDS = frozenset([FEED_FORWARD_LM])
 
 # number of values by class, beside the tables and language models above
 _STATEFUL = {
@@ -99,6 +104,7 @@ _STATELESS = {
 FEATURE_KINDS: dict[str, FeatureKind] = {
     **{kind: FeatureKind() for kind in PHRASE_TABLE_KINDS},
     **{kind: FeatureKind(stateful=True) for kind in LANGUAGE_MODEL_KINDS},
+    **{kind: FeatureKind(stateful=True) for kind in OWN_KINDS},
     **{kind: FeatureKind(count, stateful=True) for kind, count in _STATEFUL.items()},
     **{kind: FeatureKind(count) for kind, count in _STATELESS.items()},
     # not tuned unless the line says so
@@ -134,7 +140,7 @@ def component_count(kind: str, options: Mapping[str, str]) -> int:
     if kind == "LexicalReordering":
         return _reordering_count(options)
     text = options.get("num-features")
-    if text is None:
+    if text is None or kind in OWN_KINDS:
         return FEATURE_KINDS[kind].components
     if not text.isascii() or not text.isdigit():
         raise IniError(f"num-features is {text!r}, expected a whole number")

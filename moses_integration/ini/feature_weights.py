@@ -66,7 +66,7 @@ class Feature:
         count = component_count(line.kind, line.options)
         tuneable = kind.tuneable
         if "tuneable" in line.options:
-            tuneable = _boolean("tuneable", line.options["tuneable"])
+            tuneable = boolean_option("tuneable", line.options["tuneable"])
         flags = (tuneable,) * count
         if (mask := line.options.get("tuneable-components")) is not None:
             if not tuneable:
@@ -76,7 +76,7 @@ class Feature:
                 )
             # Moses skips empty items
             items = [item for item in mask.split(",") if item]
-            flags = tuple(_boolean("tuneable-components", item) for item in items)
+            flags = tuple(boolean_option("tuneable-components", item) for item in items)
             if len(flags) != count:
                 raise IniError(
                     f"tuneable-components of {line.name} has {len(flags)} flags, "
@@ -86,7 +86,15 @@ class Feature:
         return cls(line.name, flags, kind.stateful)
 
 
-def _boolean(key: str, text: str) -> bool:
+def boolean_option(key: str, text: str) -> bool:
+    """Read an option of a feature line as Moses reads it.
+
+    Raises:
+        IniError: It is neither true nor false (without its place).
+
+    >>> boolean_option("tuneable", "No")
+    False
+    """
     if text.lower() not in _BOOLEANS:
         raise IniError(f"{key} is {text!r}, expected true or false", remedy="write 1 or 0")
     return _BOOLEANS[text.lower()]

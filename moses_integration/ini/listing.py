@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from moses_integration.ini.feature_weights import FeatureLayout
+from moses_integration.ini.language_model_feature import own_features
 from moses_integration.ini.lines import format_weight
 from moses_integration.ini.model_files import find_binary_file, find_model_file
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
@@ -111,6 +112,11 @@ def problems(ini: MosesIni) -> Iterator[str]:
         FeatureLayout.of(ini).read_weights(ini)
     except IniError as error:
         yield str(error)
+    for line in own_features(ini):
+        yield (
+            f"{ini.path}:{line.line}: real Moses has no {line.kind} and refuses the file; "
+            f"phrasescore ini remove-feature takes {line.name} out."
+        )
     for line in ini.features:
         if not _TUNABLE_NAME.fullmatch(line.name):
             yield (

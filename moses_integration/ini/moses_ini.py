@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -142,6 +142,10 @@ class MosesIni:
         """Return the values of a section in order; none where there is no such section."""
         return tuple(value.text for value in self._sections.get(section, ()))
 
+    def value_lines(self, section: str) -> tuple[tuple[int, str], ...]:
+        """Return the values of a section in order, each with the number of its line."""
+        return tuple((value.line, value.text) for value in self._sections.get(section, ()))
+
     @cached_property
     def sections(self) -> tuple[str, ...]:
         """The names of all sections that have values, in the order of their first ones."""
@@ -254,13 +258,25 @@ class MosesIni:
         if number is not None:
             return self._with_line(number, lambda line: ini_lines.with_weights(line, values))
         added = f"{name}= " + " ".join(map(ini_lines.format_weight, values))
+        return self._with_value_after("weight", added)
+
+    def with_feature(self, code: str) -> MosesIni:
+        """Return the file with one more feature, after the last, every other byte as it was."""
+        return self._with_value_after("feature", code)
+
+    def without_lines(self, numbers: Collection[int]) -> MosesIni:
+        """Return the file without some lines, counted from 1."""
+        return self._reparsed([line for n, line in enumerate(self.lines, 1) if n not in numbers])
+
+    def _with_value_after(self, section: str, code: str) -> MosesIni:
+        """Return the file with one more value of a section, which is made if there is none."""
         lines = list(self.lines)
-        if present := self._sections.get("weight"):
+        if present := self._sections.get(section):
             last = present[-1].line
-            lines.insert(last, added + ("\r" if lines[last - 1].endswith("\r") else ""))
+            lines.insert(last, code + ("\r" if lines[last - 1].endswith("\r") else ""))
         else:
             end = len(lines) - (lines[-1] == "")
-            lines[end:] = ["", "[weight]", added, ""]
+            lines[end:] = ["", f"[{section}]", code, ""]
         return self._reparsed(lines)
 
     def _with_line(self, number: int, edit: Callable[[str], str]) -> MosesIni:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from moses_integration.ini.feature_weights import FeatureLayout
+from moses_integration.ini.language_model_feature import refuse_in_moses
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.real_moses.decoder import DecoderError
 
@@ -53,8 +54,9 @@ def check_features(binary: Path, ini: MosesIni, path: str | Path) -> None:
 
     Raises:
         DecoderError: Moses could not be run or refuses the ini, or its features are others.
-        IniError: The features of the ini cannot be told.
+        IniError: The features of the ini cannot be told, or one is not of Moses.
     """
+    refuse_in_moses(ini)
     command = [str(binary), "-f", str(path), "-show-weights"]
     try:
         process = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)

@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from moses_integration.ini.language_model_feature import refuse_in_moses
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.ini.sections import with_section
 from moses_integration.ini.table_feature import with_absolute_paths
@@ -68,7 +69,10 @@ def prepare(
         PhrasescoreError: Moses is not there, or the system or the text cannot be used.
     """
     lines = read_source(source)
-    binary = find_moses(settings.moses) if settings.name == "moses" else None
+    binary = None
+    if settings.name == "moses":
+        refuse_in_moses(ini)
+        binary = find_moses(settings.moses)
     check_input(lines, source)
     sentences = [] if binary else _sentences(source)
     for section, value in (settings.sections or {}).items():

@@ -1,0 +1,89 @@
+"""Whether a language model knows the words that a phrase table writes: a look at its first lines.
+
+A model of the wrong language gives no error anywhere: nearly every word is ``<unk>`` to it. Numbers
+and punctuation are the same in many languages, so only words with a letter count.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from phrasescore.files import open_input
+from phrasescore.table.phrase_table import phrase_tokens
+from phrasescore.words.vocabulary import Vocabulary
+
+_LINES = 100_000
+_PIPES = b"|||"
+_FEW = 0.5  # a model that knows less can hardly tell good translations from bad ones
+
+
+@dataclass(frozen=True)
+class KnownWords:
+    """How much of the beginning of a table a model knows.
+
+    Args:
+        table: The table.
+        source: The share of its source tokens, from 0 to 1.
+        target: The share of its target tokens; 1 of a table without words.
+    """
+
+    table: str
+    source: float
+    target: float
+
+    @property
+    def is_of_the_source(self) -> bool:
+        """Whether the model seems to be one of the language that is translated."""
+        return self.target < min(_FEW, self.source)
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with that, if anything; a part of a sentence."""
+        if self.target >= _FEW:
+            return ""
+        said = f"it knows {self.target:.0%} of the words on the target side of {self.table}"
+        if self.is_of_the_source:
+            return f"{said} and {self.source:.0%} of those on the source side, whose model it seems"
+        return said
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        if self.is_of_the_source:
+            return "train it on the target side of the parallel text"
+        return "see that its training text has the language, tokenisation and case of the table"
+
+
+def known_words(table: str | Path, words: Vocabulary, factor: int = 0) -> KnownWords:
+    """Look the words of a table's first 100,000 lines up in a vocabulary.
+
+    Args:
+        table: In text form, plain or gzip.
+        words: What the model knows.
+        factor: Which factor of a word it knows.
+
+    Raises:
+        InputError: The table cannot be read.
+    """
+    known = set(words.words[2:])
+    sides: tuple[Counter[bytes], Counter[bytes]] = (Counter(), Counter())
+    with open_input(table) as stream:
+        for line in itertools.islice(stream, _LINES):
+            for side, phrase in zip(sides, line.split(_PIPES, 2), strict=False):
+                side.update(phrase_tokens(phrase))
+    source, target = (_share(side, known, factor) for side in sides)
+    return KnownWords(str(table), source, target)
+
+
+def _share(counts: Counter[bytes], known: set[bytes], factor: int) -> float:
+    total = found = 0
+    for token, count in counts.items():
+        # a token with too few factors is for others to refuse
+        word = b"".join(token.split(b"|")[factor : factor + 1])
+        if any(letter.isalpha() for letter in word.decode("utf-8", "replace")):
+            total += count
+            found += count * (word in known)
+    return found / total if total else 1.0

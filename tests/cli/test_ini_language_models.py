@@ -1,0 +1,168 @@
+"""`phrasescore ini add-language-model` and `remove-feature`, as a user runs them."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from moses_integration.ini.moses_ini import MosesIni
+from tests.conftest import Phrasescore
+from tests.support.neural_language_models import save_random_language_model
+from tests.support.random_models import save_random_model
+
+ADD = ("ini", "add-language-model", "system/moses.ini")
+
+
+@pytest.fixture(scope="module")
+def prepared(bundled_golden: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The golden system, and models that know the words of its sides."""
+    folder = tmp_path_factory.mktemp("prepared")
+    shutil.copytree(bundled_golden / "system", folder / "system", copy_function=shutil.copyfile)
+    (folder / "system").chmod(0o755)
+    with gzip.open(folder / "system" / "lm.arpa.gz") as arpa:
+        (folder / "system" / "lm.arpa").write_bytes(arpa.read())
+    with gzip.open(folder / "system" / "phrase-table.gz") as table:
+        lines = [line.split(b" ||| ") for line in table]
+    english, french = (
+        sorted({word for line in lines for word in line[side].split()}) for side in (0, 1)
+    )
+    save_random_language_model(folder / "lm7", french)
+    save_random_language_model(folder / "devlin", french, self_normalise=0.1)
+    save_random_language_model(folder / "english", english)
+    save_random_language_model(folder / "small", [b"le", b"la", b"."])
+    save_random_model(folder / "search", english, french, kind="search")
+    return folder
+
+
+@pytest.fixture
+def system(prepared: Path, tmp_path: Path) -> Path:
+    """A copy of it in the current directory of the commands."""
+    for part in prepared.iterdir():
+        shutil.copytree(part, tmp_path / part.name, copy_function=os.link)
+    return tmp_path / "system" / "moses.ini"
+
+
+def test_added_and_taken_out_again(phrasescore: Phrasescore, system: Path, tmp_path: Path) -> None:
+    """It says what it did; what comes back is the file from before."""
+    done = phrasescore(*ADD, "--model", "lm7/", "-o", "moses.nlm.ini")
+    assert done.returncode == 0, done.stderr.decode()
+    ini = MosesIni.read(tmp_path / "moses.nlm.ini")
+    assert ini.features[-1].options == {"name": "NeuralLM0", "path": "lm7"}
+    assert list(ini.weights.items())[-1] == ("NeuralLM0", (0.2,))
+    said = done.stderr.decode().splitlines()
+    assert said[0].startswith("lm7/: a model that knows ")
+    assert said[1:] == [
+        "NeuralLM0: path=lm7, ln p, with the weight 0.2",
+        "warning: moses.nlm.ini:15: real Moses has no FeedForwardLM and refuses the file; "
+        "phrasescore ini remove-feature takes NeuralLM0 out.",
+    ]
+    more = phrasescore(
+        "ini", "add-language-model", "moses.nlm.ini", "--model", "devlin", "--unnormalised",
+        "--start-weight", "-0.5", "--absolute-paths", "-o", "-",
+    )  # fmt: skip
+    assert (
+        b"FeedForwardLM name=NeuralLM1 path=%b/devlin normalised=false\n" % bytes(tmp_path)
+        in more.stdout
+    )
+    assert b"name=NeuralLM0 path=%b/lm7\n" % bytes(tmp_path) in more.stdout
+    assert b"\nNeuralLM1= -0.5\n" in more.stdout
+    gone = phrasescore("ini", "remove-feature", "moses.nlm.ini", "NeuralLM0", "-o", "plain.ini")
+    assert gone.stderr == b"NeuralLM0: a FeedForwardLM is gone, and its weights\n"
+    assert (tmp_path / "plain.ini").read_bytes() == system.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "sentence"),
+    [
+        (["--model", "nothing"], 4, "nothing: no such model folder"),
+        (["--model", "system"], 4, "system: not a phrasescore model"),
+        (["--model", "search"], 4, "search: a model of kind search, and a decoder asks models"),
+        (["--model", "-"], 2, "the model is standard input"),
+        (["--model", "lm7", "--unnormalised"], 2, "it was not trained with --self-normalise"),
+        (["--model", "lm7", "--name", "LM0"], 3, "there is a feature LM0 already"),
+        (["--model", "lm7", "--name", "a b"], 2, "a feature cannot be called 'a b'"),
+        (["--model", "english"], 4, "of those on the source side, whose model it seems"),
+    ],
+)
+def test_models_that_cannot_work(
+    phrasescore: Phrasescore, system: Path, arguments: list[str], status: int, sentence: str
+) -> None:
+    """One sentence each, and no ini."""
+    done = phrasescore(*ADD, *arguments, "-o", "out.ini")
+    assert done.returncode == status
+    assert sentence in done.stderr.decode()
+    assert b"Traceback" not in done.stderr
+    assert not (system.parent.parent / "out.ini").exists()
+
+
+def test_a_damaged_model(phrasescore: Phrasescore, system: Path, tmp_path: Path) -> None:
+    """Every byte of it is checked before the ini is written."""
+    path = tmp_path / "lm7" / "model.safetensors"
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.unlink()
+    path.write_bytes(data)
+    done = phrasescore(*ADD, "--model", "lm7", "-o", "out.ini")
+    assert done.returncode == 4
+    assert b"lm7: damaged: model.safetensors is not the file" in done.stderr
+
+
+def test_a_model_of_few_words(phrasescore: Phrasescore, system: Path) -> None:
+    """It may be meant so: a warning says how much of the table it knows."""
+    done = phrasescore(*ADD, "--model", "small", "-o", "-")
+    assert done.returncode == 0
+    assert b"warning: small: it knows " in done.stderr
+    assert b"of the words on the target side of system/phrase-table.gz: see that" in done.stderr
+
+
+def test_filtering_keeps_the_model(
+    phrasescore: Phrasescore, system: Path, bundled_golden: Path, tmp_path: Path
+) -> None:
+    """The filtered system finds its folder from anywhere."""
+    assert phrasescore(*ADD, "--model", "lm7", "-o", "nlm.ini").returncode == 0
+    text = bundled_golden / "decode" / "input.en"
+    done = phrasescore("filter", "nlm.ini", "--input", text, "-o", "filtered")
+    assert done.returncode == 0, done.stderr.decode()
+    ini = MosesIni.read(tmp_path / "filtered" / "moses.ini")
+    assert ini.feature("NeuralLM0").options["path"] == str(tmp_path / "lm7")
+
+
+def test_real_moses_is_not_asked_to_tune(
+    phrasescore: Phrasescore, system: Path, bundled_golden: Path
+) -> None:
+    """Refused before anything is filtered, with what to do."""
+    assert phrasescore(*ADD, "--model", "lm7", "-o", "nlm.ini").returncode == 0
+    texts = ("--source", bundled_golden / "decode" / "input.en")
+    texts += ("--reference", bundled_golden / "decode" / "input.fr")
+    done = phrasescore("tune", "nlm.ini", *texts, "-o", "tuned", "--decoder", "moses")
+    assert done.returncode == 3
+    said = done.stderr.decode()
+    assert "nlm.ini:15: real Moses has no FeedForwardLM, which is NeuralLM0 here" in said
+    assert "phrasescore ini remove-feature" in said
+    assert "phrasescore nbest" in said
+
+
+@pytest.mark.moses
+def test_real_moses_reads_it_again(
+    phrasescore: Phrasescore, system: Path, tmp_path: Path, moses_bin: Path
+) -> None:
+    """Not with the model's line, and again without; also without features of its own."""
+    assert phrasescore(*ADD, "--model", "lm7", "-o", "nlm.ini").returncode == 0
+    for name, source in (("NeuralLM0", "nlm.ini"), ("LexicalReordering0", "plain.ini")):
+        output = "plain.ini" if name == "NeuralLM0" else "less.ini"
+        gone = phrasescore("ini", "remove-feature", source, name, "-o", output)
+        assert gone.returncode == 0, gone.stderr.decode()
+    shown = {}
+    for name in ("nlm.ini", "plain.ini", "less.ini"):
+        command = [moses_bin / "moses", "-f", name, "-show-weights"]
+        process = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
+        shown[name] = process.stdout if process.returncode == 0 else b""
+    assert shown["nlm.ini"] == b""
+    assert b"LexicalReordering0= " in shown["plain.ini"]
+    assert b"LM0= " in shown["less.ini"]
+    assert b"LexicalReordering0= " not in shown["less.ini"]

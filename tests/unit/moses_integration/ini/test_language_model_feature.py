@@ -1,0 +1,164 @@
+"""A neural language model is added to a moses.ini, a feature is taken out: no other byte moves."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moses_integration.ini.feature_removal import without_feature
+from moses_integration.ini.feature_weights import FeatureLayout
+from moses_integration.ini.language_model_feature import (
+    next_name,
+    refuse_in_moses,
+    with_language_model,
+)
+from moses_integration.ini.listing import problems
+from moses_integration.ini.moses_ini import MosesIni
+from phrasescore.errors import IniError, SettingsError
+
+INI = b"""\
+# a system
+[mapping]
+0 T 0
+[weight]
+TM= 0.3
+LM0= 0.50  # tuned
+
+[feature]
+PhraseDictionaryMemory name=TM num-features=1 path=table
+UnknownWordPenalty
+KENLM name=LM0 path=lm factor=0   # five-grams
+Distortion
+
+[distortion-limit]
+6
+"""
+
+
+def parsed(data: bytes = INI) -> MosesIni:
+    """An ini of these bytes."""
+    return MosesIni.parse(data, "moses.ini")
+
+
+def test_its_lines_stand_last_in_their_sections() -> None:
+    """One in [feature], one in [weight]; all else stays byte for byte."""
+    change = with_language_model(parsed(), "/models/lm7", None, 0.2)
+    expected = INI.replace(
+        b"Distortion\n", b"Distortion\nFeedForwardLM name=NeuralLM0 path=/models/lm7\n"
+    ).replace(b"# tuned\n", b"# tuned\nNeuralLM0= 0.2\n")
+    assert change.ini.to_bytes() == expected
+    assert str(change) == "NeuralLM0: path=/models/lm7, ln p, with the weight 0.2"
+
+
+def test_several_models_and_names() -> None:
+    """The next free name is taken, also where only a weight has it; another may be given."""
+    ini = parsed(INI.replace(b"TM= 0.3", b"TM= 0.3\nNeuralLM1= 1"))
+    first = with_language_model(ini, "a", None, 0.25)
+    second = with_language_model(first.ini, "b", None, 0.1, normalised=False)
+    third = with_language_model(second.ini, "c", "CSLM", 0.1)
+    assert [first.name, second.name, third.name] == ["NeuralLM0", "NeuralLM2", "CSLM"]
+    assert third.ini.feature("NeuralLM2").options["normalised"] == "false"
+    assert third.ini.weights["NeuralLM0"] == (0.25,)
+    assert "scores without ln Z" in str(second)
+
+
+def test_the_decoder_sees_one_stateful_tuned_value() -> None:
+    """It comes after the other stateful features, as in n-best lists."""
+    layout = FeatureLayout.of(with_language_model(parsed(), "a", None, 0.2).ini)
+    assert layout.names == ("LM0", "Distortion0", "NeuralLM0", "TM", "UnknownWordPenalty0")
+    assert layout.slices["NeuralLM0"] == slice(2, 3)
+    assert layout.tuneable[2]
+
+
+@given(
+    crlf=st.booleans(),
+    end=st.sampled_from([b"", b"\n", b"\n\n# end"]),
+    swapped=st.booleans(),
+    count=st.integers(1, 3),
+)
+def test_what_was_added_is_taken_out_again(
+    crlf: bool, end: bytes, swapped: bool, count: int
+) -> None:
+    """Byte for byte, whatever the ends of lines and the order of sections."""
+    weights, features = b"[weight]\nTM= 0.3\n# none\n", b"[feature]\nDistortion\nWordPenalty # w"
+    data = features + b"\n" + weights if swapped else weights + features
+    data = (data + end).replace(b"\n", b"\r\n" if crlf else b"\n").replace(b"TM", b"WordPenalty0")
+    ini = parsed(data)
+    for number in range(count):
+        ini = with_language_model(ini, f"model{number}", None, 0.2).ini
+    for number in range(count):
+        ini = without_feature(ini, f"NeuralLM{number}")
+    assert ini.to_bytes() == data
+
+
+def test_every_weight_of_a_feature_goes_with_it() -> None:
+    """Twice given, added, sparse: none is left for a feature that is not there."""
+    data = INI.replace(b"LM0= 0.50  # tuned\n", b"LM0= 0.5\nLM0_x= 1\nLM0= 0.2\nLM10= 3\n")
+    data += b"[weight-add]\nLM0= 4\n"
+    data = data.replace(b"Distortion\n", b"Distortion\nKENLM name=LM10 path=b\n")
+    gone = without_feature(parsed(data), "LM0")
+    assert b"LM0" not in gone.to_bytes()
+    assert gone.weights == {"TM": (0.3,), "LM10": (3.0,)}
+    FeatureLayout.of(gone).read_weights(gone)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "name", "problem"),
+    [
+        (b"", b"", "LM1", r"no feature is called LM1 \(did you mean LM0\?\)"),
+        (b"", b"", "TM", "TM is a step of the translation itself, which"),
+        (b"", b"", "UnknownWordPenalty0", "moses.ini:10: UnknownWordPenalty0 is needed"),
+        (
+            b"Distortion\n",
+            b"WordPenalty\nWordPenalty\n",
+            "WordPenalty0",
+            "no name of its own, and WordPenalty1 would get another name",
+        ),
+        (
+            b"[mapping]",
+            b"[weight-overwrite]\nLM0= 1\n[mapping]",
+            "LM0",
+            r"moses.ini:3: \[weight-overwrite\] names LM0, too",
+        ),
+    ],
+)
+def test_features_that_others_need(old: bytes, new: bytes, name: str, problem: str) -> None:
+    """One sentence, with the line."""
+    with pytest.raises(IniError, match=problem):
+        without_feature(parsed(INI.replace(old, new)), name)
+
+
+def test_a_last_feature_without_a_name() -> None:
+    """The one with the highest number may go; the others keep theirs."""
+    ini = parsed(INI.replace(b"Distortion\n", b"WordPenalty\nWordPenalty\n"))
+    assert [line.name for line in without_feature(ini, "WordPenalty1").features] == [
+        "TM",
+        "UnknownWordPenalty0",
+        "LM0",
+        "WordPenalty0",
+    ]
+
+
+def test_names_and_paths_that_cannot_be() -> None:
+    """A taken name, one that is not tuned, a path with a blank."""
+    with pytest.raises(IniError, match=r"there is a feature LM0 already.*such as NeuralLM0"):
+        with_language_model(parsed(), "a", "LM0", 0.2)
+    with pytest.raises(SettingsError, match="cannot be called 'neural lm'"):
+        with_language_model(parsed(), "a", "neural lm", 0.2)
+    with pytest.raises(IniError, match="values have no blanks"):
+        with_language_model(parsed(), "a b", None, 0.2)
+    assert next_name(["NeuralLM1"]) == "NeuralLM0"
+
+
+def test_real_moses_is_another_matter() -> None:
+    """It has no such class: it is not given the file, and the listing says so."""
+    refuse_in_moses(parsed())
+    ini = with_language_model(parsed(), "a", None, 0.2).ini
+    with pytest.raises(IniError, match="real Moses has no FeedForwardLM, which is NeuralLM0 here"):
+        refuse_in_moses(ini)
+    said = [problem for problem in problems(ini) if "real Moses" in problem]
+    assert said == [
+        "moses.ini:14: real Moses has no FeedForwardLM and refuses the file; phrasescore ini "
+        "remove-feature takes NeuralLM0 out."
+    ]
