@@ -10,6 +10,7 @@ from moses_integration.doctor.binary_tables import binary_table_findings
 from moses_integration.doctor.features import ini_findings
 from moses_integration.doctor.findings import Diagnosis, Finding
 from moses_integration.doctor.models import language_model_findings, phrase_model_findings
+from moses_integration.doctor.neural_models import neural_model_findings
 from moses_integration.doctor.table_survey import TableSurvey, survey_table
 from moses_integration.doctor.tables import (
     ALIGNMENT_FLAGS,
@@ -87,6 +88,7 @@ def _findings(examined: Examined) -> Iterator[Finding]:
     yield from _table_findings(ini, words, reference_words)
     yield from binary_table_findings(ini)
     yield from language_model_findings(ini, reference_words)
+    yield from neural_model_findings(ini, reference_words)
     if examined.models:
         yield from phrase_model_findings(examined.models, words, reference_words)
     yield from work_dir_findings(ini, examined.work_dir)

@@ -10,6 +10,7 @@ from pathlib import Path
 from moses_integration.doctor.findings import Finding, at
 from moses_integration.ini.feature_kinds import (
     LANGUAGE_MODEL_KINDS,
+    OWN_KINDS,
     PHRASE_TABLE_KINDS,
     TEXT_TABLE_KINDS,
 )
@@ -25,6 +26,7 @@ from phrasescore.errors import IniError, InputError, did_you_mean
 _TUNABLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 # the smallest weight that matters beside the largest; MERT with a constant feature has given 1e-38
 _NEGLIGIBLE = 1e-6
+_LANGUAGE_MODELS = LANGUAGE_MODEL_KINDS | OWN_KINDS
 _BACK_OFF_KINDS = frozenset(["LexicalReordering"])
 
 
@@ -158,6 +160,8 @@ def _feature_findings(ini: MosesIni, line: FeatureLine) -> Iterator[Finding]:
             place,
             "name it with letters and digits only, a letter first: name=...",
         )
+    if line.kind in OWN_KINDS:
+        return  # the folders of its models have their own rules
     for key in path_keys(line):
         path = line.options[key]
         yield from _file_findings(ini, line, path)
@@ -192,7 +196,7 @@ def _missing_features(ini: MosesIni) -> Iterator[Finding]:
     kinds = {line.kind for line in ini.features}
     wanted = (
         (PHRASE_TABLE_KINDS, "error", "phrase table", "there is nothing to translate with"),
-        (LANGUAGE_MODEL_KINDS, "warning", "language model", "word order is left to chance"),
+        (_LANGUAGE_MODELS, "warning", "language model", "word order is left to chance"),
         ({"UnknownWordPenalty"}, "warning", "UnknownWordPenalty", "unknown words cost nothing"),
         ({"WordPenalty"}, "warning", "WordPenalty", "tuning cannot correct the length"),
     )

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from moses_integration.doctor.findings import Finding
+from moses_integration.ini.language_model_feature import refuse_in_moses
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.ini.table_feature import path_keys
 from moses_integration.real_moses.decoder import DecoderError
@@ -105,6 +106,11 @@ def _is_older(one: str, other: str) -> bool:
 
 def moses_findings(ini: MosesIni, binary: Path) -> Iterator[Finding]:
     """Let real Moses read the ini and its language models (it loads no phrase table for that)."""
+    try:
+        refuse_in_moses(ini)
+    except IniError as error:
+        yield Finding.of(error, ini.path)
+        return
     try:
         check_features(binary, ini, ini.path)
     except DecoderError as error:

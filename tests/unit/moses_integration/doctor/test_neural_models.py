@@ -1,0 +1,128 @@
+"""What doctor says of neural language models in a moses.ini."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from moses_integration.doctor.findings import Finding
+from moses_integration.doctor.neural_models import neural_model_findings
+from moses_integration.doctor.tuning_runs import moses_findings
+from moses_integration.doctor.words import TextWords
+from moses_integration.ini.moses_ini import MosesIni
+from tests.support.neural_language_models import save_random_language_model
+from tests.support.random_models import save_random_model
+
+INI = """\
+[feature]
+PhraseDictionaryMemory name=TM num-features=1 path=table
+FeedForwardLM name=NeuralLM0 path=lm{options}
+[weight]
+TM= 0.3
+NeuralLM0= 0.2
+"""
+FRENCH = [b"le", b"chat", b"noir"]
+ENGLISH = [b"the", b"black", b"cat"]
+REMOVE = "for real Moses: phrasescore ini remove-feature moses.ini NeuralLM0"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current directory: a table and a model of its target side."""
+    monkeypatch.chdir(tmp_path)
+    pairs = zip(ENGLISH, FRENCH, strict=True)
+    Path("table").write_bytes(b"".join(b"%b , ||| %b , ||| 0.5\n" % pair for pair in pairs))
+    save_random_language_model(Path("lm"), FRENCH)
+    return tmp_path
+
+
+def found(options: str = "", references: tuple[TextWords, ...] = ()) -> list[Finding]:
+    """All findings but the note that every such line gets."""
+    ini = MosesIni.parse(INI.format(options=options).encode())
+    note, *rest = neural_model_findings(ini, list(references))
+    assert (note.severity, note.where, note.remedy) == ("note", "moses.ini:3", REMOVE)
+    return rest
+
+
+def test_a_model_that_fits(folder: Path) -> None:
+    """Nothing is wrong; how much of the references it knows is said."""
+    assert found() == []
+    (known,) = found(references=(TextWords(FRENCH, "dev.fr"),))
+    assert (known.severity, known.what) == (
+        "note",
+        "the language model NeuralLM0 knows all 3 tokens",
+    )
+
+
+def test_normalisation(folder: Path) -> None:
+    """A value that is none, and one that the model was not trained for."""
+    (wrong,) = found(" normalised=maybe")
+    assert (wrong.severity, wrong.what) == (
+        "error", "normalised is 'maybe', expected true or false"
+    )  # fmt: skip
+    (unfit,) = found(" normalised=false")
+    assert unfit.severity == "error"
+    assert "was not trained with --self-normalise" in unfit.what
+    save_random_language_model(Path("lm"), FRENCH, self_normalise=0.1)
+    assert found(" normalised=false") == []
+
+
+def test_folders_that_are_no_such_model(folder: Path) -> None:
+    """Missing, of another kind, damaged: each with the folder's name."""
+    save_random_model(Path("other"), ENGLISH, FRENCH)
+    shutil.move("lm", "moved")
+    (missing,) = found()
+    shutil.copytree("other", "lm")
+    (other,) = found()
+    Path("lm/model.safetensors").write_bytes(b"")
+    (damaged,) = found()
+    assert [each.severity for each in (missing, other, damaged)] == ["error"] * 3
+    assert [each.where for each in (missing, other, damaged)] == ["lm"] * 3
+    assert missing.what == "no such model folder"
+    assert other.what.startswith("a model of kind phrase, and a decoder asks")
+    assert damaged.what.startswith("damaged: model.safetensors")
+    ini = MosesIni.parse(INI.format(options="").replace(" path=lm", "").encode())
+    assert [each.what for each in neural_model_findings(ini, [])][1:] == [
+        "NeuralLM0 names no model"
+    ]
+
+
+def test_a_model_of_the_source_language(folder: Path) -> None:
+    """Found by the words of the table, commas aside, without any development set."""
+    save_random_language_model(Path("lm"), [*ENGLISH, b","])
+    (finding,) = found()
+    assert (finding.severity, finding.where) == ("error", "lm")
+    assert finding.what == (
+        "it knows 0% of the words on the target side of table and 100% of those on the source "
+        "side, whose model it seems"
+    )
+    save_random_language_model(Path("lm"), [b"le"])
+    (few,) = found()
+    assert (few.severity, few.what) == (
+        "warning", "it knows 33% of the words on the target side of table"
+    )  # fmt: skip
+
+
+def test_real_moses_is_not_asked(folder: Path) -> None:
+    """It would refuse the line with less to say."""
+    ini = MosesIni.parse(INI.format(options="").encode())
+    (finding,) = moses_findings(ini, Path("/nowhere/moses"))
+    assert finding.severity == "error"
+    assert finding.what == "real Moses has no FeedForwardLM, which is NeuralLM0 here"
+
+
+def test_torch_is_not_needed(folder: Path) -> None:
+    """The examination of such a model loads none."""
+    Path("moses.ini").write_text(INI.format(options=""))
+    code = (
+        "import sys; sys.modules['torch'] = None\n"
+        "from moses_integration.doctor.examination import Examined, examine\n"
+        "print([each.what for each in examine(Examined('moses.ini')).findings])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    assert b"NeuralLM0 is for the decoder" in done.stdout
