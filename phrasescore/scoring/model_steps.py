@@ -25,12 +25,12 @@ class TrieSteps(Protocol):
         """Read sorted, distinct sources; return how many steps of an encoder that took."""
         ...
 
-    def decode(self, trie: PrefixTrie) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def decode(self, trie: PrefixTrie) -> tuple[NDArray[np.float32], NDArray[np.float32], int]:
         """Find ln p of each step of a trie whose root n is the n-th source encoded last.
 
         Returns:
-            (nodes,) ln p of each prefix's last word after what precedes it, 0 for roots; and
-            (nodes,) ln p of ``</s>`` after each prefix.
+            (nodes,) ln p of each prefix's last word after what precedes it, 0 for roots;
+            (nodes,) ln p of ``</s>`` after each prefix; and how many normalisers that took.
         """
         ...
 
@@ -53,7 +53,7 @@ class ModelSteps:
         self._sources = sources
         return len(sources.tokens) + len(sources)
 
-    def decode(self, trie: PrefixTrie) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def decode(self, trie: PrefixTrie) -> tuple[NDArray[np.float32], NDArray[np.float32], int]:
         """See :meth:`TrieSteps.decode`."""
         edges, at_ends = np.zeros(len(trie), np.float32), np.zeros(len(trie), np.float32)
         before: State | None = None
@@ -68,7 +68,7 @@ class ModelSteps:
                 goes_on = np.flatnonzero(trie.ranks[a:b] >= 0)
                 kept.append(state.gathered(self._index(goes_on)))
             before = kept[0].followed_by(kept[1:])
-        return edges, at_ends
+        return edges, at_ends, len(trie)
 
     def _advance(
         self, trie: PrefixTrie, level: int, a: int, b: int, before: State | None

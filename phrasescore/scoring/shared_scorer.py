@@ -20,9 +20,11 @@ from numpy.typing import NDArray
 
 from phrasescore.device import choose_device
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
+from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
 from phrasescore.model.sequence_model import SequenceModel
 from phrasescore.scoring.gated.gated_steps import GatedSteps
 from phrasescore.scoring.gated.packed_weights import pack
+from phrasescore.scoring.history_steps import HistorySteps
 from phrasescore.scoring.model_steps import ModelSteps, TrieSteps
 from phrasescore.scoring.pair_order import cut_by_area, cut_in_groups, is_new, pair_order
 from phrasescore.scoring.precision import Precision
@@ -152,11 +154,11 @@ class SharedScorer:
         try:
             with torch.inference_mode():
                 encoded = steps.encode(sources.select(np.flatnonzero(new)))
-                edges, at_ends = steps.decode(trie)
+                edges, at_ends, normalisers = steps.decode(trie)
         finally:
             self._free.put(steps)
         keep(rows, trie, edges, at_ends)
-        return SharedWork.unshared(sources, targets).done(encoded, len(trie))
+        return SharedWork.unshared(sources, targets).done(encoded, normalisers)
 
 
 def _maker(
@@ -172,4 +174,6 @@ def _maker(
         weights = pack(model, device, dtype, _PANEL[device.type])
         return lambda: GatedSteps(weights, group, chunk, compiled)
     placed = copy.deepcopy(model).to(device).eval()
+    if isinstance(placed, FeedForwardLm):
+        return lambda: HistorySteps(placed, dtype, chunk)
     return lambda: ModelSteps(placed, dtype, chunk)

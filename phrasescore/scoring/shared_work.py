@@ -15,7 +15,8 @@ class SharedWork:
         source_asked: Words of the sources, each with its ``</s>``.
         source_done: Encoder steps.
         target_asked: Words of the targets, each with its ``</s>``.
-        target_done: Normalisers, one for each distinct (source, target prefix).
+        target_done: Normalisers, one for each distinct (source, target prefix), or, of a model that
+            sees the last words only, for each distinct history.
     """
 
     source_asked: int = 0

@@ -133,7 +133,7 @@ class FeedForwardLm(SequenceModel):
         )
 
     def score(self, batch: Batch, dtype: torch.dtype | None = None) -> Tensor:
-        """See :meth:`SequenceModel.score`; a history that comes again is looked at once."""
+        """See :meth:`SequenceModel.score`."""
         histories, wanted = self._n_grams(batch)
         features = self.features(histories, dtype).to(self.output_words.dtype)
         found = gathered_log_softmax(features, self.output_words, self.output_bias, wanted)

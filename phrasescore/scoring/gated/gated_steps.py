@@ -111,7 +111,7 @@ class GatedSteps:
 
     # -- target side ---------------------------------------------------------------------------
 
-    def decode(self, trie: PrefixTrie) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def decode(self, trie: PrefixTrie) -> tuple[NDArray[np.float32], NDArray[np.float32], int]:
         """See :meth:`phrasescore.scoring.model_steps.TrieSteps.decode`."""
         edges, at_ends = np.zeros(len(trie), np.float32), np.zeros(len(trie), np.float32)
         nodes, ranks = self._nodes(trie), self._index(trie.ranks)
@@ -135,7 +135,7 @@ class GatedSteps:
                 self._predict(states, trie, (a, b), nodes[a:b], edges, at_ends)
             if level or inside:
                 here, there = there, here
-        return edges, at_ends
+        return edges, at_ends, len(trie)
 
     def _start(self, sources: int, level: _Level) -> None:
         """Project the summaries and set the decoder's first states."""

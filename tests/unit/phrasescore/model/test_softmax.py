@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from phrasescore.model import softmax
-from phrasescore.model.softmax import gathered_log_softmax, summed_cross_entropy
+from phrasescore.model.softmax import gathered_log_softmax, log_normalisers, summed_cross_entropy
 
 N, R, V = 40, 6, 23
 
@@ -23,12 +23,18 @@ def problem(dtype: torch.dtype, scale: float = 1.0) -> tuple[Tensor, Tensor, Ten
 
 
 def plain_loss(
-    features: Tensor, words: Tensor, bias: Tensor, wanted: Tensor, smoothing: float = 0.0
+    features: Tensor,
+    words: Tensor,
+    bias: Tensor,
+    wanted: Tensor,
+    smoothing: float = 0.0,
+    normaliser_weight: float = 0.0,
 ) -> Tensor:
     logits = features.double() @ words.double().t() + bias.double()
-    return torch.nn.functional.cross_entropy(
+    loss = torch.nn.functional.cross_entropy(
         logits, wanted, reduction="sum", label_smoothing=smoothing
     )
+    return loss + normaliser_weight * logits.logsumexp(1).square().sum()
 
 
 @pytest.fixture(autouse=True)
@@ -42,14 +48,16 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     [(torch.float64, 1e-12), (torch.float32, 1e-5), (torch.bfloat16, 3e-2)],
     ids=["float64", "float32", "bfloat16"],
 )
-@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize(
+    ("smoothing", "normaliser_weight"), [(0.0, 0.0), (0.1, 0.0), (0.0, 0.3), (0.1, 0.3)]
+)
 def test_loss_and_gradient_are_those_of_cross_entropy(
-    dtype: torch.dtype, tolerance: float, smoothing: float
+    dtype: torch.dtype, tolerance: float, smoothing: float, normaliser_weight: float
 ) -> None:
     """Chunked loss and gradients equal torch's own cross-entropy on the whole matrix."""
     arguments = problem(dtype)
-    found = summed_cross_entropy(*arguments, smoothing)
-    expected = plain_loss(*arguments, smoothing)
+    found = summed_cross_entropy(*arguments, smoothing, normaliser_weight)
+    expected = plain_loss(*arguments, smoothing, normaliser_weight)
     assert found.item() == pytest.approx(expected.item(), rel=tolerance)
     wrt = arguments[:3]
     for mine, theirs in zip(
@@ -57,6 +65,13 @@ def test_loss_and_gradient_are_those_of_cross_entropy(
     ):
         scale = theirs.abs().max()
         torch.testing.assert_close(mine / scale, theirs / scale, rtol=0, atol=tolerance)
+
+
+def test_normalisers_are_what_logits_have_more_than_ln_p() -> None:
+    """Row by row, in chunks."""
+    features, words, bias, _ = problem(torch.float64)
+    expected = (features @ words.t() + bias).logsumexp(1)
+    torch.testing.assert_close(log_normalisers(features, words, bias), expected)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import signal
@@ -21,8 +22,10 @@ from phrasescore.scoring.unshared_scorer import UnsharedScorer
 from phrasescore.table.block import read_blocks
 from phrasescore.training.request import TrainingRequest
 from phrasescore.training.session import train_model
+from phrasescore.words.token_sequences import TokenSequences
 from tests.support.builders import write_phrase_table
 
+SMALL = {"hidden": 16, "embedding": 8, "rank": 8}
 QUICK = [("tanh", "every-step"), ("lstm", "once")]
 NETWORKS = [
     *(
@@ -39,6 +42,7 @@ NETWORKS = [
     pytest.param("search", {"formulation": "code", "alignment": 8}, id="search"),
     pytest.param("search", {"formulation": "paper"}, id="search-paper", marks=pytest.mark.slow),
     pytest.param("encdec", {"formulation": "paper"}, id="encdec"),
+    pytest.param("feed-forward-lm", {"order": 4, "second_hidden": 12}, id="feed-forward-lm"),
 ]
 
 
@@ -49,23 +53,24 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def inputs_of(kind: str, table: Path) -> tuple[Path, ...]:
-    """Return what a kind reads: the table, or its columns as texts."""
-    if not kind_named(kind).of_sentences:
+    """Return what a kind reads: the table, or its columns as texts, or the second of them."""
+    if kind_named(kind).learns_from == "phrases":
         return (table,)
     columns = zip(*(line.split(b" ||| ")[:2] for line in read_lines(table)), strict=True)
     paths = table.with_name("text.en"), table.with_name("text.fr")
     for path, column in zip(paths, columns, strict=True):
         path.write_bytes(b"".join(text + b"\n" for text in column))
-    return paths
+    return paths[-len(kind_named(kind).inputs) :]
 
 
 def train(table: Path, model: Path, kind: str, sizes: dict[str, str | int]) -> None:
+    options = {each.name for each in dataclasses.fields(kind_named(kind).settings)}
     train_model(
         TrainingRequest(
             kind,
             inputs_of(kind, table),
             model,
-            {"hidden": 16, "embedding": 8, "rank": 8, **sizes},
+            {**{name: size for name, size in SMALL.items() if name in options}, **sizes},
             max_epochs=4,
             evaluations=2,
             patience=0,
@@ -115,6 +120,8 @@ def test_a_network_is_trained_stopped_continued_and_scores(
     assert {name: config[name] for name in sizes} == sizes
     (block,) = read_blocks(table)
     source = loaded.source_vocabulary.encode_spans(block.token_spans("source"))
+    if not kind_named(kind).reads_source:
+        source = TokenSequences(source.tokens[:0], np.zeros_like(source.offsets))
     target = loaded.target_vocabulary.encode_spans(block.token_spans("target"))
     shared = SharedScorer(loaded.model, "cpu", "fp32").score(source, target)
     alone = UnsharedScorer(loaded.model, "cpu").score(source, target)

@@ -1,0 +1,105 @@
+"""The feed-forward language model: its gradient, its normaliser, how it begins, its sizes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+
+from phrasescore.errors import SettingsError
+from phrasescore.model.model_settings import FeedForwardLmSettings
+from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
+from phrasescore.model.sequence_model import Batch
+
+SIZES: dict[str, Any] = {"target_vocabulary": 9, "order": 3, "embedding": 4, "hidden": 6}
+
+
+def model_of(**sizes: Any) -> FeedForwardLm:
+    """Return a small model in float64."""
+    model = FeedForwardLm(FeedForwardLmSettings(**{**SIZES, "second_hidden": 5, **sizes}))
+    model.initialise(torch.Generator().manual_seed(1), "scaled")
+    return model.double()
+
+
+def batch_of(*sentences: list[int]) -> Batch:
+    """Return sentences padded to the longest."""
+    lengths = torch.tensor([len(each) for each in sentences])
+    longest = int(lengths.max())
+    target = torch.tensor([each + [0] * (longest - len(each)) for each in sentences])
+    nothing = torch.empty(len(sentences), 0, dtype=torch.int64)
+    words = int(lengths.sum()) + len(sentences)
+    return Batch(nothing, target, (torch.zeros_like(lengths), lengths), words)
+
+
+SENTENCES = batch_of([2, 3, 4, 5], [1], [8, 7, 2])
+
+
+@pytest.mark.parametrize("self_normalise", [0.0, 0.5])
+def test_the_gradient_is_that_of_differences(self_normalise: float) -> None:
+    """Of one element of every weight, over sentences of different lengths."""
+    model = model_of(self_normalise=self_normalise)
+    model.loss(SENTENCES).backward()
+    for name, parameter in model.named_parameters():
+        # of the embedding the start mark, which every sentence reads
+        at = tuple(-1 if name == "embedding" else 0 for _ in parameter.shape)
+        numbers = []
+        for shift in (1e-6, -1e-6):
+            with torch.no_grad():
+                parameter[at] += shift
+                numbers.append(model.loss(SENTENCES).item())
+                parameter[at] -= shift
+        assert parameter.grad is not None
+        slope = (numbers[0] - numbers[1]) / 2e-6
+        assert parameter.grad[at].item() == pytest.approx(slope, abs=1e-7), name
+
+
+def test_self_normalisation_adds_the_squares_of_ln_z() -> None:
+    """Words and final </s> count, padding does not; what a model says stays exact."""
+    plain, kept = model_of(), model_of(self_normalise=0.5)
+    kept.load_state_dict(plain.state_dict())
+    normalisers = plain.log_normalisers(SENTENCES)
+    assert normalisers.shape == (SENTENCES.words,)
+    extra = 0.5 * normalisers.square().sum()
+    torch.testing.assert_close(kept.loss(SENTENCES), plain.loss(SENTENCES) + extra)
+    torch.testing.assert_close(kept.score(SENTENCES), plain.score(SENTENCES))
+
+
+def test_a_word_depends_on_no_more_than_the_words_before_it() -> None:
+    """Of a trigram model two; the start mark is another word than </s> or <unk>."""
+    model = model_of()
+    far, near, begun = model.score(batch_of([2, 3, 4, 5], [6, 3, 4, 5], [0, 0, 4, 5]))
+    torch.testing.assert_close(far[3:], near[3:])
+    assert far[2] != near[2]
+    (alone,) = model.score(batch_of([4, 5]))
+    assert (begun[2:4] != alone[:2]).all()
+
+
+def test_how_weights_begin() -> None:
+    """As in the paper all of them, biases too, or scaled; self-normalised with Z near 1."""
+    generator = torch.Generator().manual_seed(1)
+    model = model_of(embedding=40, hidden=50)
+    model.initialise(generator, "paper")
+    for name, parameter in model.named_parameters():
+        assert 0.005 < parameter.abs().max() <= 0.01, name
+    for initialisation in ("paper", "scaled"):
+        model = model_of(self_normalise=0.1)
+        model.initialise(generator, initialisation)
+        assert model.output_bias.mean().item() == pytest.approx(-math.log(9), abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "problem"),
+    [
+        ({"order": 1}, "the model's order is 1, below 2: an n-gram is a word and at least one"),
+        ({"second_hidden": 0}, "second_hidden is 0, below 1"),
+        ({"self_normalise": -0.1}, "self_normalise is -0.1; it must be 0, which is off, or more"),
+        ({"self_normalise": float("nan")}, "self_normalise is nan"),
+    ],
+)
+def test_sizes_that_no_model_has(sizes: dict[str, Any], problem: str) -> None:
+    """Each is refused in a sentence."""
+    with pytest.raises(SettingsError) as caught:
+        FeedForwardLmSettings(**{**SIZES, **sizes})
+    assert problem in str(caught.value)
