@@ -33,24 +33,29 @@ _PHRASE, _FEED_FORWARD, _LM = (
     FeedForwardPhraseSettings,
     FeedForwardLmSettings,
 )
-_FAST, _FAST_LM = (kind_named(name).fast_sizes for name in ("search", "feed-forward-lm"))
+_FAST, _FAST_LM, _FAST_RNN = (
+    kind_named(name).fast_sizes for name in ("search", "feed-forward-lm", "rnn-lm")
+)
 _SELF_NORMALISE = 0.1  # Devlin et al. (2014), section 2.2
 _HELD_OUT_TEXT = "--held-out-text"
 # settings of models: those of the kind that is trained go to it, others are refused in its name
 SIZES = {
     "hidden": f"Hidden units.  [default: {_PHRASE.hidden}; feed-forward-phrase: "
     f"{_FEED_FORWARD.hidden}; search, encdec: {_FAST['hidden']}, with --recipe paper 1000; "
-    f"feed-forward-lm: {_FAST_LM['hidden']}, with --recipe paper {_LM.hidden}]",
+    f"feed-forward-lm: {_FAST_LM['hidden']}, with --recipe paper {_LM.hidden}; rnn-lm: "
+    f"{_FAST_RNN['hidden']}, with --recipe paper 1000]",
     "second_hidden": "Units of the second hidden layer of feed-forward-lm.  [default: "
     f"{_FAST_LM['second_hidden']}, with --recipe paper {_LM.second_hidden}]",
     "order": "Length of the n-grams of feed-forward-lm: a word and those it is predicted from.  "
     f"[default: {_LM.order}]",
     "embedding": f"Size of word vectors.  [default: {_PHRASE.embedding}; search, encdec: "
     f"{_FAST['embedding']}, with --recipe paper 620; feed-forward-lm: {_FAST_LM['embedding']}, "
-    f"with --recipe paper {_LM.embedding}]",
+    f"with --recipe paper {_LM.embedding}; rnn-lm: {_FAST_RNN['embedding']}, with --recipe paper "
+    "100]",
     "maxout": "Maxout units.  [default: half of --hidden]",
     "rank": f"Inner size of the factored output layer.  [default: {_PHRASE.rank}; search, encdec: "
-    f"{_FAST['rank']}, with --recipe paper 620]",
+    f"{_FAST['rank']}, with --recipe paper 620; rnn-lm: {_FAST_RNN['rank']}, with --recipe "
+    "paper 100]",
     "alignment": "Alignment units of search.  [default: --hidden]",
     "unit": f"The hidden unit: gated, tanh or lstm.  [default: {_PHRASE.unit}]",
     "context": "When the decoder sees the source's summary: every-step, or once, at its start.  "

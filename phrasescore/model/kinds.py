@@ -20,6 +20,7 @@ from phrasescore.model.model_settings import (
     FeedForwardPhraseSettings,
     ModelSettings,
     RnnEncdecSettings,
+    RnnLmSettings,
     RnnSearchSettings,
 )
 
@@ -69,6 +70,23 @@ class Kind:
         return "sentences" if self.reads_source else "text"
 
 
+def _language_model(
+    name: str, settings: type[ModelSettings], network: str, fast_sizes: Mapping[str, int]
+) -> Kind:
+    return Kind(
+        name,
+        name,
+        ("TEXT",),
+        settings,
+        f"phrasescore.model.networks.{network}",
+        feature="NeuralLM",
+        reads_source=False,
+        of_sentences=True,
+        regularised=True,
+        fast_sizes=fast_sizes,
+    )
+
+
 _TEXTS = ("SOURCE-TEXT", "TARGET-TEXT")
 _FAST_SIZES = {"hidden": 512, "embedding": 256, "rank": 256}
 
@@ -105,17 +123,14 @@ KINDS = (
     ),
     _sentence_kind("search", RnnSearchSettings),
     _sentence_kind("encdec", RnnEncdecSettings),
-    Kind(
+    _language_model(
         "feed-forward-lm",
-        "feed-forward-lm",
-        ("TEXT",),
         FeedForwardLmSettings,
-        "phrasescore.model.networks.feed_forward_lm:FeedForwardLm",
-        feature="NeuralLM",
-        reads_source=False,
-        of_sentences=True,
-        regularised=True,
-        fast_sizes={"embedding": 128, "hidden": 256, "second_hidden": 128},
+        "feed_forward_lm:FeedForwardLm",
+        {"embedding": 128, "hidden": 256, "second_hidden": 128},
+    ),
+    _language_model(
+        "rnn-lm", RnnLmSettings, "rnn_lm:RnnLm", {"hidden": 256, "embedding": 128, "rank": 128}
     ),
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from phrasescore.errors import SettingsError
 
@@ -56,6 +56,7 @@ class ModelSettings:
 class _ReadoutSettings(ModelSettings):
     """Sizes of the models whose decoder ends in maxout units and a factored output layer."""
 
+    _reads: ClassVar[bool] = True  # whether there is a source
     hidden: int = 1000
     embedding: int
     maxout: int = 500
@@ -70,7 +71,8 @@ class _ReadoutSettings(ModelSettings):
     def __post_init__(self) -> None:
         """Refuse sizes that no model can have."""
         super().__post_init__()
-        self._at_least(2, ("source_vocabulary",), ": </s> and <unk> alone are 2")
+        if self._reads:
+            self._at_least(2, ("source_vocabulary",), ": </s> and <unk> alone are 2")
         self._at_least(1, ("hidden", "embedding", "maxout", "rank"))
 
 
@@ -126,6 +128,20 @@ class FeedForwardLmSettings(ModelSettings):
             raise SettingsError(
                 f"self_normalise is {self.self_normalise}; it must be 0, which is off, or more"
             )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RnnLmSettings(_ReadoutSettings):
+    """Sizes of the recurrent language model; the defaults are those of EncoderDecoderSettings."""
+
+    _reads: ClassVar[bool] = False
+    hidden: int = 1000  # hidden units
+    embedding: int = 100  # size of a word's vector
+    maxout: int = 500  # maxout units, each the larger of two readout units
+    rank: int = 100  # inner size of the factored output layer
+    unit: UnitName = "gated"  # the hidden unit of Cho et al., a plain tanh layer, or an LSTM
+    source_vocabulary: int = 0
+    kind: Literal["rnn-lm"] = "rnn-lm"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -43,6 +43,8 @@ NETWORKS = [
     pytest.param("search", {"formulation": "paper"}, id="search-paper", marks=pytest.mark.slow),
     pytest.param("encdec", {"formulation": "paper"}, id="encdec"),
     pytest.param("feed-forward-lm", {"order": 4, "second_hidden": 12}, id="feed-forward-lm"),
+    pytest.param("rnn-lm", {"unit": "gated"}, id="rnn-lm"),
+    pytest.param("rnn-lm", {"unit": "lstm"}, id="rnn-lm-lstm", marks=pytest.mark.slow),
 ]
 
 

@@ -1,0 +1,111 @@
+"""A recurrent language model: the decoder of Cho et al. (2014) without a source to look back at.
+
+A hidden unit (equations (5) to (8) of the paper, or another) reads the words; the state after the
+words before, and the last of them, give the next word through maxout units and a factored output
+layer, as in the paper's appendix. The first word is predicted from a state and a word of zeros.
+Letters as in docs/architecture.md.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from phrasescore.model.model_settings import RnnLmSettings
+from phrasescore.model.networks.maxout_readout import MaxoutReadout
+from phrasescore.model.sequence_model import (
+    Batch,
+    Initialisation,
+    Regularisation,
+    State,
+    draw_weights,
+    initial_deviation,
+)
+from phrasescore.model.units import UNITS
+
+
+class RnnLm(MaxoutReadout):
+    """p(text), word by word, each from all words before it."""
+
+    settings: RnnLmSettings
+
+    def __init__(self, settings: RnnLmSettings) -> None:
+        super().__init__()
+        self.settings = settings
+        E, H, V = settings.embedding, settings.hidden, settings.target_vocabulary
+        self._add_target_words(V, E)
+        self.unit = UNITS[settings.unit](E, H)
+        self._add_readout(H, E, 0, settings.maxout, settings.rank, V)
+
+    def initialise(
+        self, generator: torch.Generator, initialisation: Initialisation = "paper"
+    ) -> None:
+        """Draw the initial weights as those of the RNN Encoder-Decoder; biases are 0."""
+        draw_weights(self, generator, lambda name, of: initial_deviation(name, of, initialisation))
+
+    def features(
+        self,
+        target: Tensor,
+        dtype: torch.dtype | None = None,
+        regularisation: Regularisation | None = None,
+    ) -> Tensor:
+        """Return what the output layer sees of each position, ``(T + 1, B, R)``.
+
+        Args:
+            target: ``(B, T)`` word ids without </s>; padding changes nothing before it.
+            dtype: What the matrix products run in; ``None`` for the parameters' own.
+            regularisation: What drops elements of word vectors and maxout units.
+        """
+        words = self._embedded(target.t(), dtype or self.target_embedding.dtype)  # (T, B, E)
+        if regularisation is not None:
+            words = regularisation.dropped(words)
+        previous = torch.cat([words.new_zeros(1, *words.shape[1:]), words])
+        hidden = self.unit.states(self.unit.inputs(words), self._zeros(previous[0]))[0]
+        return self._readout(hidden, previous, self._bias(previous), regularisation)
+
+    # -- what every kind of model offers -------------------------------------------------------
+
+    def loss(
+        self,
+        batch: Batch,
+        dtype: torch.dtype | None = None,
+        regularisation: Regularisation | None = None,
+    ) -> Tensor:
+        """See :meth:`SequenceModel.loss`."""
+        features = self.features(batch.target, dtype, regularisation)
+        return self._summed_loss(features, batch, regularisation)
+
+    def score(self, batch: Batch, dtype: torch.dtype | None = None) -> Tensor:
+        """See :meth:`SequenceModel.score`."""
+        found = self._log_probabilities(self.features(batch.target, dtype), batch.ended)
+        counted = batch.counted
+        return found if counted is None else found.masked_fill(~counted, 0.0)
+
+    def start(
+        self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
+    ) -> tuple[State, Tensor]:
+        """See :meth:`SequenceModel.start`; a state is the unit's."""
+        kind = dtype or self.target_embedding.dtype
+        none = torch.zeros(
+            len(source), self.settings.embedding, dtype=kind, device=self.target_embedding.device
+        )
+        return self._after(self._zeros(none), none)
+
+    def step(self, state: State, words: Tensor) -> tuple[State, Tensor]:
+        """See :meth:`SequenceModel.step`."""
+        (before,) = state.rows
+        embedded = self._embedded(words, before.dtype)
+        _, after = self.unit.states(self.unit.inputs(embedded[None]), before)
+        return self._after(after, embedded)
+
+    def _zeros(self, words: Tensor) -> Tensor:
+        """Return the state before the first word, ``(B, carries * H)``, for words ``(B, E)``."""
+        return words.new_zeros(len(words), self.unit.carries * self.settings.hidden)
+
+    def _bias(self, like: Tensor) -> Tensor:
+        return self.readout_bias.to(like.dtype)
+
+    def _after(self, state: Tensor, last: Tensor) -> tuple[State, Tensor]:
+        """Return a state ``(B, carries * H)`` and ln p of the word after ``last (B, E)``."""
+        hidden = state[:, : self.settings.hidden]
+        return State((state,)), self._next_word(hidden, last, self._bias(last))
