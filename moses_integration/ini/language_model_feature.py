@@ -38,16 +38,16 @@ class LanguageModelChange:
         )
 
 
-def next_name(taken: Collection[str]) -> str:
+def next_name(taken: Collection[str], base: str = _BASE_NAME) -> str:
     """Return the first of ``NeuralLM0``, ``NeuralLM1`` and so on that is free.
 
     >>> next_name({"LM0", "NeuralLM0"})
     'NeuralLM1'
     """
     number = 0
-    while f"{_BASE_NAME}{number}" in taken:
+    while f"{base}{number}" in taken:
         number += 1
-    return f"{_BASE_NAME}{number}"
+    return f"{base}{number}"
 
 
 def with_language_model(

@@ -53,7 +53,7 @@ rerank = ["untrained", "sentences"]
 name = "Alone"
 translate = ["sentences"]
 [[systems]]
-name = "CSLM"
+name = "Later"
 not_run = "it is not there yet"
 """
 
@@ -85,7 +85,7 @@ def test_from_a_file_to_the_table_and_again(
     assert done.returncode == 0, done.stderr.decode()
     said = done.stdout.decode()
     assert "| Baseline | " in said
-    assert "| CSLM | not run | not run |" in said
+    assert "| Later | not run | not run |" in said
     assert "Reranked: not run; left out by --only." in said
     record = json.loads((tmp_path / "results" / "table.json").read_text("utf-8"))
     baseline, extended, _, _, later = record["systems"]

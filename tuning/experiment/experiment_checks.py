@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Sequence
 
 from phrasescore.errors import SettingsError, did_you_mean
-from phrasescore.model.kinds import KINDS
+from phrasescore.model.kinds import KINDS, Kind
+from phrasescore.model.model_settings import FeedForwardLmSettings
 from tuning.experiment.experiment_settings import (
     DEV,
+    SEED,
     TRAINING_DATA,
     ExperimentData,
     ExperimentModel,
@@ -17,6 +20,10 @@ from tuning.experiment.experiment_settings import (
 )
 
 _TEXT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+_NOT_IN_MOSES = (
+    "real Moses cannot ask a neural language model; the embedded decoder can, and rerank chooses "
+    "among Moses's n-best lists with it"
+)
 # the steps of a system are called after its texts, and one after what it does
 _TAKEN_NAMES = (DEV, "tune")
 
@@ -90,6 +97,7 @@ def _check_model(model: ExperimentModel, data: ExperimentData, where: str) -> No
             f"{place}: the options of train give --kind",
             remedy=f'write kind = "..." in [models.{model.name}] in its place',
         )
+    _check_seeds(model, place)
     if model.folder:
         return
     for name in (TRAINING_DATA[read] for read in model.described_kind.inputs):
@@ -97,6 +105,20 @@ def _check_model(model: ExperimentModel, data: ExperimentData, where: str) -> No
             raise SettingsError(
                 f"{where}: the model {model.name} is to be trained, but [data] names no {name}"
             )
+
+
+def _check_seeds(model: ExperimentModel, place: str) -> None:
+    if model.per_seed and any(option.partition("=")[0] == "--seed" for option in model.train):
+        raise SettingsError(
+            f"{place}: per_seed trains with the seeds of tuning, and train gives --seed beside it",
+            remedy="leave one of the two out",
+        )
+    if model.folder and model.per_seed != (SEED in model.folder):
+        raise SettingsError(
+            f"{place}: the folder {model.folder!r} has {'no ' if model.per_seed else ''}{SEED} in "
+            f"it, and per_seed is {'true' if model.per_seed else 'false'}",
+            remedy=f'write for one model of each seed per_seed = true and folder = "name-{SEED}"',
+        )
 
 
 def _check_system(system: ExperimentSystem, settings: ExperimentSettings, where: str) -> None:
@@ -113,22 +135,70 @@ def _check_system(system: ExperimentSystem, settings: ExperimentSettings, where:
             f"{where}: {system.name} counts unknown words but names no model, whose words "
             "they would be"
         )
-    for key in ("models", "rerank", "translate"):
+    for key in ("models", "language_models", "rerank", "translate"):
         _distinct(list(getattr(system, key)), f"{where}: {system.name} has twice in {key}:")
-    if system.translate and (system.models or system.rerank):
-        raise SettingsError(
-            f"{where}: {system.name} has translate, models that need no system, and "
-            f"{'models' if system.models else 'rerank'} beside it",
-            remedy="make two rows of it",
-        )
-    for name in system.translate:
-        model = settings.model(name)
-        if not model.folder and not model.described_kind.of_sentences:
+    for key in ("models", "language_models", "rerank"):
+        if system.translate and getattr(system, key):
             raise SettingsError(
-                f"{where}: {system.name} translates with {name}, which is of the kind "
-                f"{model.kind} and knows phrases only",
-                remedy="name a model of a kind that is trained on sentences",
+                f"{where}: {system.name} has translate, models that need no system, and "
+                f"{key} beside it",
+                remedy="make two rows of it",
             )
+    for name in system.all_models:
+        model = settings.model(name)
+        if not model.folder:
+            check_kind(system, name, model.described_kind, where)
+
+
+# which kinds of model the lists of a row may name; n-best lists are scored by any
+_KINDS = {
+    "models": [kind for kind in KINDS if not kind.of_sentences],
+    "language_models": [kind for kind in KINDS if kind.settings is FeedForwardLmSettings],
+    "translate": [kind for kind in KINDS if kind.of_sentences and kind.reads_source],
+}
+
+
+def check_kind(system: ExperimentSystem, name: str, kind: Kind, where: str) -> None:
+    """See whether a model can do what a row has it for.
+
+    Args:
+        system: The row.
+        name: One of its models.
+        kind: Its kind.
+        where: What to call the file in an error.
+
+    Raises:
+        SettingsError: It cannot.
+    """
+    for use, kinds in _KINDS.items():
+        if name in getattr(system, use) and kind not in kinds:
+            raise SettingsError(
+                f"{where}: {system.name} has {name} in {use}, and it is of the kind {kind.option}",
+                remedy=f"{use} takes {' and '.join(kind.option for kind in kinds)}; in rerank any "
+                "kind may stand",
+            )
+
+
+def for_decoder(settings: ExperimentSettings) -> ExperimentSettings:
+    """Return the settings with the rows not run that the decoder cannot run, and why.
+
+    Raises:
+        SettingsError: The first row is one of them.
+    """
+    if settings.decoder.kind == "embedded":
+        return settings
+    if settings.systems[0].language_models:
+        raise SettingsError(
+            f"{settings.file}: the first system has language_models, which real Moses cannot ask",
+            remedy="let the file begin with a row without them, or use the embedded decoder",
+        )
+    systems = tuple(
+        dataclasses.replace(system, not_run=_NOT_IN_MOSES)
+        if system.language_models and not system.not_run
+        else system
+        for system in settings.systems
+    )
+    return dataclasses.replace(settings, systems=systems)
 
 
 def _distinct(values: Sequence[object], problem: str) -> None:

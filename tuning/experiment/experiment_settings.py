@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,7 +17,9 @@ TRAINING_DATA = {
     "PHRASE-TABLE": "phrase_table",
     "SOURCE-TEXT": "train_source",
     "TARGET-TEXT": "train_target",
+    "TEXT": "train_target",
 }
+SEED = "{seed}"  # in a model's folder: the seed of the tuning
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ class ExperimentData:
         phrase_table: The whole table that models are trained on; empty if no model reads it.
         test: The texts that weights have not seen, where there are several.
         train_source: The text that models of sentences are trained on; empty if there is none.
-        train_target: Its translation.
+        train_target: Its translation, which language models are trained on.
     """
 
     folder: str
@@ -143,12 +146,15 @@ class ExperimentModel:
         folder: A model folder that exists; relative to the experiment file. Empty: it is trained.
         train: Options of ``phrasescore train``, without ``--kind``.
         kind: What ``train --kind`` calls it; of a folder that exists, the folder itself says it.
+        per_seed: Whether there is one for each seed of tuning, trained with that seed; the folders
+            of models that exist have ``{seed}`` in their name then.
     """
 
     name: str
     folder: str = ""
     train: tuple[str, ...] = ()
     kind: str = KINDS[0].option
+    per_seed: bool = False
 
     @property
     def described_kind(self) -> Kind:
@@ -169,6 +175,7 @@ class ExperimentSystem:
         models: Whose scores it has, one column each; none is the system as it came.
         unknown_column: Whether it counts words outside the first model's shortlists (the paper's
             WP).
+        language_models: Neural language models that the decoder asks.
         rerank: Models whose scores choose among the n-best lists of the tuned system.
         translate: Models that translate together, without the system.
         not_run: Why the row stays empty; empty for a row that is run.
@@ -184,16 +191,23 @@ class ExperimentSystem:
     not_run: str = ""
     paper_dev: float = 0.0
     paper_test: float = 0.0
+    language_models: tuple[str, ...] = ()
 
     @property
     def all_models(self) -> tuple[str, ...]:
         """Every model that it needs, each once."""
-        return tuple(dict.fromkeys((*self.models, *self.rerank, *self.translate)))
+        names = (*self.models, *self.language_models, *self.rerank, *self.translate)
+        return tuple(dict.fromkeys(names))
 
     @property
     def columns(self) -> tuple[tuple[str, ...], bool]:
         """What distinguishes its phrase table from others."""
         return self.models, self.unknown_column
+
+    @property
+    def features(self) -> tuple[object, ...]:
+        """What distinguishes its tuning from others."""
+        return self.columns, self.language_models
 
 
 @dataclass(frozen=True)
@@ -227,6 +241,14 @@ class ExperimentSettings:
     def model(self, name: str) -> ExperimentModel:
         """Return the model that a system names."""
         return next(model for model in self.models if model.name == name)
+
+    def has_per_seed(self, names: Iterable[str]) -> bool:
+        """Tell whether one of some models is another for each seed."""
+        return any(self.model(name).per_seed for name in names)
+
+    def has_seeds(self, system: ExperimentSystem) -> bool:
+        """Tell whether a row has a run for each seed, and not one that has none."""
+        return not system.translate or self.has_per_seed(system.translate)
 
     @property
     def rerank_size(self) -> int:

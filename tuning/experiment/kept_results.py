@@ -34,6 +34,8 @@ from tuning.experiment.runs import RunReader, SystemRun, step_times
 RESULTS = "results.json"
 # what is said of a row, and changes nothing in it
 _WORDS = ("name", "not_run", "paper_dev", "paper_test")
+# settings that the first version of the file did not have, and that are false or empty as a rule
+_NEWER = {"language_models", "per_seed"}
 
 
 class ResultsKeeper:
@@ -134,7 +136,14 @@ class ResultsKeeper:
         old, new = self._old.rows.get(system.name), self._rows[system.name]
         if old is None or old.described != new.described:
             return ()
-        same = all(old.inputs.get(name) == digest for name, digest in new.inputs.items())
+        # a model of a seed that is new was in no old run
+        more = set(self._plan.seeds(system)) - {run.seed for run in old.runs}
+        added = tuple(_of_seed(seed) for seed in more)
+        same = all(
+            old.inputs.get(name) == digest
+            for name, digest in new.inputs.items()
+            if not name.endswith(added)
+        )
         return old.runs if same else ()
 
 
@@ -149,6 +158,11 @@ def _described(plan: Plan, system: ExperimentSystem) -> dict[str, Any]:
     row = dataclasses.asdict(system)
     said: dict[str, Any] = {"system": {key: row[key] for key in row if key not in _WORDS}}
     said["models"] = {name: dataclasses.asdict(settings.model(name)) for name in system.all_models}
+    # what rows of earlier versions do not say
+    for part in (said["system"], *said["models"].values()):
+        for key in _NEWER & part.keys():
+            if not part[key]:
+                del part[key]
     if system.translate:
         said["translate"] = dataclasses.asdict(settings.translate)
     else:
@@ -168,17 +182,25 @@ def _inputs(plan: Plan, system: ExperimentSystem, stamps: Stamps) -> dict[str, s
         paths += [plan.data(plan.settings.data.system), *plan.named_by_system]
     for step in plan.preparing(system):
         paths += step.inputs
-    paths += [plan.model_folder(name) for name in system.all_models]
+    for seed in plan.seeds(system):
+        if seed is not None:
+            paths += [path for step in plan.preparing_run(system, seed) for path in step.inputs]
+        paths += [plan.model_folder(name, seed) for name in system.all_models]
     found = {_label(plan, path): path for path in paths if not path.is_relative_to(plan.results)}
     there = {label: path for label, path in sorted(found.items()) if path.exists()}
     return dict(zip(there, stamps.digests(list(there.values())), strict=True))
 
 
+def _of_seed(seed: int | None) -> str:
+    return f" of seed {seed}"
+
+
 def _label(plan: Plan, path: Path) -> str:
     """What the experiment file calls a path: the same wherever the data are."""
     for model in plan.settings.models:
-        if model.folder and path == plan.settings.resolve(model.folder):
-            return f"the model {model.name}"
+        for seed in plan.settings.seeds if model.folder else ():
+            if path == plan.model_folder(model.name, seed):
+                return f"the model {model.name}" + (_of_seed(seed) if model.per_seed else "")
     if path.is_relative_to(plan.settings.folder):
         return str(path.relative_to(plan.settings.folder))
     return str(path)

@@ -49,25 +49,35 @@ class Plan(ResultFiles):
         return tuple(steps.values())
 
     def seeds(self, system: ExperimentSystem) -> tuple[int | None, ...]:
-        """The seed of each run of a system; models alone translate once, without one."""
-        return (None,) if system.translate else self.settings.seeds
+        """The seed of each run of a system; models alone translate once, if no seed is in them."""
+        return self.settings.seeds if self.settings.has_seeds(system) else (None,)
 
     def preparing(self, system: ExperimentSystem) -> Iterator[CommandStep]:
         """Yield the steps that all runs of a system share."""
         for name in system.all_models:
             model = self.settings.model(name)
-            if not model.folder:
+            if not model.folder and not model.per_seed:
                 yield training(self, model)
         if not system.translate:
             yield from extending(self, self.tuned_system(system))
 
+    def preparing_run(self, system: ExperimentSystem, seed: int) -> Iterator[CommandStep]:
+        """Yield the steps of one run of a system that come before its tuning."""
+        for name in system.all_models:
+            model = self.settings.model(name)
+            if not model.folder and model.per_seed:
+                yield training(self, model, seed)
+        if not system.translate:
+            yield from extending(self, self.tuned_system(system), seed)
+
     def run_steps(self, system: ExperimentSystem, seed: int | None) -> Iterator[CommandStep]:
         """Yield the steps of one run of a system."""
         if seed is not None:
+            yield from self.preparing_run(system, seed)
             yield from self.tuning_steps(system, seed)
         for text in self.texts:
-            if seed is None:
-                yield translating(self, system, text)
+            if seed is None or system.translate:
+                yield translating(self, system, seed, text)
             elif system.rerank:
                 yield from choosing_steps(self, system, seed, text)
             else:
@@ -75,6 +85,8 @@ class Plan(ResultFiles):
 
     def tuning_steps(self, system: ExperimentSystem, seed: int) -> Iterator[CommandStep]:
         """Yield the steps of one run that find its weights."""
+        if system.translate:
+            return
         yield tuning(self, self.tuned_system(system), seed)
         if system.rerank:
             yield from dev_steps(self, system, seed)

@@ -3,11 +3,13 @@
 Everything that is made is in the folder of results:
 
 * ``system/``: the untuned system, its tables filtered to all texts;
-* ``models/NAME/``: what was trained;
+* ``models/NAME/``: what was trained, or ``models/NAME/seedN/``, a model for each seed;
 * ``systems/NAME/``: ``phrase-table.gz`` and ``moses.ini`` with the columns of the system,
-  ``seedN/`` from tuning, ``seedN.TEXT.txt``, the translations; of a system whose n-best lists are
-  rescored, ``seedN.TEXT.nbest`` or ``.nbest.gz``; of one that rescores them,
-  ``seedN.TEXT.rescored.gz`` and ``seedN.weights.json``; of models alone, ``TEXT.txt``;
+  ``moses.MODEL.ini`` with a language model more, each with ``seedN.`` before its name where a
+  model is another for each seed; ``seedN/`` from tuning, ``seedN.TEXT.txt``, the translations; of
+  a system whose n-best lists are rescored, ``seedN.TEXT.nbest`` or ``.nbest.gz``; of one that
+  rescores them, ``seedN.TEXT.rescored.gz`` and ``seedN.weights.json``; of models alone,
+  ``TEXT.txt``, or ``seedN.TEXT.txt`` where a model is another for each seed;
 * ``steps/``: a stamp and a log for each step.
 """
 
@@ -15,6 +17,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +29,7 @@ from phrasescore.errors import SettingsError
 from phrasescore.model.kinds import Kind, kind_named
 from tuning.experiment.experiment_settings import (
     LEFT_OUT,
+    SEED,
     ExperimentSettings,
     ExperimentSystem,
     ExperimentText,
@@ -41,6 +45,11 @@ def slug(name: str) -> str:
     'rnn-short-lists-wp'
     """
     return _NOT_IN_NAMES.sub("-", name.lower()).strip("-") or "system"
+
+
+def _may_run(system: ExperimentSystem) -> bool:
+    """Whether a row is tuned, in this call or another."""
+    return not system.translate and system.not_run in ("", LEFT_OUT)
 
 
 @dataclass(frozen=True)
@@ -90,6 +99,12 @@ class ResultFiles:
         return self.system_folder / f"{names[0]}.gz"
 
     @cached_property
+    def feature_names(self) -> frozenset[str]:
+        """What the features of the untuned system are called."""
+        ini = MosesIni.read(self.data(self.settings.data.system))
+        return frozenset(feature.name for feature in ini.features)
+
+    @cached_property
     def named_by_system(self) -> tuple[Path, ...]:
         """The files that the untuned ini names, with the data's folder as current directory."""
         found = []
@@ -100,12 +115,13 @@ class ResultFiles:
                 found += [file for file in (path, zipped) if file.exists()]
         return tuple(found)
 
-    def model_folder(self, name: str) -> Path:
-        """The folder of a model, made here or given."""
+    def model_folder(self, name: str, seed: int | None = None) -> Path:
+        """The folder of a model, made here or given; the seed counts if there is one for each."""
         model = self.settings.model(name)
         if model.folder:
-            return self.settings.resolve(model.folder)
-        return self.results / "models" / name
+            return self.settings.resolve(model.folder.replace(SEED, str(seed)))
+        folder = self.results / "models" / name
+        return folder / f"seed{seed}" if model.per_seed else folder
 
     def kind(self, name: str) -> Kind:
         """The kind of a model: of one that is given, what its folder says.
@@ -116,7 +132,7 @@ class ResultFiles:
         model = self.settings.model(name)
         if not model.folder:
             return model.described_kind
-        folder = self.model_folder(name)
+        folder = self.model_folder(name, self.settings.seeds[0])
         try:
             said = json.loads((folder / "config.json").read_bytes())["kind"]
         except (OSError, ValueError, LookupError, TypeError):
@@ -141,11 +157,38 @@ class ResultFiles:
         same = [
             other
             for other in self.settings.systems
-            if other.columns == system.columns
-            and not other.translate
-            and other.not_run in ("", LEFT_OUT)
+            if other.features == system.features and _may_run(other)
         ]
         return min(same, key=lambda other: bool(other.rerank))
+
+    def scored_system(self, system: ExperimentSystem) -> ExperimentSystem:
+        """The row whose table a row uses: the first that is tuned with the same columns."""
+        same = [
+            other
+            for other in self.settings.systems
+            if other.columns == system.columns and _may_run(other)
+        ]
+        return min(same, key=lambda other: bool(other.rerank))
+
+    def columns_of(self, system: ExperimentSystem, seed: int | None) -> Path:
+        """The phrase table with the columns of a system."""
+        begin = self._seed_mark(system.models, seed)
+        return self.folder(self.scored_system(system)) / f"{begin}phrase-table.gz"
+
+    def ini(self, system: ExperimentSystem, seed: int | None, language_models: int = -1) -> Path:
+        """The untuned ini of a system, with all its language models or the first few."""
+        known = system.language_models
+        if language_models >= 0:
+            known = known[:language_models]
+        begin = self._seed_mark((*system.models, *known), seed)
+        if known:
+            return self.folder(system) / f"{begin}moses.{known[-1]}.ini"
+        if system.models:
+            return self.folder(self.scored_system(system)) / f"{begin}moses.ini"
+        return self.base
+
+    def _seed_mark(self, names: Iterable[str], seed: int | None) -> str:
+        return f"seed{seed}." if self.settings.has_per_seed(names) else ""
 
     def tuning_folder(self, system: ExperimentSystem, seed: int) -> Path:
         """The work folder of one tuning."""
@@ -164,6 +207,10 @@ class ResultFiles:
         """The weights that a system translates with."""
         if system.rerank:
             return self.folder(system) / f"seed{seed}.weights.json"
+        return self.tuned_weights(system, seed)
+
+    def tuned_weights(self, system: ExperimentSystem, seed: int) -> Path:
+        """The weights that tuning found."""
         return self.tuning_folder(system, seed) / "weights.json"
 
     def translation(self, system: ExperimentSystem, seed: int | None, text: str) -> Path:

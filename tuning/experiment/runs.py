@@ -41,7 +41,7 @@ class SystemRun:
     """One run of a system: a tuning with one seed, or models that translated alone.
 
     Args:
-        seed: Of its tuning; none of models alone.
+        seed: Of its tuning, or of its models; none of models alone that are the same for all.
         statistics: By text, (S, 9) of BLEU.
         weights: By feature; none of models alone.
         steps: The times of its own steps, by name.
@@ -110,7 +110,9 @@ class RunReader:
             text: _statistics(references, plan.translation(system, seed, text))
             for text, references in self.references.items()
         }
-        weights = {} if seed is None else read_weights_file(plan.weights(system, seed))
+        weights = {}
+        if seed is not None and not system.translate:
+            weights = read_weights_file(plan.weights(system, seed))
         names = (step.name for step in plan.run_steps(system, seed))
         return SystemRun(seed, statistics, weights, step_times(names, self._stamps))
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
+from moses_integration.ini.language_model_feature import refuse_in_moses
+from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.real_moses.decoder import find_moses
 from phrasescore.errors import InputError
 from phrasescore.files import write_atomically
 from phrasescore.provenance import provenance, write_json
 from phrasescore.resuming.lock import held
 from tuning.experiment.command import CommandStep
+from tuning.experiment.experiment_checks import check_kind, for_decoder
 from tuning.experiment.experiment_settings import ExperimentSettings
 from tuning.experiment.kept_results import ResultsKeeper
 from tuning.experiment.plan import Plan
@@ -24,6 +27,8 @@ def planned(settings: ExperimentSettings, output: str | Path) -> Plan:
 
     Raises:
         InputError: The data's folder, a text, the system or a model does not exist.
+        IniError: Real Moses is asked for and cannot read the system.
+        SettingsError: A model cannot do what a row has it for.
         MissingDependencyError: Real Moses is asked for and not installed.
     """
     if not settings.folder.is_dir():
@@ -35,7 +40,8 @@ def planned(settings: ExperimentSettings, output: str | Path) -> Plan:
     moses = None
     if settings.decoder.kind == "moses":
         moses = find_moses(settings.decoder.program or None).absolute()
-    plan = Plan(settings, Path(output).absolute(), moses)
+        refuse_in_moses(MosesIni.read(settings.folder / settings.data.system))
+    plan = Plan(for_decoder(settings), Path(output).absolute(), moses)
     needed = [path for step in plan.steps() for path in step.inputs]
     references = [plan.data(text.reference) for text in plan.texts]
     for path in (*needed, *references):
@@ -45,6 +51,9 @@ def planned(settings: ExperimentSettings, output: str | Path) -> Plan:
                 path=path,
                 remedy=f"correct the path in {settings.file}",
             )
+    for system in plan.settings.systems:
+        for name in () if system.not_run else system.all_models:
+            check_kind(system, name, plan.kind(name), str(settings.file))
     return plan
 
 
@@ -71,7 +80,7 @@ def run_experiment(settings: ExperimentSettings, output: str | Path, jobs: int, 
 
         final = {
             name
-            for system in settings.systems
+            for system in plan.settings.systems
             for seed in plan.seeds(system)
             for name in plan.final_steps(system, seed)
         }

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tuning.experiment.experiment_settings import DEV, ExperimentSettings
+from tuning.experiment.experiment_settings import DEV, ExperimentSettings, ExperimentSystem
 from tuning.experiment.report import Row
 from tuning.metrics.score_tables import ScoreTable, points
 from tuning.metrics.significance import SystemScores
@@ -57,6 +57,7 @@ def as_json(settings: ExperimentSettings, rows: Sequence[Row]) -> dict[str, Any]
         "rerank": dataclasses.asdict(settings.rerank),
         "seeds": list(settings.seeds),
         "systems": [_row_json(row) for row in rows],
+        "per_seed": [model.name for model in settings.models if model.per_seed],
     }
 
 
@@ -65,6 +66,7 @@ def _row_json(row: Row) -> dict[str, Any]:
         "name": row.system.name,
         "models": list(row.system.models),
         "unknown_column": row.system.unknown_column,
+        "language_models": list(row.system.language_models),
         "rerank": list(row.system.rerank),
         "translate": list(row.system.translate),
         "not_run": row.system.not_run,
@@ -161,12 +163,8 @@ def _row_notes(settings: ExperimentSettings, row: Row) -> Iterator[str]:
         return
     if system.not_run:
         yield f"{system.name}: from an earlier call, whose results are kept; {system.not_run} now."
-    if system.translate:
-        yield (
-            f"{system.name}: {', '.join(system.translate)} without a system; nothing is tuned, so "
-            "there is one run and no deviation."
-        )
-    elif len(row.seeds) < len(settings.seeds):
+    yield from _model_notes(settings, system)
+    if settings.has_seeds(system) and len(row.seeds) < len(settings.seeds):
         yield f"{system.name}: {len(row.seeds)} of {len(settings.seeds)} seeds are done."
     if system.rerank:
         yield (
@@ -175,3 +173,14 @@ def _row_notes(settings: ExperimentSettings, row: Row) -> Iterator[str]:
             f"{settings.rerank.optimizer.upper()} on dev, with the seed of the tuning. Its time is "
             "that of the tuning, and of lists, scores and weights on dev."
         )
+
+
+def _model_notes(settings: ExperimentSettings, system: ExperimentSystem) -> Iterator[str]:
+    if system.translate:
+        yield f"{system.name}: {', '.join(system.translate)} without a system; nothing is tuned" + (
+            "." if settings.has_seeds(system) else ", so there is one run and no deviation."
+        )
+    if anew := [name for name in system.all_models if settings.model(name).per_seed]:
+        yield f"{system.name}: with another {', '.join(anew)} for each seed."
+    if asked := ", ".join(system.language_models):
+        yield f"{system.name}: the decoder asks {asked} while it searches."

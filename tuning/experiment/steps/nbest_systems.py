@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from moses_integration.ini.language_model_feature import next_name
 from tuning.experiment.command import PROGRAM, Command, CommandStep
 from tuning.experiment.experiment_settings import ExperimentSystem, ExperimentText
 from tuning.experiment.result_files import ResultFiles
@@ -57,19 +58,39 @@ def _rescoring(
 ) -> CommandStep:
     listed = files.nbest(system, seed, text.name)
     source, output = files.data(text.source), files.rescored(system, seed, text.name)
-    models = tuple(files.model_folder(name) for name in system.rerank)
+    models = tuple(files.model_folder(name, seed) for name in system.rerank)
     command = [PROGRAM, "nbest"]
     for model in models:
         command += ["--model", str(model)]
-    command += [str(listed), "--source", str(source)]
+    for name in _names(files, system):
+        command += ["--name", name]
+    command.append(str(listed))
+    # a language model reads the candidates alone
+    read = (source,) if any(files.kind(name).reads_source for name in system.rerank) else ()
+    for path in read:
+        command += ["--source", str(path)]
     tables = (files.filtered_table,) if _scores_phrases(files, system) else ()
     for table in tables:
         command += ["--table", str(table)]
     return Command((*command, "-o", str(output))).step(
         f"{files.run_name(system, seed)}.{text.name}.rescore",
-        (listed, source, *tables, *models),
+        (listed, *read, *tables, *models),
         (output,),
     )
+
+
+def _names(files: ResultFiles, system: ExperimentSystem) -> tuple[str, ...]:
+    """Return what the new features are called where the list has one of the usual name already."""
+    taken = set(files.feature_names)
+    for _ in system.language_models:
+        taken.add(next_name(taken))
+    usual: list[str] = []
+    names: list[str] = []
+    for name in system.rerank:
+        feature = files.kind(name).feature
+        usual.append(next_name(usual, feature))
+        names.append(next_name({*taken, *names}, feature))
+    return () if names == usual else tuple(names)
 
 
 def _scores_phrases(files: ResultFiles, system: ExperimentSystem) -> bool:
@@ -82,7 +103,7 @@ def _optimizing(
 ) -> CommandStep:
     settings = files.settings.rerank
     rescored, reference = files.rescored(system, seed, dev.name), files.data(dev.reference)
-    start, weights = files.weights(files.tuned_system(system), seed), files.weights(system, seed)
+    start, weights = files.tuned_weights(system, seed), files.weights(system, seed)
     command = [PROGRAM, "optimize", "--nbest", str(rescored), "--reference", str(reference)]
     command += ["--start", str(start), "--optimizer", settings.optimizer, "--seed", str(seed)]
     command += ["--threads", str(files.settings.decoder.threads), *settings.options]

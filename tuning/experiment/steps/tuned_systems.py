@@ -24,31 +24,67 @@ def filtering(files: ResultFiles) -> CommandStep:
     )
 
 
-def extending(files: ResultFiles, system: ExperimentSystem) -> Iterator[CommandStep]:
-    """Yield the steps that give a system its columns; none for the system as it came."""
-    if not system.models:
-        return
-    table = files.folder(system) / "phrase-table.gz"
-    models = [files.model_folder(name) for name in system.models]
+def extending(
+    files: ResultFiles, system: ExperimentSystem, seed: int | None = None
+) -> Iterator[CommandStep]:
+    """Yield the steps that give a system its columns and language models, if it has any.
+
+    Args:
+        files: Of the experiment.
+        system: A tuned system.
+        seed: Of the run whose own steps are wanted; ``None`` for those that all runs share.
+    """
+    of_run = seed is not None
+    if system.models and files.settings.has_per_seed(system.models) == of_run:
+        yield from _adding_columns(files, system, seed)
+    known = (*system.models, *system.language_models)
+    for place in range(len(system.language_models)):
+        if files.settings.has_per_seed(known[: len(system.models) + place + 1]) == of_run:
+            yield _adding_language_model(files, system, place, seed)
+
+
+def _adding_columns(
+    files: ResultFiles, system: ExperimentSystem, seed: int | None
+) -> Iterator[CommandStep]:
+    table = files.columns_of(system, seed)
+    models = [files.model_folder(name, seed) for name in system.models]
     command = [PROGRAM, "score"]
     for model in models:
         command += ["--model", str(model)]
     if system.unknown_column:
         command.append("--unknown-column")
     yield Command((*command, str(files.filtered_table), "-o", str(table))).step(
-        f"{slug(system.name)}.score", (files.system_folder, *models), (table,)
+        _name(files.scored_system(system), "score", seed),
+        (files.system_folder, *models),
+        (table,),
     )
-    ini = _ini(files, system)
+    ini = files.ini(system, seed, 0)
     adding = (PROGRAM, "ini", "add-column", str(files.base), "--table", str(table))
     yield Command((*adding, "--absolute-paths", "-o", str(ini))).step(
-        f"{slug(system.name)}.ini", (files.base, table), (ini,)
+        _name(files.scored_system(system), "ini", seed), (files.base, table), (ini,)
     )
+
+
+def _adding_language_model(
+    files: ResultFiles, system: ExperimentSystem, place: int, seed: int | None
+) -> CommandStep:
+    name = system.language_models[place]
+    before, after = files.ini(system, seed, place), files.ini(system, seed, place + 1)
+    model = files.model_folder(name, seed)
+    command = (PROGRAM, "ini", "add-language-model", str(before), "--model", str(model))
+    return Command((*command, "--absolute-paths", "-o", str(after))).step(
+        _name(system, f"ini.{name}", seed), (before, model), (after,)
+    )
+
+
+def _name(system: ExperimentSystem, what: str, seed: int | None) -> str:
+    return f"{slug(system.name)}.{what}" + ("" if seed is None else f".seed{seed}")
 
 
 def tuning(files: ResultFiles, system: ExperimentSystem, seed: int) -> CommandStep:
     """Return the step that finds the weights."""
     settings = files.settings
-    ini, folder = _ini(files, system), files.tuning_folder(system, seed)
+    ini, folder = files.ini(system, seed), files.tuning_folder(system, seed)
     dev = files.texts[0]
     source, reference = files.data(dev.source), files.data(dev.reference)
     command = [PROGRAM, "tune", str(ini), "--source", str(source)]
@@ -61,7 +97,7 @@ def tuning(files: ResultFiles, system: ExperimentSystem, seed: int) -> CommandSt
     command += ["--nbest-size", str(settings.tuning.nbest_size), *settings.tuning.options]
     return Command(tuple(command), state=folder).step(
         f"{files.run_name(system, seed)}.tune",
-        (ini, *_tables(files, system), source, reference),
+        (ini, *_models(files, system, seed), source, reference),
         (folder / "moses.ini", folder / "weights.json"),
     )
 
@@ -119,15 +155,13 @@ def _translating(
     printed = None if files.moses is None else output
     return Command(tuple(command), printed).step(
         f"{files.run_name(system, seed)}.{text.name}{ending}",
-        (tuned, *_tables(files, system), source),
+        (tuned, *_models(files, system, seed), source),
         (output,),
     )
 
 
-def _ini(files: ResultFiles, system: ExperimentSystem) -> Path:
-    return files.folder(system) / "moses.ini" if system.models else files.base
-
-
-def _tables(files: ResultFiles, system: ExperimentSystem) -> tuple[Path, ...]:
-    made = (files.folder(system) / "phrase-table.gz",) if system.models else ()
-    return (files.system_folder, *made, *files.named_by_system)
+def _models(files: ResultFiles, system: ExperimentSystem, seed: int) -> tuple[Path, ...]:
+    """Return what the ini of a system names."""
+    made = (files.columns_of(system, seed),) if system.models else ()
+    asked = (files.model_folder(name, seed) for name in system.language_models)
+    return (files.system_folder, *made, *asked, *files.named_by_system)

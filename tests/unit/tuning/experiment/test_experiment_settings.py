@@ -60,12 +60,16 @@ folder = "models/given"
 [models.forward]
 kind = "search"
 train = ["--hidden", "8"]
+[models.cslm]
+kind = "feed-forward-lm"
+per_seed = true
 [[systems]]
 name = "Baseline"
 [[systems]]
 name = "Both"
 models = ["rnn", "given"]
 unknown_column = true
+language_models = ["cslm"]
 [[systems]]
 name = "Reranked"
 models = ["rnn"]
@@ -107,6 +111,8 @@ def test_every_setting_arrives(tmp_path: Path) -> None:
     assert settings.resolve(settings.model("given").folder) == tmp_path / "models" / "given"
     assert [system.models for system in settings.systems[:3]] == [(), ("rnn", "given"), ("rnn",)]
     assert [system.rerank for system in settings.systems[2:]] == [("forward", "given"), (), ()]
+    assert settings.systems[1].language_models == ("cslm",)
+    assert settings.model("cslm").per_seed
     assert [system.translate for system in settings.systems[2:]] == [(), ("forward",), ()]
 
 
@@ -156,7 +162,16 @@ def test_one_test_set_or_several(tmp_path: Path) -> None:
         ('rerank = ["forward", "given"]', 'rerank = ["forwrd"]', r"did you mean forward\?"),
         ('rerank = ["forward", "given"]', 'rerank = ["given", "given"]', "has twice in rerank"),
         ('translate = ["forward"]', 'translate = ["backward"]', "which is not described"),
-        ('translate = ["forward"]', 'translate = ["rnn"]', "knows phrases only"),
+        ('translate = ["forward"]', 'translate = ["rnn"]', "it is of the kind phrase"),
+        ('translate = ["forward"]', 'translate = ["cslm"]', "of the kind feed-forward-lm"),
+        ('models = ["rnn", "given"]', 'models = ["forward"]', "it is of the kind search"),
+        ('language_models = ["cslm"]', 'language_models = ["rnn"]', "takes feed-forward-lm;"),
+        ('language_models = ["cslm"]', 'language_models = ["clsm"]', r"did you mean cslm\?"),
+        ('name = "Alone"', 'name = "Alone"\nlanguage_models = ["cslm"]', "language_models beside"),
+        ("per_seed = true", 'per_seed = true\nfolder = "lm"', r"'lm' has no \{seed\} in it"),
+        ("per_seed = true", 'folder = "lm{seed}"', r"has \{seed\} in it, and per_seed is false"),
+        ("per_seed = true", 'per_seed = true\ntrain = ["--seed", "1"]', "gives --seed beside it"),
+        ("per_seed = true", "per_seed = 1", "per_seed is 1, expected bool"),
         ('name = "Alone"', 'name = "Alone"\nrerank = ["given"]', "rerank beside it"),
         ('name = "Baseline"', 'name = "B"\ntranslate = ["forward"]', "one without tuning"),
         ("nbest_size = 200", "nbest_size = 0", "at least 1"),
