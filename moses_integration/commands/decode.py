@@ -130,4 +130,10 @@ def decode(**options: Any) -> None:
     """
     from moses_integration.decoder.file_decoding import DecodingTask, decode_file
 
-    decode_file(DecodingTask.of(options))
+    asked = decode_file(DecodingTask.of(options))
+    if asked.words:
+        click.echo(
+            f"neural language models: {asked.words:,} words asked for, "
+            f"{asked.histories:,} distinct histories computed",
+            err=True,
+        )

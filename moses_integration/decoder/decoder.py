@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 from moses_integration.decoder.decoded_sentence import DecodedSentence, SentenceStatistics
 from moses_integration.decoder.features.derivations import Derivations
 from moses_integration.decoder.features.features import FeatureSet
+from moses_integration.decoder.features.neural_models import products_on_one_core
 from moses_integration.decoder.loaded_input import LoadedInput
 from moses_integration.decoder.loading.parsed_tables import ParsedTables
 from moses_integration.decoder.loading.system import LoadedModels, System, flat_weights
@@ -121,14 +123,14 @@ class Decoder:
             nbest = NBestSettings(CANDIDATES)
         search = _InputSearch(loaded, loaded.model(flat), self.system.settings, nbest)
         numbers = range(len(loaded.source.sentences))
-        if threads == 1:
-            yield from map(self._reordered, map(search.decode, numbers))
-            return
-        pool = ThreadPoolExecutor(threads)
-        try:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(products_on_one_core(loaded.neural))
+            if threads == 1:
+                yield from map(self._reordered, map(search.decode, numbers))
+                return
+            pool = ThreadPoolExecutor(threads)
+            stack.callback(pool.shutdown, cancel_futures=True)
             yield from map(self._reordered, pool.map(search.decode, numbers))
-        finally:
-            pool.shutdown(cancel_futures=True)
 
     def _reordered(self, decoded: DecodedSentence) -> DecodedSentence:
         """Let the features of our own say which candidate is the best."""

@@ -166,7 +166,15 @@ def parse_weight_options(texts: Sequence[str]) -> dict[str, tuple[float, ...]]:
     return weights
 
 
-def decode_file(task: DecodingTask) -> None:
+@dataclass
+class AskedInAll:
+    """What neural language models were asked: words, and the distinct histories of sentences."""
+
+    words: int = 0
+    histories: int = 0
+
+
+def decode_file(task: DecodingTask) -> AskedInAll:
     """Decode the input and write all that is asked for; files appear only when they are whole.
 
     Raises:
@@ -174,12 +182,16 @@ def decode_file(task: DecodingTask) -> None:
         SettingsError: A file cannot be written.
     """
     sentences = read_sentences(task.input, longest=task.longest)
+    asked = AskedInAll()
     with contextlib.ExitStack() as stack:
         writers = _Writers(task, stack)
         progress = stack.enter_context(Progress("decoding", len(sentences), "sentences"))
         for decoded in _decoded(task, sentences):
             writers.write(decoded)
+            asked.words += decoded.statistics.asked
+            asked.histories += decoded.statistics.histories
             progress.advance(1)
+    return asked
 
 
 def _decoded(

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from moses_integration.decoder.features.derivations import Derivations
 from moses_integration.decoder.features.history_scores import HistoryScores
+from moses_integration.decoder.features.neural_models import NeuralModels, products_on_one_core
 from moses_integration.decoder.loaded_input import LoadedInput
 from moses_integration.decoder.loading.source_phrases import child
 from moses_integration.decoder.runs import offsets_of
@@ -121,6 +122,11 @@ class ForcedScorer:
         self._entries: dict[int, dict[bytes, int]] = {}
         self._scores = HistoryScores(loaded.neural)
 
+    @property
+    def neural(self) -> NeuralModels:
+        """The neural language models."""
+        return self._loaded.neural
+
     def score(self, entries: Sequence[NBestEntry], path: str, first: int) -> list[NBestEntry]:
         """Return candidates of one sentence with recomputed features and totals.
 
@@ -226,6 +232,7 @@ def force_score(
     """
     lines = 0
     with contextlib.ExitStack() as stack:
+        stack.enter_context(products_on_one_core(scorer.neural))
         writer = stack.enter_context(open_output(output)) if output is not None else None
         for _, entries in read_nbest_lists(path):
             scored = zip(entries, scorer.score(entries, path, lines + 1), strict=True)

@@ -196,8 +196,8 @@ class LoadedInput:
         static += self._unknown_counts(weights)
         own, estimating = self._neural_weights(weights)
         stand_in = LN_10 * (self.inner_log10 @ (estimating - lm_weights))
-        future = static + LN_10 * (self.estimate_log10 @ estimating) + stand_in
-        future = future.astype(np.float32)
+        estimates = LN_10 * (self.estimate_log10 @ estimating) + stand_in
+        future = (static + estimates).astype(np.float32)
         limits = [table.limit for table in features.tables]
         most = self.system.settings.max_trans_opt_per_coverage
         first, chosen = choose_entries(self.entries, limits, most, future)
@@ -254,7 +254,6 @@ class LoadedInput:
             first=offsets,
             words=self._neural_words[order],
             boundary=self.neural.boundary,
-            longest=int(np.diff(offsets).max(initial=0)),
             stand_in=stand_in,
             lm_weights=estimating,
             weights=own,

@@ -9,7 +9,9 @@ from moses_integration.decoder.decoded_sentence import DecodedSentence
 from moses_integration.decoder.settings import OutputSettings
 from moses_integration.nbest.format import NBestEntry
 
-STATISTICS_HEADER = b"sentence\twords\toptions\thypotheses\tcomplete\tseconds\tscore\n"
+STATISTICS_HEADER = (
+    b"sentence\twords\toptions\thypotheses\tcomplete\tseconds\tscore\tasked\thistories\n"
+)
 # how a size_t prints -1: Moses's end of an empty target phrase at position 0
 _NO_POSITION = b"18446744073709551615"
 
@@ -132,4 +134,5 @@ def statistics_line(decoded: DecodedSentence) -> bytes:
     found = decoded.statistics
     score = b"%.6g" % decoded.totals[0] if len(decoded) else b""
     counts = (decoded.number, found.words, found.options, found.hypotheses, found.complete)
-    return b"%d\t%d\t%d\t%d\t%d\t%.6f\t%s\n" % (*counts, found.seconds, score)
+    neural = (found.asked, found.histories)
+    return b"%d\t%d\t%d\t%d\t%d\t%.6f\t%s\t%d\t%d\n" % (*counts, found.seconds, score, *neural)

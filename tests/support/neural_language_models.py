@@ -1,4 +1,4 @@
-"""Feed-forward language models for tests: random ones, copies of n-gram models, and a plain reader."""
+"""Feed-forward language models for tests: random ones, copies of n-gram models, read plainly."""
 
 from __future__ import annotations
 

@@ -20,9 +20,10 @@ from moses_integration.decoder.search.histories import (
     with_room,
 )
 from moses_integration.language_model.neural.network import InputNetwork
-from phrasescore.compiled import leaf
+from phrasescore.compiled import Records, leaf
 
-_KEPT_BYTES = 64 << 20  # of vectors, for each model
+_FIRST_KEPT = 1 << 12  # histories
+_KEPT_BYTES = 64 << 20  # of their vectors at most, for each model
 _NONE = -1
 
 
@@ -31,21 +32,19 @@ class _KeptVectors:
 
     def __init__(self, network: InputNetwork) -> None:
         self._network = network
-        self._rows = 1 << 12
-        self._most = max(self._rows, _KEPT_BYTES // (4 * network.width))
-        self._make(self._rows)
-        self._row_of = np.empty(0, np.int32)
-        self.used = self.read = 0
+        self._most = max(_FIRST_KEPT, _KEPT_BYTES // (4 * network.width))
+        self._row_of = np.empty(0, np.int32)  # of each node, -1 for none
+        self._make(_FIRST_KEPT)
+        self._used = self.read = 0
 
     def _make(self, rows: int) -> None:
         self._vectors = np.empty((rows, self._network.width), np.float32)
         self._normalisers = np.empty(rows, np.float32)
-        self._rows = rows
 
     def clear(self) -> None:
         """Forget all histories; count from 0."""
         self._row_of[:] = _NONE
-        self.used = self.read = 0
+        self._used = self.read = 0
 
     def score(self, histories: Histories, first: int, out: NDArray[np.float32]) -> None:
         """Score the edges of a graph from ``first`` on; ``out`` has a place for each of them."""
@@ -53,41 +52,66 @@ class _KeptVectors:
             more = np.full(len(histories.contexts) - len(self._row_of), _NONE, np.int32)
             self._row_of = np.concatenate([self._row_of, more])
         edges = histories.edges[first : first + len(out)]
-        new = self._unread(edges["node"])
-        if self.used + len(new) > self._rows:
-            new = self._with_room(edges["node"], new)
-        rows = slice(self.used, self.used + len(new))
-        self._row_of[new] = np.arange(rows.start, rows.stop, dtype=np.int32)
-        vectors, normalisers = self._vectors[rows], self._normalisers[rows]
-        self._network.read(histories.contexts[new], vectors, normalisers)
-        self.used += len(new)
-        self.read += len(new)
-        wanted, words = self._row_of[edges["node"]], np.ascontiguousarray(edges["word"])
-        self._network.score(self._vectors, self._normalisers, wanted, words, out)
+        self._make_room(len(edges))
+        rows, words = np.empty(len(edges), np.int32), np.empty(len(edges), np.int32)
+        new = np.empty((len(edges), histories.contexts.shape[1]), np.int32)
+        count = _find_rows(edges, histories.contexts, self._row_of, self._used, rows, words, new)
+        part = slice(self._used, self._used + count)
+        self._network.read(new[:count], self._vectors[part], self._normalisers[part])
+        self._used += count
+        self.read += count
+        self._network.score(self._vectors, self._normalisers, rows, words, out)
 
-    def _unread(self, nodes: NDArray[np.int32]) -> NDArray[np.int32]:
-        unread = np.zeros(len(self._row_of), np.bool_)
-        unread[nodes] = True
-        unread &= self._row_of < 0
-        return np.flatnonzero(unread).astype(np.int32)
-
-    def _with_room(
-        self, nodes: NDArray[np.int32], new: NDArray[np.int32]
-    ) -> NDArray[np.int32]:
-        """Make room for new histories; where there is no more, forget all that were read before.
-
-        Returns:
-            The histories that have to be read.
-        """
-        vectors, normalisers, used = self._vectors, self._normalisers, self.used
-        if used + len(new) > self._most:
+    def _make_room(self, rows: int) -> None:
+        """Make room for so many new histories, or else forget all that were read before."""
+        needed = self._used + rows
+        if needed <= len(self._vectors):
+            return
+        vectors, normalisers = self._vectors, self._normalisers
+        if needed > self._most:
             self._row_of[:] = _NONE
-            self.used = used = 0
-            new = self._unread(nodes)
-        if used + len(new) > self._rows:
-            self._make(1 << (used + len(new) - 1).bit_length())
-            self._vectors[:used], self._normalisers[:used] = vectors[:used], normalisers[:used]
-        return new
+            self._used, needed = 0, rows
+        if needed > len(vectors):
+            self._make(1 << (needed - 1).bit_length())
+            self._vectors[: self._used] = vectors[: self._used]
+            self._normalisers[: self._used] = normalisers[: self._used]
+
+
+@leaf
+def _find_rows(
+    edges: Records,
+    contexts: NDArray[np.int32],
+    row_of: NDArray[np.int32],
+    used: int,
+    rows: NDArray[np.int32],
+    words: NDArray[np.int32],
+    new: NDArray[np.int32],
+) -> int:
+    """Find where the histories of edges are kept; give those that are not there the next rows.
+
+    Args:
+        edges: The edges, shape (M,).
+        contexts: The words of each node, shape (nodes, C).
+        row_of: The row of each node, -1 for none; filled where there was none.
+        used: Rows in use.
+        rows: Filled, shape (M,).
+        words: Filled with the words of the edges, shape (M,).
+        new: Filled with the words of the new histories, shape (M, C).
+
+    Returns:
+        How many histories are new.
+    """
+    count = 0
+    for at in range(edges.size):
+        node = edges[at].node
+        words[at] = edges[at].word
+        if row_of[node] == _NONE:
+            row_of[node] = used + count
+            for place in range(contexts.shape[1]):
+                new[count, place] = contexts[node, place]
+            count += 1
+        rows[at] = row_of[node]
+    return count
 
 
 class HistoryScores:
@@ -159,16 +183,13 @@ class HistoryScores:
         """
         ends, places = taken_runs(offsets, derivations.entries)
         self.make_room(len(places) + len(derivations))
-        self.histories.used["path"] = 0
-        steps = np.zeros(len(derivations) + 1, np.int64)
-        _walk_derivations(
-            self.histories, derivations.offsets, ends, words[places], self._models.boundary, steps
-        )
+        sums = np.zeros((len(derivations), len(self._kept)))
+        phrases = (derivations.offsets, ends, words[places], self._models.boundary)
+        unknown = np.empty((len(self._kept), 0), np.float32)
+        _walk_derivations(self.histories, *phrases, unknown, sums)
         self.score(np.zeros(len(self._kept)))
-        path = self.histories.path[: steps[-1]]
-        sums = np.zeros((len(self._kept), len(path) + 1))
-        np.cumsum(self._values[:, path], axis=1, dtype=np.float64, out=sums[:, 1:])
-        return (sums[:, steps[1:]] - sums[:, steps[:-1]]).T
+        _walk_derivations(self.histories, *phrases, self._values, sums)
+        return sums
 
 
 @leaf
@@ -178,9 +199,10 @@ def _walk_derivations(
     ends: NDArray[np.int64],
     words: NDArray[np.int32],
     boundary: int,
-    steps: NDArray[np.int64],
+    values: NDArray[np.float32],
+    sums: NDArray[np.float64],
 ) -> None:
-    """Walk along the words of derivations; write where each has its steps in the path.
+    """Walk along the words of derivations, and add up what is known.
 
     Args:
         histories: The graph.
@@ -188,13 +210,18 @@ def _walk_derivations(
         ends: Where the words of each phrase begin, shape (phrases + 1,).
         words: The words of all phrases.
         boundary: The number of the sentence's end.
-        steps: Filled, shape (N + 1,).
+        values: The score of each edge by every model, shape (models, edges); without edges they
+            are not known yet.
+        sums: Added to, shape (N, models).
     """
     for number in range(phrases.size - 1):
-        node = 0
-        for at in range(ends[phrases[number]], ends[phrases[number + 1]]):
-            node = histories.edges[walk(histories, node, words[at], boundary)].next
+        node = np.int64(0)
+        begin, stop = ends[phrases[number]], ends[phrases[number + 1]]
         last = phrases[number + 1] - 1
-        if phrases[number] <= last and ends[last] < ends[last + 1]:
-            walk(histories, node, boundary, boundary)
-        steps[number + 1] = histories.used[0].path
+        closed = phrases[number] <= last and ends[last] < ends[last + 1]
+        for at in range(begin, stop + closed):
+            word = np.int64(words[at]) if at < stop else np.int64(boundary)
+            edge = walk(histories, node, word, boundary)
+            node = np.int64(histories.edges[edge].next)
+            for model in range(sums.shape[1] if values.shape[1] else 0):
+                sums[number, model] += values[model, edge]

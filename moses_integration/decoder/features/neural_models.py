@@ -6,12 +6,15 @@ sentence has the number behind them.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from moses_integration.language_model.neural.network import InputNetwork
 from phrasescore.model.folder import StoredWeights
@@ -25,7 +28,6 @@ class NeuralTerms(NamedTuple):
         first: First word of each option in ``words``, shape (options + 1,).
         words: The target words of all options, by number.
         boundary: The number of the sentence's boundary.
-        longest: Words of the longest option.
         stand_in: What an n-gram model says in their place of the words of an option whose history
             is in it, weighted, shape (options,).
         lm_weights: The weights of n-gram models, with those of the neural models at the one that
@@ -37,7 +39,6 @@ class NeuralTerms(NamedTuple):
     first: NDArray[np.int64]
     words: NDArray[np.int32]
     boundary: int
-    longest: int
     stand_in: NDArray[np.float64]
     lm_weights: NDArray[np.float64]
     weights: NDArray[np.float64]
@@ -94,3 +95,10 @@ class NeuralModels:
             numbers.reshape(-1).astype(np.int32),
             kinds.shape[1],
         )
+
+
+def products_on_one_core(models: NeuralModels) -> AbstractContextManager[object]:
+    """Keep numpy's products on the core of their caller: a search has a thread for each core."""
+    if not models.networks:
+        return contextlib.nullcontext()
+    return threadpool_limits(1, user_api="blas")

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from moses_integration.decoder.features.lm_scoring import score_after
 from moses_integration.decoder.search.coverage import find_steps
 from moses_integration.decoder.search.cubes import BUCKETS, Cubes
-from moses_integration.decoder.search.deferral import defer
 from moses_integration.decoder.search.heap import pop, push
 from moses_integration.decoder.search.hypotheses import NONE, Stacks, sort_members
 from moses_integration.decoder.search.recombination import prune, put
@@ -27,6 +26,7 @@ from moses_integration.decoder.search.stack_decoding import (
     Model,
     SentenceSearch,
     can_wait,
+    put_aside,
     step_score,
 )
 from phrasescore.compiled import Record, inlined, leaf
@@ -137,7 +137,6 @@ def _defer(search: SentenceSearch, number: int, option: int, step: Record) -> No
     """Put the hypothesis of a cell aside, with its score but for neural language models."""
     model = search.model
     record = search.stacks.records[number]
-    last = step.covered == search.sentence.length
     base, turn = step_score(model, record, step.start, step.end)
     lm_score, state = score_after(
         model.models,
@@ -146,21 +145,10 @@ def _defer(search: SentenceSearch, number: int, option: int, step: Record) -> No
         search.recent,
         option,
         record.lm_state,
-        last,
+        step.covered == search.sentence.length,
     )
     score = base + model.options.score[turn, option] + lm_score
-    defer(
-        search.deferral,
-        search.histories,
-        model.neural,
-        search.stacks,
-        number,
-        option,
-        step,
-        score,
-        state,
-        last,
-    )
+    put_aside(search, step, (number, option, score, state))
 
 
 @inlined

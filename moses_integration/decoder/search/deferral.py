@@ -1,8 +1,10 @@
 """Hypotheses that wait for the scores of neural language models, and then enter their stacks.
 
 A network answers a thousand questions in little more time than one, so a search does not ask as it
-goes: it puts hypotheses aside, with the edges of their words (`Histories`), until there are enough
-or a stack must be whole; then all are scored together and put into their stacks, in their order.
+goes: it puts hypotheses aside until there are enough, or until a stack must be whole. A phrase is
+asked word by word: the first words of all, then the second words of those that may still reach
+their stack, and so on. With no negative weight a word cannot raise a score, so what is hopeless
+after its first word is not asked for the others.
 """
 
 from __future__ import annotations
@@ -19,17 +21,18 @@ from moses_integration.decoder.search.options import Options
 from moses_integration.decoder.search.recombination import put
 from phrasescore.compiled import Record, Records, inlined, leaf
 
-ENOUGH = 2048  # hypotheses to score together: their products are fast by then
-_FIRST_DEFERRED = 2 * ENOUGH
+ENOUGH = 4096  # hypotheses to score together: their products are fast by then
+_FIRST_WAITING = 2 * ENOUGH
+_NONE = -1
 
-DEFERRED = np.dtype(
+WAITING = np.dtype(
     [
-        ("score", np.float64),  # without neural language models
+        ("score", np.float64),  # with the words whose scores are known
         ("estimate", np.float64),
         ("lm_state", np.int64),
-        ("path", np.int64),  # where its edges begin in the path of the graph
-        ("steps", np.int32),  # and how many they are
-        ("history", np.int32),
+        ("history", np.int32),  # behind the words whose scores are known
+        ("words", np.int32),  # how many these are
+        ("edge", np.int32),  # the one it waits for, -1 if it waits for none
         ("previous", np.int32),
         ("option", np.int32),
         ("coverage", np.int32),
@@ -55,7 +58,7 @@ class Deferral(NamedTuple):
 
 def new_deferral() -> Deferral:
     """Make room for hypotheses that wait."""
-    return Deferral(np.empty(_FIRST_DEFERRED, DEFERRED), np.zeros(1, np.int64))
+    return Deferral(np.empty(_FIRST_WAITING, WAITING), np.zeros(1, np.int64))
 
 
 def with_room(deferral: Deferral, extra: int) -> Deferral:
@@ -63,93 +66,124 @@ def with_room(deferral: Deferral, extra: int) -> Deferral:
     waiting = deferral.waiting
     missing = int(deferral.used[0]) + extra - waiting.size
     if missing > 0:
-        waiting = np.concatenate([waiting, np.empty(missing + waiting.size, DEFERRED)])
+        waiting = np.concatenate([waiting, np.empty(missing + waiting.size, WAITING)])
     return Deferral(waiting, deferral.used)
 
 
 @inlined
-def can_defer(
-    deferral: Deferral, histories: Histories, neural: NeuralTerms, options: int
-) -> bool:
+def can_defer(deferral: Deferral, histories: Histories, options: int) -> bool:
     """Whether so many hypotheses more may be put aside."""
     room = deferral.used[0] + options <= deferral.waiting.size
-    return room and has_room(histories, options * (neural.longest + 1))
+    return room and has_room(histories, options)  # each stops at its first new edge
 
 
-@inlined
+@leaf
+def _goes_on(
+    one: Record,
+    histories: Histories,
+    neural: NeuralTerms,
+    worst: float,
+    lowers: bool,
+    length: int,
+) -> bool:
+    """Score words of a hypothesis as far as scores are known; return whether it is not hopeless.
+
+    Args:
+        one: The hypothesis; afterwards its edge is the one to wait for, if any.
+        histories: What is asked.
+        neural: The words of its option.
+        worst: Totals below are not let into its stack.
+        lowers: Whether no word can raise a score.
+        length: Words of the sentence.
+    """
+    first, stop = neural.first[one.option], neural.first[one.option + 1]
+    ends = one.covered == length and first < stop
+    while first + one.words < stop + ends:
+        if lowers and one.score + one.estimate < worst:
+            return False
+        if one.edge == _NONE:
+            at = first + one.words
+            word = np.int64(neural.words[at]) if at < stop else np.int64(neural.boundary)
+            one.edge = walk(histories, one.history, word, neural.boundary)
+        if one.edge >= histories.used[0].scored:
+            return True
+        edge = histories.edges[one.edge]
+        one.score += edge.score
+        one.history = edge.next
+        one.words += 1
+        one.edge = _NONE
+    return True
+
+
+@leaf
 def defer(
     deferral: Deferral,
     histories: Histories,
     neural: NeuralTerms,
     stacks: Stacks,
-    number: int,
-    option: int,
     step: Record,
-    score: float,
-    lm_state: int,
-    last: bool,
+    expanded: tuple[int, int, float, int],
+    lowers: bool,
+    length: int,
 ) -> None:
-    """Put a hypothesis aside; there must be room.
+    """Put a hypothesis aside, unless what is known of it makes it hopeless; there must be room.
 
     Args:
         deferral: What waits.
-        histories: What it asks.
-        neural: What the options say.
+        histories: What is asked.
+        neural: The words of all options.
         stacks: The stacks.
-        number: The hypothesis that is expanded.
-        option: With which option.
         step: The span of the option.
-        score: The new hypothesis's, without neural language models.
-        lm_state: Its state of n-gram models.
-        last: Whether it covers the sentence.
+        expanded: The hypothesis before, the option, the score without neural language models, and
+            the state of n-gram models.
+        lowers: Whether no word can raise a score.
+        length: Words of the sentence.
     """
     new = deferral.waiting[deferral.used[0]]
-    deferral.used[0] += 1
-    node = stacks.records[number].history
-    new.path = histories.used[0].path
-    for at in range(neural.first[option], neural.first[option + 1]):
-        edge = walk(histories, node, neural.words[at], neural.boundary)
-        node = histories.edges[edge].next
-    if last and neural.first[option] < neural.first[option + 1]:
-        walk(histories, node, neural.boundary, neural.boundary)
-        node = 0
-    new.steps = histories.used[0].path - new.path
-    new.history, new.lm_state = node, lm_state
-    new.score, new.estimate = score, step.estimate
-    new.previous, new.option = number, option
-    new.coverage, new.covered = step.coverage, step.covered
+    number, option, score, lm_state = expanded
+    new.previous, new.option, new.score, new.lm_state = number, option, score, lm_state
+    new.history, new.words, new.edge = stacks.records[number].history, 0, _NONE
+    new.estimate, new.coverage, new.covered = step.estimate, step.coverage, step.covered
     new.start, new.end = step.start, step.end
+    worst = stacks.worst[step.covered]
+    if _goes_on(new, histories, neural, worst, lowers, length):
+        deferral.used[0] += 1
 
 
 @leaf
 def settle(
     deferral: Deferral,
     histories: Histories,
+    neural: NeuralTerms,
     stacks: Stacks,
     coverages: Coverages,
     limits: Limits,
     options: Options,
+    lowers: bool,
+    length: int,
 ) -> None:
-    """Put all that waits into its stacks; the scores must be known, and there must be room.
+    """Put into their stacks what waits for no more words; the others wait for their next one.
 
-    A coverage's entries, which cube pruning counted when it put hypotheses aside, are counted down
+    All edges that are waited for must have scores, and there must be room for one more of each. A
+    coverage's entries, which cube pruning counted when it put hypotheses aside, are counted down
     for those that do not enter.
     """
-    path, edges = histories.path, histories.edges
+    kept = 0
     for at in range(deferral.used[0]):
         one = deferral.waiting[at]
-        score = one.score
-        for place in range(one.path, one.path + one.steps):
-            score += edges[path[place]].score
-        total = score + one.estimate
+        hopeful = _goes_on(one, histories, neural, stacks.worst[one.covered], lowers, length)
+        if hopeful and one.edge != _NONE:
+            deferral.waiting[kept] = one
+            kept += 1
+            continue
+        total = one.score + one.estimate
         is_new = False
-        if total >= stacks.worst[one.covered] and total != -np.inf:
+        if hopeful and total >= stacks.worst[one.covered] and total != -np.inf:
             new = stacks.records[stacks.used[0]]
-            new.score, new.total = score, total
+            new.score, new.total = one.score, total
             new.lm_state, new.history = one.lm_state, one.history
             new.previous, new.option, new.coverage = one.previous, one.option, one.coverage
             new.start, new.end = one.start, one.end
             is_new = put(stacks, one.covered, limits, options.forward_class)
         coverages.records[one.coverage].entries -= not is_new
-    deferral.used[0] = 0
-    histories.used[0].path = 0
+    deferral.used[0] = kept

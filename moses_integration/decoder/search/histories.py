@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from phrasescore.compiled import Records, inlined, leaf
 
 _NONE = -1
-_FIRST_NODES, _FIRST_EDGES, _FIRST_STEPS = 1 << 13, 1 << 14, 1 << 14
+_FIRST_NODES, _FIRST_EDGES = 1 << 13, 1 << 14
 _SLOTS_PER_ENTRY = 2  # a power of two; hash tables are half full at most
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -33,7 +33,6 @@ HISTORIES_USED = np.dtype(
         ("nodes", np.int64),
         ("edges", np.int64),
         ("scored", np.int64),  # edges whose scores are known: the first so many
-        ("path", np.int64),
         ("asked", np.int64),  # words that were asked for, known ones included
     ]
 )
@@ -47,7 +46,6 @@ class Histories(NamedTuple):
         node_slots: Hash table of nodes.
         edges: One record for each edge.
         edge_slots: Hash table of edges.
-        path: Edges that phrases walked along, phrase after phrase.
         used: One record, how many of each are in use.
     """
 
@@ -55,7 +53,6 @@ class Histories(NamedTuple):
     node_slots: NDArray[np.int32]
     edges: Records
     edge_slots: NDArray[np.int32]
-    path: NDArray[np.int32]
     used: Records
 
 
@@ -65,13 +62,12 @@ def new_histories(context: int) -> Histories:
     Args:
         context: C, the most words of a history that any model looks at; 0 where there is none.
     """
-    nodes, edges, path = (_FIRST_NODES, _FIRST_EDGES, _FIRST_STEPS) if context else (1, 1, 1)
+    nodes, edges = (_FIRST_NODES, _FIRST_EDGES) if context else (1, 1)
     return Histories(
         contexts=np.empty((nodes, context), np.int32),
         node_slots=np.empty(_SLOTS_PER_ENTRY * nodes, np.int32),
         edges=np.empty(edges, EDGE),
         edge_slots=np.empty(_SLOTS_PER_ENTRY * edges, np.int32),
-        path=np.empty(path, np.int32),
         used=np.zeros(1, HISTORIES_USED),
     )
 
@@ -85,7 +81,7 @@ def clear_histories(histories: Histories, boundary: int) -> None:
         boundary: The number of the sentence's boundary, which fills the first history.
     """
     used = histories.used[0]
-    used.nodes, used.edges, used.scored, used.path, used.asked = 1, 0, 0, 0, 0
+    used.nodes, used.edges, used.scored, used.asked = 1, 0, 0, 0
     histories.contexts[0] = boundary
     _fill_slots(histories)
 
@@ -110,16 +106,17 @@ def has_room(histories: Histories, words: int) -> bool:
     return (
         used.nodes + words <= histories.contexts.shape[0]
         and used.edges + words <= histories.edges.size
-        and used.path + words <= histories.path.size
     )
 
 
 def with_room(histories: Histories, words: int) -> Histories:
     """Return the graph, in longer arrays where so many more words would not fit."""
+    if has_room(histories, words):
+        return histories
     used = histories.used[0]
     arrays = {
         name: _longer(getattr(histories, name), int(used[count]) + words)
-        for name, count in (("contexts", "nodes"), ("edges", "edges"), ("path", "path"))
+        for name, count in (("contexts", "nodes"), ("edges", "edges"))
     }
     larger = histories._replace(
         **arrays,
@@ -199,7 +196,7 @@ def walk(histories: Histories, node: int, word: int, boundary: int) -> int:
         boundary: The number of the sentence's end, behind which all histories are one.
 
     Returns:
-        The edge, which is also written behind the path.
+        The edge.
     """
     used = histories.used[0]
     slot = _edge_slot(histories, node, word)
@@ -211,7 +208,5 @@ def walk(histories: Histories, node: int, word: int, boundary: int) -> int:
         edge.next = 0 if word == boundary else _node_after(histories, node, word)
         histories.edge_slots[slot] = number
         used.edges += 1
-    histories.path[used.path] = number
-    used.path += 1
     used.asked += 1
     return number

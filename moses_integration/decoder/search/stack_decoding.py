@@ -99,7 +99,23 @@ def step_score(model: Model, record: Record, start: int, end: int) -> tuple[floa
 @inlined
 def can_wait(search: SentenceSearch, options: int) -> bool:
     """Whether so many hypotheses more may wait for neural language models."""
-    return can_defer(search.deferral, search.histories, search.model.neural, options)
+    return can_defer(search.deferral, search.histories, options)
+
+
+@inlined
+def put_aside(search: SentenceSearch, step: Record, expanded: tuple[int, int, float, int]) -> None:
+    """Let a hypothesis wait for neural language models; see `defer`."""
+    model = search.model
+    defer(
+        search.deferral,
+        search.histories,
+        model.neural,
+        search.stacks,
+        step,
+        expanded,
+        model.lowers,
+        search.sentence.length,
+    )
 
 
 @inlined
@@ -126,27 +142,28 @@ def _expand(search: SentenceSearch, number: int, step: Record) -> None:
         )
         score += lm_score
         total = score + step.estimate
-        if total < stacks.worst[covered] or total == -np.inf:
-            continue
         if model.neural.asked:
-            defer(
-                search.deferral,
-                search.histories,
-                model.neural,
-                stacks,
-                number,
-                option,
-                step,
-                score,
-                state,
-                last,
-            )
+            put_aside(search, step, (number, option, score, state))
+            continue
+        if total < stacks.worst[covered] or total == -np.inf:
             continue
         new = stacks.records[stacks.used[0]]
         new.score, new.total, new.lm_state, new.history = score, total, state, 0
         new.previous, new.option, new.coverage = number, option, step.coverage
         new.start, new.end = step.start, step.end
         put(stacks, covered, search.limits, options.forward_class)
+
+
+@inlined
+def _needs(search: SentenceSearch, options: int) -> int:
+    """Return what there must be more room of before so many options are tried, or ``DONE``."""
+    search.progress[0].records = options + 1
+    if search.model.neural.asked:
+        if search.deferral.used[0] >= ENOUGH:
+            return NEEDS_SCORES
+        return DONE if can_wait(search, options) else NEEDS_DEFERRAL
+    fits = search.stacks.used[0] + options < search.stacks.records.size
+    return DONE if fits else NEEDS_RECORDS
 
 
 @leaf
@@ -169,15 +186,9 @@ def search_stacks(search: SentenceSearch) -> int:
             if not find_steps(coverages, record.coverage, search.sentence, distortion):
                 return NEEDS_COVERAGES
             coverage = coverages.records[record.coverage]
-            if search.model.neural.asked:
-                if search.deferral.used[0] >= ENOUGH:
-                    return NEEDS_SCORES
-                if not can_wait(search, coverage.options):
-                    progress.records = coverage.options
-                    return NEEDS_DEFERRAL
-            elif stacks.used[0] + coverage.options >= stacks.records.size:
-                progress.records = coverage.options + 1
-                return NEEDS_RECORDS
+            needed = _needs(search, coverage.options)
+            if needed != DONE:
+                return needed
             for at in range(coverage.first_step, coverage.last_step):
                 step = coverages.steps[at]
                 if not 0 <= distortion < abs(record.end + 1 - step.start):

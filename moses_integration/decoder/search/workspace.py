@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.features.lm_scoring import recent_answers
 from moses_integration.decoder.features.history_scores import HistoryScores
+from moses_integration.decoder.features.lm_scoring import recent_answers
 from moses_integration.decoder.features.neural_models import NeuralModels
 from moses_integration.decoder.search import coverage, cubes, deferral, hypotheses
 from moses_integration.decoder.search.coverage import SentenceSpans
@@ -92,22 +92,28 @@ class SearchWorkspace:
             elif status == NEEDS_EDGES:
                 self._cubes = cubes.with_room(self._cubes)
             elif status == NEEDS_DEFERRAL:
-                self._make_room(int(progress["records"][0]), model.neural.longest)
+                self.history_scores.make_room(int(progress["records"][0]))
+                self._deferral = deferral.with_room(self._deferral, int(progress["records"][0]))
             elif status == NEEDS_SCORES:
-                self._settle(model, limits)
+                self._settle(search)
         count = hypotheses.sort_members(self.stacks, sentence.length)
         return self.stacks.numbers[:count].copy()
 
-    def _make_room(self, options: int, longest: int) -> None:
-        """Make room for so many hypotheses that wait, with phrases of up to ``longest`` words."""
-        self.history_scores.make_room(options * (longest + 1))
-        self._deferral = deferral.with_room(self._deferral, options)
-
-    def _settle(self, model: Model, limits: Limits) -> None:
-        """Score what waits, and put it into its stacks."""
-        self.history_scores.score(model.neural.weights)
+    def _settle(self, search: SentenceSearch) -> None:
+        """Score what waits, word by word, until all of it is in its stacks or hopeless."""
+        model, scores = search.model, self.history_scores
         self.stacks = hypotheses.with_room(self.stacks, int(self._deferral.used[0]) + 1)
-        histories = self.history_scores.histories
-        deferral.settle(
-            self._deferral, histories, self.stacks, self._coverages, limits, model.options
-        )
+        while self._deferral.used[0]:
+            scores.score(model.neural.weights)
+            scores.make_room(int(self._deferral.used[0]))
+            deferral.settle(
+                self._deferral,
+                scores.histories,
+                model.neural,
+                self.stacks,
+                self._coverages,
+                search.limits,
+                model.options,
+                model.lowers,
+                search.sentence.length,
+            )

@@ -12,12 +12,13 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from phrasescore.model.fast_math import FAST, exp
+from phrasescore.model.fast_math import FAST, exp, order, unorder
 
 Array = npt.NDArray[Any]
 
 _compiled = numba.njit(nogil=True, fastmath=FAST, cache=True, error_model="numpy")
 _ZERO = np.float32(0.0)
+_LEAST_KEY = np.int32(-0x80000000)
 
 
 @_compiled
@@ -58,10 +59,11 @@ def ln_normalisers(logits: Array, bias: Array, out: Array) -> None:
     """Write ln of the sum of e^(logits + bias) over each row of ``logits (N, V)`` to ``out``."""
     for n in range(logits.shape[0]):
         row = logits[n]
-        most = row[0] + bias[0]
+        key = _LEAST_KEY
         for v in range(bias.size):
             row[v] += bias[v]
-            most = max(most, row[v])
+            key = max(key, order(row[v]))
+        most = unorder(key)
         total = _ZERO
         for v in range(bias.size):
             total += exp(row[v] - most)

@@ -29,7 +29,7 @@ Numbers = NDArray[np.int32]
 
 _END = 0
 _CHUNK = 1024  # histories: what a product needs to be fast, and what stays in a core's cache
-_LOGITS_BYTES = 4 << 20
+_LOGITS_BYTES = 8 << 20
 
 
 def read_feed_forward_lm(folder: str | Path) -> StoredWeights:
@@ -53,8 +53,9 @@ def read_feed_forward_lm(folder: str | Path) -> StoredWeights:
 
 
 class InputNetwork:
-    """A language model that knows W words of an input by number; W itself is where a sentence
-    begins, in a history, and ends, as a word that is asked for.
+    """A language model that knows the W words of an input by number.
+
+    The number W is the boundary of a sentence: its beginning in a history, its end as a word.
 
     Args:
         stored: The model.
