@@ -82,6 +82,7 @@ def phrase_model_findings(
 ) -> Iterator[Finding]:
     """Open every model folder, check it, and look the words up in its shortlists."""
     from phrasescore.model.folder import load_model
+    from phrasescore.model.kinds import kind_named
 
     for folder in folders:
         try:
@@ -93,8 +94,9 @@ def phrase_model_findings(
         if model.direction == "target-source":
             read, predicted = predicted, read
         unknown = "it takes each of them for <unk>"
-        known = set(read.words[2:])
-        yield from source.findings(source.known_to(known), f"the model {folder}", unknown)
+        if kind_named(model.model.settings.kind).reads_source:
+            known = set(read.words[2:])
+            yield from source.findings(source.known_to(known), f"the model {folder}", unknown)
         known = set(predicted.words[2:])
         for words in references:
             yield from words.findings(words.known_to(known), f"the model {folder}", unknown)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from moses_integration.doctor.findings import Finding
+from moses_integration.doctor.models import phrase_model_findings
 from moses_integration.doctor.neural_models import neural_model_findings
 from moses_integration.doctor.tuning_runs import moses_findings
 from moses_integration.doctor.words import TextWords
@@ -105,6 +106,12 @@ def test_a_model_of_the_source_language(folder: Path) -> None:
     assert (few.severity, few.what) == (
         "warning", "it knows 33% of the words on the target side of table"
     )  # fmt: skip
+
+
+def test_a_folder_that_is_named_itself(folder: Path) -> None:
+    """A language model has no source whose words it could miss."""
+    texts = TextWords(ENGLISH, "dev.en"), [TextWords(FRENCH, "dev.fr")]
+    assert [each.where for each in phrase_model_findings(["lm"], *texts)] == ["dev.fr"]
 
 
 def test_real_moses_is_not_asked(folder: Path) -> None:
