@@ -1,0 +1,91 @@
+"""``phrasescore experiment`` with neural language models, on a small system."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Phrasescore
+
+EXPERIMENT = """
+name = "Golden system"
+seeds = [1, 2]
+[data]
+folder = "{golden}"
+system = "system/moses.ini"
+train_target = "{folder}/train.fr"
+dev_source = "{folder}/dev.en"
+dev_reference = "{folder}/dev.fr"
+test_source = "{folder}/test.en"
+test_reference = "{folder}/test.fr"
+[decoder.sections]
+search-algorithm = 1
+cube-pruning-pop-limit = 20
+[tuning]
+rounds = 1
+nbest_size = 10
+options = ["--restarts", "2"]
+[models.cslm]
+kind = "feed-forward-lm"
+per_seed = true
+train = ["--hidden", "8", "--embedding", "4", "--order", "3", "--max-epochs", "0", "--threads", "1"]
+[[systems]]
+name = "Baseline"
+[[systems]]
+name = "CSLM"
+language_models = ["cslm"]
+[[systems]]
+name = "Reranked"
+rerank = ["cslm"]
+"""
+
+
+@pytest.fixture
+def experiment(bundled_golden: Path, tmp_path: Path) -> Path:
+    """An experiment file; dev and test are six sentences each."""
+    for side in ("en", "fr"):
+        lines = (bundled_golden / "decode" / f"input.{side}").read_bytes().split(b"\n")
+        (tmp_path / f"dev.{side}").write_bytes(b"\n".join(lines[:6]) + b"\n")
+        (tmp_path / f"test.{side}").write_bytes(b"\n".join(lines[6:12]) + b"\n")
+        (tmp_path / f"train.{side}").write_bytes(b"\n".join(lines))
+    path = tmp_path / "experiment.toml"
+    path.write_text(EXPERIMENT.format(golden=bundled_golden, folder=tmp_path), "utf-8")
+    return path
+
+
+def test_each_seed_asks_its_own_model(
+    phrasescore: Phrasescore, experiment: Path, tmp_path: Path
+) -> None:
+    """It is trained for the seed, and its weight is tuned with the others."""
+    done = phrasescore("experiment", experiment.name, "-o", "results", "--only", "CSLM")
+    assert done.returncode == 0, done.stderr.decode()
+    said = done.stdout.decode()
+    assert "CSLM: with another cslm for each seed." in said
+    record = json.loads((tmp_path / "results" / "table.json").read_text("utf-8"))
+    for system in record["systems"][:2]:
+        assert system["seeds"] == [1, 2]
+        assert 0.02 < system["texts"]["test"]["mean"] < 0.9
+    kept = json.loads((tmp_path / "results" / "results.json").read_text("utf-8"))["rows"]
+    assert all("NeuralLM0" in run["weights"] for run in kept["CSLM"]["runs"])
+    models = tmp_path / "results" / "models" / "cslm"
+    weights = [(models / f"seed{n}" / "model.safetensors").read_bytes() for n in (1, 2)]
+    assert weights[0] != weights[1]
+    ini = (tmp_path / "results/systems/cslm/seed2/moses.ini").read_text("utf-8")
+    assert f"FeedForwardLM name=NeuralLM0 path={models}/seed2\n" in ini
+
+
+@pytest.mark.moses
+def test_lists_of_real_moses(
+    phrasescore: Phrasescore, experiment: Path, tmp_path: Path, moses_bin: Path
+) -> None:
+    """It cannot ask the model, so that row is not run; its lists are scored with it."""
+    done = phrasescore("experiment", experiment.name, "-o", "results", "--decoder", "moses")
+    assert done.returncode == 0, done.stderr.decode()
+    said = done.stdout.decode()
+    assert "CSLM: not run; real Moses cannot ask a neural language model;" in said
+    record = json.loads((tmp_path / "results" / "table.json").read_text("utf-8"))
+    kept = json.loads((tmp_path / "results" / "results.json").read_text("utf-8"))["rows"]
+    assert all("NeuralLM0" in run["weights"] for run in kept["Reranked"]["runs"])
+    assert [system["seeds"] for system in record["systems"]] == [[1, 2], [], [1, 2]]
