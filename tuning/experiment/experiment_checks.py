@@ -92,14 +92,25 @@ def _check_model(model: ExperimentModel, data: ExperimentData, where: str) -> No
             f"{did_you_mean(model.kind, kinds)}",
             remedy=f"the kinds are: {', '.join(kinds)}",
         )
-    if any(option.partition("=")[0] == "--kind" for option in model.train):
+    given = {option.partition("=")[0] for option in model.train}
+    if "--kind" in given:
         raise SettingsError(
             f"{place}: the options of train give --kind",
             remedy=f'write kind = "..." in [models.{model.name}] in its place',
         )
-    _check_seeds(model, place)
+    if model.per_seed and "--seed" in given:
+        raise SettingsError(
+            f"{place}: per_seed trains with the seeds of tuning, and train gives --seed beside it",
+            remedy="leave one of the two out",
+        )
     if model.folder:
+        _check_folder(model, place)
         return
+    if model.unnormalised and "--self-normalise" not in given:
+        raise SettingsError(
+            f"{place}: unnormalised, but train does not give --self-normalise",
+            remedy='write train = ["--self-normalise", ...], or leave unnormalised out',
+        )
     for name in (TRAINING_DATA[read] for read in model.described_kind.inputs):
         if not getattr(data, name):
             raise SettingsError(
@@ -107,13 +118,8 @@ def _check_model(model: ExperimentModel, data: ExperimentData, where: str) -> No
             )
 
 
-def _check_seeds(model: ExperimentModel, place: str) -> None:
-    if model.per_seed and any(option.partition("=")[0] == "--seed" for option in model.train):
-        raise SettingsError(
-            f"{place}: per_seed trains with the seeds of tuning, and train gives --seed beside it",
-            remedy="leave one of the two out",
-        )
-    if model.folder and model.per_seed != (SEED in model.folder):
+def _check_folder(model: ExperimentModel, place: str) -> None:
+    if model.per_seed != (SEED in model.folder):
         raise SettingsError(
             f"{place}: the folder {model.folder!r} has {'no ' if model.per_seed else ''}{SEED} in "
             f"it, and per_seed is {'true' if model.per_seed else 'false'}",

@@ -148,6 +148,8 @@ class ExperimentModel:
         kind: What ``train --kind`` calls it; of a folder that exists, the folder itself says it.
         per_seed: Whether there is one for each seed of tuning, trained with that seed; the folders
             of models that exist have ``{seed}`` in their name then.
+        unnormalised: Whether the decoder takes its scores without ln Z; of a language model that
+            was trained with ``--self-normalise``.
     """
 
     name: str
@@ -155,6 +157,7 @@ class ExperimentModel:
     train: tuple[str, ...] = ()
     kind: str = KINDS[0].option
     per_seed: bool = False
+    unnormalised: bool = False
 
     @property
     def described_kind(self) -> Kind:

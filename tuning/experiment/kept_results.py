@@ -35,7 +35,7 @@ RESULTS = "results.json"
 # what is said of a row, and changes nothing in it
 _WORDS = ("name", "not_run", "paper_dev", "paper_test")
 # settings that the first version of the file did not have, and that are false or empty as a rule
-_NEWER = {"language_models", "per_seed"}
+_NEWER = {"language_models", "per_seed", "unnormalised"}
 
 
 class ResultsKeeper:

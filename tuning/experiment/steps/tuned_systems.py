@@ -71,7 +71,10 @@ def _adding_language_model(
     name = system.language_models[place]
     before, after = files.ini(system, seed, place), files.ini(system, seed, place + 1)
     model = files.model_folder(name, seed)
-    command = (PROGRAM, "ini", "add-language-model", str(before), "--model", str(model))
+    command: tuple[str, ...] = (PROGRAM, "ini", "add-language-model", str(before))
+    command += ("--model", str(model))
+    if files.settings.model(name).unnormalised:
+        command += ("--unnormalised",)
     return Command((*command, "--absolute-paths", "-o", str(after))).step(
         _name(system, f"ini.{name}", seed), (before, model), (after,)
     )

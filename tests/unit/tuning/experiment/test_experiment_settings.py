@@ -171,6 +171,7 @@ def test_one_test_set_or_several(tmp_path: Path) -> None:
         ("per_seed = true", 'per_seed = true\nfolder = "lm"', r"'lm' has no \{seed\} in it"),
         ("per_seed = true", 'folder = "lm{seed}"', r"has \{seed\} in it, and per_seed is false"),
         ("per_seed = true", 'per_seed = true\ntrain = ["--seed", "1"]', "gives --seed beside it"),
+        ("per_seed = true", "unnormalised = true", "train does not give --self-normalise"),
         ("per_seed = true", "per_seed = 1", "per_seed is 1, expected bool"),
         ('name = "Alone"', 'name = "Alone"\nrerank = ["given"]', "rerank beside it"),
         ('name = "Baseline"', 'name = "B"\ntranslate = ["forward"]', "one without tuning"),

@@ -94,6 +94,14 @@ def test_the_decoder_asks_a_language_model(settings: ExperimentSettings, tmp_pat
     assert read < set(steps["cslm-rnn.seed2.test"].inputs)
 
 
+def test_scores_without_the_normaliser(settings: ExperimentSettings) -> None:
+    """The ini says so of a model that was trained for it."""
+    model = ExperimentModel("cslm", "", ("--self-normalise",), "feed-forward-lm", unnormalised=True)
+    system = ExperimentSystem("CSLM", language_models=("cslm",))
+    steps = lines(dataclasses.replace(settings, models=(model,)), system)
+    assert " --unnormalised " in str(steps["cslm.ini.cslm"].work)
+
+
 def test_a_model_for_each_seed(settings: ExperimentSettings) -> None:
     """It is trained with the seed of the tuning, and table and ini are of that seed."""
     steps = lines(settings, ExperimentSystem("RNN", ("rnns",), language_models=("cslm",)))
