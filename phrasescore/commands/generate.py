@@ -227,16 +227,10 @@ def _refuse_with(other: str, **given: object) -> None:
 def _load(folder: str, in_table: bool) -> LoadedModel:
     """Load a model that can write targets for what is given."""
     from phrasescore.model.folder import load_model
-    from phrasescore.model.kinds import kind_named, must_be_of_phrases
+    from phrasescore.model.kinds import must_be_of_phrases, must_read_a_source
 
     loaded = load_model(folder)
-    kind = kind_named(loaded.model.settings.kind)
-    if not kind.reads_source:
-        raise ModelError(
-            f"a model of kind {kind.option} reads no source, so it cannot write targets of one",
-            path=folder,
-            remedy="name a model that reads sources",
-        )
+    must_read_a_source(loaded.model.settings, folder)
     if in_table:
         must_be_of_phrases(loaded.model.settings, folder)
     if in_table and loaded.direction == "target-source":

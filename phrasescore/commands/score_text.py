@@ -21,7 +21,7 @@ _SKIP = ", or give --on-error skip to leave its score empty"
 
 
 @click.command("score-text")
-@click.argument("texts", nargs=-1, required=True, metavar="PAIRS | SOURCE TARGET")
+@click.argument("texts", nargs=-1, required=True, metavar="PAIRS | SOURCE TARGET | TEXT")
 @click.option("--model", "folder", required=True, metavar="FOLDER", help="A model folder.")
 @click.option(
     "-o",
@@ -69,12 +69,12 @@ def score_text(
     as_json: bool,
     json_file: str | None,
 ) -> None:
-    r"""Append ln p(target | source) to each line of texts.
+    r"""Append ln p(target | source), or of a language model ln p(text), to each line of texts.
 
     PAIRS has source and target in the first two columns of each line, separated by a tab; or give
-    two files, SOURCE and TARGET, line by line. All may be plain or .gz, and one may be - (standard
-    input). Texts can be of any length; they must be prepared like the text that the model was
-    trained on.
+    two files, SOURCE and TARGET, line by line. For a language model, TEXT has in its first column
+    what is scored. All may be plain or .gz, and one may be - (standard input). Texts can be of any
+    length; they must be prepared like the text that the model was trained on.
 
     Each output line is the input line, a tab, and ln p of the target and its end </s>, computed in
     fp32. With --words a further column has ln p of each word, </s> last. A model trained with
@@ -135,9 +135,10 @@ def _texts(paths: tuple[str, ...], loaded: LoadedModel, factor: int | None, skip
     settings = loaded.model.settings
     columns = 2 if kind_named(settings.kind).reads_source else 1
     if len(paths) > columns:
+        remedy = "give one file with columns, or one for each text"
         raise SettingsError(
             f"{counted(len(paths), 'file')}, where this kind of model takes at most {columns}",
-            remedy="give one file with columns, or one for each text",
+            remedy=remedy if columns > 1 else "give the text alone: a language model has no source",
         )
     if paths.count("-") > 1:
         raise SettingsError(

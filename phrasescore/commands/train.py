@@ -18,6 +18,7 @@ from phrasescore.model.model_settings import (
 )
 from phrasescore.training.training_settings import (
     DROPOUT,
+    DROPOUT_OF_TEXT,
     EVALUATIONS,
     HELD_OUT,
     HELD_OUT_OF_TEXT,
@@ -218,6 +219,7 @@ def _kind_among(args: Sequence[str]) -> str:
     "--dropout",
     type=click.FloatRange(min=0, max=1, max_open=True),
     help=f"Of models of sentences: share of units set to 0 in training.  [default: {DROPOUT}; "
+    f"language models: {DROPOUT_OF_TEXT}; "
     "paper: 0]",
 )
 @click.option(

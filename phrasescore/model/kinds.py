@@ -151,6 +151,26 @@ def kind_named(name: str) -> Kind:
     )
 
 
+def must_read_a_source(settings: ModelSettings, folder: str | Path) -> None:
+    """Refuse a language model where something is translated or scored as a translation.
+
+    Args:
+        settings: The model's.
+        folder: Where it is, for the error.
+
+    Raises:
+        ModelError: It is a language model.
+    """
+    kind = kind_named(settings.kind)
+    if not kind.reads_source:
+        raise ModelError(
+            f"a model of kind {kind.option} is a language model, which reads no source",
+            path=folder,
+            remedy="use it with score-text or nbest; ini add-language-model gives one of "
+            "kind feed-forward-lm to the decoder",
+        )
+
+
 def must_be_of_phrases(settings: ModelSettings, folder: str | Path) -> None:
     """Refuse a model of sentences where a phrase table is scored or written.
 
@@ -159,8 +179,9 @@ def must_be_of_phrases(settings: ModelSettings, folder: str | Path) -> None:
         folder: Where it is, for the error.
 
     Raises:
-        ModelError: It is one of sentences.
+        ModelError: It is one of sentences, or a language model.
     """
+    must_read_a_source(settings, folder)
     kind = kind_named(settings.kind)
     if kind.of_sentences:
         raise ModelError(

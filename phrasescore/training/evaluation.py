@@ -66,17 +66,16 @@ def evaluate(
 
 
 def normalisers(
-    model: SequenceModel, pairs: TrainingPairs, rows: Indices, plan: Plan
+    model: FeedForwardLm, pairs: TrainingPairs, rows: Indices, plan: Plan
 ) -> tuple[float, float]:
     """Return mean and deviation of ln Z over the target words and </s> of some pairs.
 
     Args:
-        model: A feed-forward language model, on any device.
+        model: On any device.
         pairs: Where the rows come from.
         rows: ``(N,)`` which pairs, one at least.
         plan: How to cut them into batches.
     """
-    assert isinstance(model, FeedForwardLm)
     parts = plan(*lengths_of(pairs, rows), _BATCH, np.random.default_rng(0))
     with torch.no_grad():
         found = [

@@ -20,6 +20,7 @@ from phrasescore.table.block import can_be_read_again
 from phrasescore.training.earlier_run import INPUT
 from phrasescore.training.training_settings import (
     DROPOUT,
+    DROPOUT_OF_TEXT,
     EVALUATIONS,
     HELD_OUT,
     HELD_OUT_OF_TEXT,
@@ -189,7 +190,7 @@ class TrainingRequest:
         usual = 0.0, 0.0
         kind = self.described_kind
         if kind.regularised and self.recipe == "fast":
-            usual = DROPOUT, LABEL_SMOOTHING if kind.reads_source else 0.0
+            usual = (DROPOUT, LABEL_SMOOTHING) if kind.reads_source else (DROPOUT_OF_TEXT, 0.0)
         asked = self.dropout, self.label_smoothing
         dropout, smoothing = (b if a is None else a for a, b in zip(asked, usual, strict=True))
         return dropout, smoothing

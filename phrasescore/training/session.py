@@ -17,6 +17,7 @@ from phrasescore.errors import ResumeError, SettingsError
 from phrasescore.files import sha256_of
 from phrasescore.model.folder import is_model_folder, save_model
 from phrasescore.model.kinds import build
+from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
 from phrasescore.pairs.training_pairs import Split, TrainingPairs, split
 from phrasescore.provenance import provenance
 from phrasescore.resuming.interruption import interruptible
@@ -31,6 +32,8 @@ from phrasescore.training.recipes import recipe_named
 from phrasescore.training.request import TrainingRequest
 from phrasescore.training.training_settings import TrainingSettings
 
+# dropout moves ln Z, which is put right over this many sentences that were trained on
+_SENTENCES_TO_CENTRE = 1000
 _LARGEST_HELD_OUT_SHARE = 20  # of a small table, at most one pair in this many is held out
 
 
@@ -200,6 +203,9 @@ def _finish(
     say: Callable[[str], None],
 ) -> None:
     model = trainer.run.model
+    if isinstance(model, FeedForwardLm) and model.settings.self_normalise:
+        sample = parts.training[:: max(1, len(parts.training) // _SENTENCES_TO_CENTRE)]
+        model.centre(normalisers(model, pairs, sample, trainer.plan_held_out)[0])
     figures: dict[str, Any] = {}
     of_text = settings.learns_from == "text"
     unseen = "unseen sentences" if of_text else "pairs of unseen sources"
@@ -214,7 +220,7 @@ def _finish(
                 f"{figure.pairs:,} {what}: {figure.nll:.4f} nats per word (</s> counted), "
                 f"perplexity {figure.perplexity:.2f}"
             )
-    if getattr(model.settings, "self_normalise", 0.0) and "held_out_sources" in figures:
+    if isinstance(model, FeedForwardLm) and model.settings.self_normalise and figures:
         mean, deviation = normalisers(model, pairs, parts.held_out_sources, trainer.plan_held_out)
         figures["ln Z"] = {"mean": mean, "deviation": deviation}
         say(f"ln Z of their words: mean {mean:.4f}, deviation {deviation:.4f}")

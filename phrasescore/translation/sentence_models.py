@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from phrasescore.errors import ModelError
 from phrasescore.generation.ensemble import Ensemble
 from phrasescore.model.folder import LoadedModel, load_model
-from phrasescore.model.kinds import Kind, kind_named
+from phrasescore.model.kinds import Kind, kind_named, must_read_a_source
 from phrasescore.model.model_settings import Direction
 from phrasescore.model.networks.attention_model import AttentionModel
 from phrasescore.model.sequence_model import StepModel
@@ -96,7 +96,8 @@ def _kind(loaded: LoadedModel) -> Kind:
 
 def _must_translate(folder: str, loaded: LoadedModel) -> None:
     kind = _kind(loaded)
-    if not (kind.of_sentences and kind.reads_source):
+    must_read_a_source(loaded.model.settings, folder)
+    if not kind.of_sentences:
         raise ModelError(
             f"a model of kind {kind.option} does not translate sentences",
             path=folder,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import gzip
 import json
 import math
@@ -14,7 +13,6 @@ import pytest
 
 from phrasescore.cli import cli
 from phrasescore.errors import ModelError, PhrasescoreError
-from phrasescore.model import kinds
 from tests.conftest import Phrasescore
 from tests.support.killed import kill_when_blocks_are_done
 from tests.support.random_models import save_random_model
@@ -177,15 +175,12 @@ def test_wrong_calls(
     assert (tmp_path / "phrases").read_bytes() == PHRASES
 
 
-def test_a_language_model_cannot_generate(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A kind that reads no source is named."""
+def test_a_language_model_cannot_generate(tmp_path: Path) -> None:
+    """It is told where its model belongs."""
     (tmp_path / "phrases").write_bytes(PHRASES)
-    kind = dataclasses.replace(kinds.KINDS[0], reads_source=False)
-    monkeypatch.setattr(kinds, "kind_named", lambda name: kind)
-    arguments = ["generate", "--model", data / "model", "-i", tmp_path / "phrases"]
-    with pytest.raises(ModelError, match="reads no source"):
+    model = save_random_model(tmp_path / "lm", [], WORDS, kind="rnn-lm")
+    arguments = ["generate", "--model", model, "-i", tmp_path / "phrases"]
+    with pytest.raises(ModelError, match=r"kind rnn-lm is a language model.*score-text or nbest"):
         cli.main(list(map(str, arguments)), standalone_mode=False)
 
 

@@ -212,6 +212,22 @@ def test_a_model_of_sentences_has_no_place_in_tables(data: Path, tmp_path: Path)
         run("generate", "--model", data / "model", "--table", tmp_path / "table")
 
 
+def test_a_language_model_translates_nothing(tmp_path: Path) -> None:
+    """Wherever a source is read, one is told where it belongs."""
+    model = save_random_model(tmp_path / "lm", [], [b"a", b"b"], kind="feed-forward-lm")
+    (tmp_path / "text").write_bytes(b"a\n")
+    (tmp_path / "table").write_bytes(b"a ||| A ||| 0.5\n")
+    text, table, out = (str(tmp_path / name) for name in ("text", "table", "out"))
+    for command in (
+        ["translate", "-i", text, "-o", out],
+        ["alignments", "--source", text, "--target", text, "--sentences", "1", "-o", out],
+        ["score", table, "-o", out],
+        ["generate", "--table", table, "-o", out],
+    ):
+        with pytest.raises(PhrasescoreError, match=r"is a language model.*score-text or nbest"):
+            run(command[0], "--model", model, *command[1:])
+
+
 def test_killed_in_the_middle(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -11,6 +13,9 @@ from phrasescore.model.folder import save_model
 from phrasescore.model.kinds import build, kind_named, read_settings
 from phrasescore.model.model_settings import Direction
 from phrasescore.words.vocabulary import Vocabulary
+
+_SIZES: dict[str, Any] = {"hidden": 8, "embedding": 6, "maxout": 5, "rank": 4}
+_SIZES |= {"order": 4, "second_hidden": 7}
 
 
 def save_random_model(
@@ -29,13 +34,16 @@ def save_random_model(
         target_words: Of the table's target side.
         direction: Which side it reads.
         seed: For its weights.
-        kind: One with recurrent units, as ``train --kind`` calls it.
+        kind: As ``train --kind`` calls it.
     """
     sides = [Vocabulary.from_words(sorted(set(words))) for words in (source_words, target_words)]
     read, predicted = sides if direction == "source-target" else sides[::-1]
-    sizes = {"hidden": 8, "embedding": 6, "maxout": 5, "rank": 4, "direction": direction}
-    sizes |= {"source_vocabulary": len(read), "target_vocabulary": len(predicted)}
-    settings = read_settings({"kind": kind_named(kind).name, **sizes}, where="a test")
+    described = kind_named(kind)
+    has = {each.name for each in dataclasses.fields(described.settings)}
+    sizes = {name: size for name, size in _SIZES.items() if name in has}
+    sizes |= {"direction": direction, "target_vocabulary": len(predicted)}
+    sizes |= {"source_vocabulary": len(read) if described.reads_source else 0}
+    settings = read_settings({"kind": described.name, **sizes}, where="a test")
     model = build(settings)
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():

@@ -111,6 +111,11 @@ class FeedForwardLm(SequenceModel):
         histories, _ = self._n_grams(batch)
         return log_normalisers(self.features(histories), self.output_words, self.output_bias)
 
+    def centre(self, mean: float) -> None:
+        """Take the mean of ln Z from every logit; ln p stays, ln Z has the mean 0 then."""
+        with torch.no_grad():
+            self.output_bias -= mean
+
     # -- what every kind of model offers -------------------------------------------------------
 
     def loss(

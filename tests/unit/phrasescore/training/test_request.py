@@ -55,6 +55,24 @@ def test_recipes_bring_sizes_and_regularisation() -> None:
     assert own.files == (*TEXTS, *TEXTS)
 
 
+def test_a_text() -> None:
+    """One in a thousand is held out, 500 at least; the paper's training ends when nothing gains."""
+    fast, paper = (request("feed-forward-lm", TEXTS[1:], recipe=r) for r in ("fast", "paper"))
+    assert (fast.regularisation, paper.regularisation) == ((0.15, 0.0), (0.0, 0.0))
+    assert fast.held_out_of(29_000) == paper.held_out_of(29_000) == (500, 0)
+    assert fast.held_out_of(2_000_000) == (2000, 0)
+    asked = request("rnn-lm", TEXTS[1:], held_out_pairs=30)
+    assert asked.held_out_of(2_000_000) == (30, 0)
+    given = request("rnn-lm", TEXTS[1:], held_out_text=TEXTS[1:])
+    assert given.held_out_of(2_000_000) == (0, 0)
+    assert (fast.epochs, fast.patience_in_force, fast.evaluations_in_force) == (10, 5, 10)
+    assert (paper.epochs, paper.patience_in_force, paper.evaluations_in_force) == (None, 10, None)
+    endless = request("rnn-lm", TEXTS[1:], recipe="paper", patience=0)
+    assert endless.epochs == 10
+    sizes = ("order", "embedding", "hidden", "second_hidden")
+    assert [vars(paper._settings(2, 9))[name] for name in sizes] == [7, 512, 1536, 1024]
+
+
 def test_phrases_have_no_dropout_and_hold_out_two_parts() -> None:
     """The recipe of phrase models is what it was."""
     phrases = request("phrase", TEXTS[:1])

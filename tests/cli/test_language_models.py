@@ -1,0 +1,242 @@
+"""Neural language models as a user meets them: trained from one text, scoring texts and lists."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from phrasescore.model.folder import load_model
+from phrasescore.scoring.unshared_scorer import UnsharedScorer
+from phrasescore.words.token_sequences import from_lists
+from tests.conftest import PROJECT, Phrasescore
+from tests.support.killed import kill_when_blocks_are_done
+from tests.support.random_models import save_random_model
+
+WORDS = [b"w%d" % number for number in range(12)]
+KINDS = ["feed-forward-lm", "rnn-lm"]
+TRAIN = [
+    "train",
+    "train.fr.gz",
+    "lm",
+    "--kind",
+    "feed-forward-lm",
+    "--order",
+    "3",
+    "--threads",
+    "1",
+]
+TRAIN += ["--embedding", "8", "--hidden", "16", "--second-hidden", "12", "--learning-rate", "0.01"]
+
+
+def sentences(count: int) -> list[bytes]:
+    """Sentences in which each word mostly says what the next is; some come again."""
+    rng = np.random.default_rng(3)
+    made = []
+    for _ in range(count):
+        words = [int(rng.integers(12))]
+        while len(words) < rng.integers(2, 9):
+            words.append((words[-1] * 5 + 1) % 12 if rng.random() < 0.9 else int(rng.integers(12)))
+        made.append(b" ".join(WORDS[word] for word in words))
+    return made
+
+
+def test_a_text_is_learnt(phrasescore: Phrasescore, tmp_path: Path) -> None:
+    """Held-out figures, ln Z near 0, a folder whose perplexity score-text gives again."""
+    text = sentences(2000)
+    (tmp_path / "train.fr.gz").write_bytes(gzip.compress(b"\n".join([*text[:1900], b"", b""])))
+    (tmp_path / "dev.fr").write_bytes(b"\n".join(text[1900:]) + b"\n")
+    options = ["--max-epochs", "5", "--batch-size", "16", "--dropout", "0.1"]
+    options += ["--patience", "0", "--self-normalise", "0.2"]
+    done = phrasescore(*TRAIN, "--held-out-text", "dev.fr", *options)
+    assert done.returncode == 0, done.stderr.decode()
+    said = done.stderr.decode()
+    assert "1,901 sentences; left out: 1 empty" in said
+    assert "the model knows 12 of 12 words, which cover 100.00% of the tokens" in said
+    assert "on 1,900 sentences (fast recipe" in said
+    record = json.loads((tmp_path / "lm" / "provenance.json").read_text("utf-8"))
+    held_out = record["held_out"]
+    assert held_out["held_out_sources"]["pairs"] == 100
+    # of 12 words and </s>, the next is mostly told: ln 13 = 2.6 is chance
+    assert held_out["held_out_sources"]["nll"] < 1.9
+    assert abs(held_out["ln Z"]["mean"]) < 0.1 and held_out["ln Z"]["deviation"] < 1
+    assert f"ln Z of their words: mean {held_out['ln Z']['mean']:.4f}, deviation " in said
+    config = json.loads((tmp_path / "lm" / "config.json").read_text("utf-8"))
+    assert (config["order"], config["second_hidden"], config["self_normalise"]) == (3, 12, 0.2)
+    assert not (tmp_path / "lm" / "source.vocabulary.txt").exists()
+    scored = phrasescore("score-text", "--model", "lm", "dev.fr", "--perplexity")
+    figures = dict(line.split() for line in scored.stdout.decode().splitlines())
+    expected = math.exp(held_out["held_out_sources"]["nll"])
+    assert float(figures["perplexity"]) == pytest.approx(expected, rel=1e-3)
+    assert (figures["lines"], figures["unknown"]) == ("100", "0")
+    again = phrasescore(*TRAIN, "--held-out-text", "dev.fr", *options)
+    assert b"lm/ is trained already, with the same options and input" in again.stderr
+
+
+def test_the_paper_s_recipe_ends_by_itself(phrasescore: Phrasescore, tmp_path: Path) -> None:
+    """One evaluation after each pass, ten without gain are the end; the best is kept."""
+    (tmp_path / "train.fr.gz").write_bytes(gzip.compress(b"\n".join(sentences(300)) + b"\n"))
+    paper = [*TRAIN[:-2], "--recipe", "paper", "--patience", "2", "--batch-size", "8"]
+    done = phrasescore(*paper, "--self-normalise")
+    assert done.returncode == 0, done.stderr.decode()
+    assert b"a small text: 15 are held out, one in twenty at most" in done.stderr
+    lines = (tmp_path / "lm" / "curves.jsonl").read_text("utf-8").strip().split("\n")
+    curve = [json.loads(line) for line in lines]
+    assert [round(point["epoch"]) for point in curve] == list(range(1, len(curve) + 1))
+    figures = [point["held_out_sources_nll"] for point in curve]
+    assert min(figures) == figures[-3]
+    record = json.loads((tmp_path / "lm" / "provenance.json").read_text("utf-8"))
+    assert record["settings"]["max_epochs"] is None
+    assert record["held_out"]["held_out_sources"]["nll"] == pytest.approx(figures[-3], abs=1e-3)
+    assert json.loads((tmp_path / "lm" / "config.json").read_text())["self_normalise"] == 0.1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--order", "1"], 2, "the model's order is 1, below 2: an n-gram is a word and at least"),
+        (["--held-out-text", "dev.fr", "dev.en"], 2, "TEXT MODEL/, and 3 names are given"),
+        (["--held-out-text", "a", "--held-out-text", "b"], 2, "takes TEXT, and another number of"),
+        (["--rank", "5"], 2, "--rank is not an option of --kind feed-forward-lm. It belongs to"),
+        (["--direction", "target-source"], 2, "--direction is not an option of --kind feed-forwa"),
+        (["--held-out-sources", "5"], 2, "--held-out-sources is not an option of --kind feed-for"),
+        (["--self-normalise", "0"], 2, "'0' is not a number above 0"),
+        (["--self-normalise", "more"], 2, "'more' is not a number; write the option after the"),
+        (["more.fr"], 2, "--kind feed-forward-lm takes TEXT MODEL/, and 3 names are given"),
+        ([], 3, "train.fr.gz: it has no lines. Look whether this is the text"),
+        (["--held-out-text", "dev.fr"], 3, "train.fr.gz: it has no lines"),
+    ],
+)
+def test_wrong_input(
+    arguments: list[str], code: int, message: str, phrasescore: Phrasescore, tmp_path: Path
+) -> None:
+    """Each is told in a sentence, and leaves no model."""
+    (tmp_path / "train.fr.gz").write_bytes(gzip.compress(b""))
+    (tmp_path / "dev.fr").write_bytes(b"w1 w2\n")
+    done = phrasescore(*TRAIN, *arguments)
+    assert (done.returncode, message in done.stderr.decode()) == (code, True), done.stderr.decode()
+    assert b"Traceback" not in done.stderr
+    assert not (tmp_path / "lm").exists()
+
+
+def test_a_text_of_other_bytes_than_utf_8(phrasescore: Phrasescore, tmp_path: Path) -> None:
+    """Words are bytes: a text in Latin-1 is learnt, and is not the same as its UTF-8."""
+    text = "d\xe9j\xe0 vu\n" * 40
+    (tmp_path / "train.fr.gz").write_bytes(gzip.compress(text.encode("latin-1")))
+    done = phrasescore(*TRAIN, "--max-epochs", "0", "--held-out-pairs", "0")
+    assert done.returncode == 0, done.stderr.decode()
+    assert b"d\xe9j\xe0" in load_model(tmp_path / "lm").target_vocabulary.words
+    scored = phrasescore("score-text", "--model", "lm", "-", "--perplexity", stdin=text.encode())
+    assert b"unknown 40\n" in scored.stdout
+
+
+def test_killed_in_training(phrasescore: Phrasescore, tmp_path: Path) -> None:
+    """After kill -9 the same command goes on and ends with the same weights."""
+    (tmp_path / "train.fr.gz").write_bytes(gzip.compress(b"\n".join(sentences(3000)) + b"\n"))
+    options = ["--max-epochs", "6", "--batch-size", "8", "--checkpoint-every", "0.2s"]
+    whole = phrasescore(*TRAIN[:2], "whole", *TRAIN[3:], *options)
+    assert whole.returncode == 0, whole.stderr.decode()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "phrasescore", *TRAIN, *options],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        stderr=subprocess.DEVNULL,
+    )
+    end = time.monotonic() + 120
+    while not (tmp_path / "lm.training" / "checkpoint.pt").exists():
+        assert process.poll() is None
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    again = phrasescore(*TRAIN, *options)
+    assert b"resuming after" in again.stderr
+    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "lm")]
+    assert weights[0] == weights[1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_texts_are_scored(kind: str, phrasescore: Phrasescore, tmp_path: Path) -> None:
+    """Gzip, pipe or a part at a time, a line at a time or word by word: the same numbers."""
+    model = save_random_model(tmp_path / "lm", [], WORDS, kind=kind)
+    lines = [*sentences(200), b"", b"w1 novel w2", b"w3\tcarried along"]
+    text = b"\n".join(lines) + b"\n"
+    (tmp_path / "text.gz").write_bytes(gzip.compress(text))
+    done = phrasescore("score-text", "--model", "lm", "text.gz", "--words", "-o", "scored.gz")
+    assert done.returncode == 0, done.stderr
+    piped = phrasescore("score-text", "--model", "lm", "-", "--batch-size", "7", stdin=text)
+    loaded = load_model(model)
+    ids = [loaded.target_vocabulary.encode(line.split(b"\t")[0].split()) for line in lines]
+    alone = UnsharedScorer(loaded.model, "cpu")
+    expected = alone.score(from_lists([[] for _ in ids]), from_lists(ids))
+    scored = gzip.decompress((tmp_path / "scored.gz").read_bytes()).split(b"\n")[:-1]
+    for line, scores, other, value in zip(
+        lines, scored, piped.stdout.split(b"\n")[:-1], expected, strict=True
+    ):
+        assert scores.startswith(line + b"\t") and other.startswith(line + b"\t")
+        found, words = scores.split(b"\t")[-2:]
+        assert float(found) == pytest.approx(value, abs=1e-4)
+        assert float(other.split(b"\t")[-1]) == pytest.approx(value, abs=1e-4)
+        assert sum(map(float, words.split())) == pytest.approx(value, abs=1e-4)
+        assert len(words.split()) == len(line.split(b"\t")[0].split()) + 1
+    assert b"1 of " in done.stderr and b" unknown (</s> counted), perplexity" in done.stderr
+    two = phrasescore("score-text", "--model", "lm", "text.gz", "text.gz")
+    assert (two.returncode, two.stderr) == (
+        2,
+        b"phrasescore: 2 files, where this kind of model takes at most 1. Give the text alone: a "
+        b"language model has no source.\n",
+    )
+
+
+def test_scoring_killed_in_the_middle(phrasescore: Phrasescore, tmp_path: Path) -> None:
+    """After kill -9 the same command ends with the bytes of a whole run."""
+    save_random_model(tmp_path / "lm", [], WORDS, kind="feed-forward-lm")
+    text = b"\n".join(line + b" novel%d" % n for n, line in enumerate(sentences(30_000)))
+    (tmp_path / "text").write_bytes(text + b"\n")
+    command = ["score-text", "--model", "lm", "text", "--words", "-o"]
+    kill_when_blocks_are_done([*command, "out.gz"], tmp_path, "out.gz")
+    again = phrasescore(*command, "out.gz")
+    assert b"out.gz: going on after line " in again.stderr
+    whole = phrasescore(*command, "whole.gz")
+    assert whole.returncode == again.returncode == 0
+    assert (tmp_path / "out.gz").read_bytes() == (tmp_path / "whole.gz").read_bytes()
+
+
+def test_lists_need_no_source(phrasescore: Phrasescore, tmp_path: Path) -> None:
+    """Both kinds, and each candidate as if alone; a translation model beside them asks for one."""
+    rows = [(n, line) for n, line in enumerate(sentences(40)) for _ in range(2)]
+    (tmp_path / "list").write_bytes(b"".join(b"%d ||| %s  ||| LM0= -1 ||| -1\n" % r for r in rows))
+    for kind in (*KINDS, "search"):
+        save_random_model(tmp_path / kind, WORDS, WORDS, kind=kind)
+    models = [argument for kind in KINDS for argument in ("--model", kind)]
+    done = phrasescore("nbest", *models, "list", "-o", "out")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith(b"80 candidates, ")
+    found = [line.split(b"|||")[2].split() for line in (tmp_path / "out").read_bytes().splitlines()]
+    for place, kind in enumerate(KINDS):
+        loaded = load_model(tmp_path / kind)
+        ids = [loaded.target_vocabulary.encode(line.split()) for _, line in rows]
+        alone = UnsharedScorer(loaded.model, "cpu")
+        expected = alone.score(from_lists([[] for _ in ids]), from_lists(ids))
+        assert found[0][2 + 2 * place] == b"NeuralLM%d=" % place
+        values = [float(line[3 + 2 * place]) for line in found]
+        np.testing.assert_allclose(values, expected, rtol=2e-5)
+    without = phrasescore("nbest", *models, "--model", "search", "list", "-o", "more")
+    assert without.returncode == 2
+    assert b"the model search reads a source, and none is given" in without.stderr
+    (tmp_path / "source").write_bytes(b"w1 w2\n" * 40)
+    given = phrasescore(
+        "nbest", *models, "--model", "search", "list", "--source", "source", "-o", "more"
+    )
+    assert given.returncode == 0, given.stderr
+    mixed = (tmp_path / "more").read_bytes().splitlines()
+    assert b" NeuralLM1= " in mixed[0] and b" AttentionModel0= " in mixed[0]
