@@ -203,6 +203,11 @@ class ExperimentSystem:
         return tuple(dict.fromkeys(names))
 
     @property
+    def may_be_tuned(self) -> bool:
+        """Whether weights are found for it, in this call or another."""
+        return not self.translate and self.not_run in ("", LEFT_OUT)
+
+    @property
     def columns(self) -> tuple[tuple[str, ...], bool]:
         """What distinguishes its phrase table from others."""
         return self.models, self.unknown_column

@@ -28,7 +28,6 @@ from moses_integration.ini.table_feature import path_keys
 from phrasescore.errors import SettingsError
 from phrasescore.model.kinds import Kind, kind_named
 from tuning.experiment.experiment_settings import (
-    LEFT_OUT,
     SEED,
     ExperimentSettings,
     ExperimentSystem,
@@ -45,11 +44,6 @@ def slug(name: str) -> str:
     'rnn-short-lists-wp'
     """
     return _NOT_IN_NAMES.sub("-", name.lower()).strip("-") or "system"
-
-
-def _may_run(system: ExperimentSystem) -> bool:
-    """Whether a row is tuned, in this call or another."""
-    return not system.translate and system.not_run in ("", LEFT_OUT)
 
 
 @dataclass(frozen=True)
@@ -157,7 +151,7 @@ class ResultFiles:
         same = [
             other
             for other in self.settings.systems
-            if other.features == system.features and _may_run(other)
+            if other.features == system.features and other.may_be_tuned
         ]
         return min(same, key=lambda other: bool(other.rerank))
 
@@ -166,7 +160,7 @@ class ResultFiles:
         same = [
             other
             for other in self.settings.systems
-            if other.columns == system.columns and _may_run(other)
+            if other.columns == system.columns and other.may_be_tuned
         ]
         return min(same, key=lambda other: bool(other.rerank))
 

@@ -48,7 +48,7 @@ def _listing(
     segmented = any(
         _scores_phrases(files, row)
         for row in files.settings.systems
-        if row.rerank and files.tuned_system(row) == tuned
+        if row.rerank and row.may_be_tuned and files.tuned_system(row) == tuned
     )
     return listing(files, tuned, seed, text, segmented)
 

@@ -180,6 +180,7 @@ def test_real_moses_leaves_such_rows_out(moses: ExperimentSettings, tmp_path: Pa
         BASELINE,
         ExperimentSystem("CSLM", language_models=("cslm",)),
         ExperimentSystem("Listed", rerank=("given",)),
+        ExperimentSystem("Both", language_models=("cslm",), rerank=("given",)),
     )
     plan = planned(dataclasses.replace(moses, systems=rows), tmp_path / "results")
     assert "train.cslm" not in [step.name for step in plan.steps()]
