@@ -254,6 +254,7 @@ class LoadedInput:
             first=offsets,
             words=self._neural_words[order],
             boundary=self.neural.boundary,
+            longest=int(np.diff(offsets).max(initial=0)),
             stand_in=stand_in,
             lm_weights=estimating,
             weights=own,

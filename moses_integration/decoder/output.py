@@ -10,7 +10,7 @@ from moses_integration.decoder.settings import OutputSettings
 from moses_integration.nbest.format import NBestEntry
 
 STATISTICS_HEADER = (
-    b"sentence\twords\toptions\thypotheses\tcomplete\tseconds\tscore\tasked\thistories\n"
+    b"sentence\twords\toptions\thypotheses\tcomplete\tasked\thistories\tseconds\tscore\n"
 )
 # how a size_t prints -1: Moses's end of an empty target phrase at position 0
 _NO_POSITION = b"18446744073709551615"
@@ -135,4 +135,4 @@ def statistics_line(decoded: DecodedSentence) -> bytes:
     score = b"%.6g" % decoded.totals[0] if len(decoded) else b""
     counts = (decoded.number, found.words, found.options, found.hypotheses, found.complete)
     neural = (found.asked, found.histories)
-    return b"%d\t%d\t%d\t%d\t%d\t%.6f\t%s\t%d\t%d\n" % (*counts, found.seconds, score, *neural)
+    return b"%d\t%d\t%d\t%d\t%d\t%d\t%d\t%.6f\t%s\n" % (*counts, *neural, found.seconds, score)

@@ -28,6 +28,7 @@ class NeuralTerms(NamedTuple):
         first: First word of each option in ``words``, shape (options + 1,).
         words: The target words of all options, by number.
         boundary: The number of the sentence's boundary.
+        longest: Words of the longest option.
         stand_in: What an n-gram model says in their place of the words of an option whose history
             is in it, weighted, shape (options,).
         lm_weights: The weights of n-gram models, with those of the neural models at the one that
@@ -39,6 +40,7 @@ class NeuralTerms(NamedTuple):
     first: NDArray[np.int64]
     words: NDArray[np.int32]
     boundary: int
+    longest: int
     stand_in: NDArray[np.float64]
     lm_weights: NDArray[np.float64]
     weights: NDArray[np.float64]

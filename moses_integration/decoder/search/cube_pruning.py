@@ -148,7 +148,7 @@ def _defer(search: SentenceSearch, number: int, option: int, step: Record) -> No
         step.covered == search.sentence.length,
     )
     score = base + model.options.score[turn, option] + lm_score
-    put_aside(search, step, (number, option, score, state))
+    put_aside(search, step, (number, option, score, state), True)
 
 
 @inlined
@@ -184,8 +184,9 @@ def _fill_stack(search: SentenceSearch, cubes: Cubes) -> int:
         if search.stacks.used[0] + 1 >= search.stacks.records.size:
             progress.records = limits.pop_limit + 1
             return NEEDS_RECORDS
-        if search.model.neural.asked and not can_wait(search, 1):
-            progress.records = 1
+        longest = search.model.neural.longest
+        if search.model.neural.asked and not can_wait(search, 1, longest + 1):
+            progress.records = longest + 1
             return NEEDS_DEFERRAL
         if used.cells + 2 > cubes.cells.size:
             return NEEDS_EDGES

@@ -71,10 +71,10 @@ def with_room(deferral: Deferral, extra: int) -> Deferral:
 
 
 @inlined
-def can_defer(deferral: Deferral, histories: Histories, options: int) -> bool:
-    """Whether so many hypotheses more may be put aside."""
+def can_defer(deferral: Deferral, histories: Histories, options: int, words: int) -> bool:
+    """Whether so many hypotheses more may be put aside, which ask for so many words each."""
     room = deferral.used[0] + options <= deferral.waiting.size
-    return room and has_room(histories, options)  # each stops at its first new edge
+    return room and has_room(histories, options * words)
 
 
 @leaf
@@ -116,6 +116,16 @@ def _goes_on(
 
 
 @leaf
+def _ask_ahead(one: Record, histories: Histories, neural: NeuralTerms, length: int) -> None:
+    """Walk along the words behind the one that is waited for, so that they are asked too."""
+    first, stop = neural.first[one.option], neural.first[one.option + 1]
+    node = histories.edges[one.edge].next
+    for at in range(first + one.words + 1, stop + (one.covered == length)):
+        word = np.int64(neural.words[at]) if at < stop else np.int64(neural.boundary)
+        node = histories.edges[walk(histories, node, word, neural.boundary)].next
+
+
+@leaf
 def defer(
     deferral: Deferral,
     histories: Histories,
@@ -125,6 +135,7 @@ def defer(
     expanded: tuple[int, int, float, int],
     lowers: bool,
     length: int,
+    ahead: bool,
 ) -> None:
     """Put a hypothesis aside, unless what is known of it makes it hopeless; there must be room.
 
@@ -138,6 +149,7 @@ def defer(
             the state of n-gram models.
         lowers: Whether no word can raise a score.
         length: Words of the sentence.
+        ahead: Whether all words are asked at once, though some may be in vain.
     """
     new = deferral.waiting[deferral.used[0]]
     number, option, score, lm_state = expanded
@@ -148,6 +160,8 @@ def defer(
     worst = stacks.worst[step.covered]
     if _goes_on(new, histories, neural, worst, lowers, length):
         deferral.used[0] += 1
+        if ahead and new.edge != _NONE:
+            _ask_ahead(new, histories, neural, length)
 
 
 @leaf

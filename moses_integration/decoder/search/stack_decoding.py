@@ -97,13 +97,15 @@ def step_score(model: Model, record: Record, start: int, end: int) -> tuple[floa
 
 
 @inlined
-def can_wait(search: SentenceSearch, options: int) -> bool:
-    """Whether so many hypotheses more may wait for neural language models."""
-    return can_defer(search.deferral, search.histories, options)
+def can_wait(search: SentenceSearch, options: int, words: int) -> bool:
+    """Whether so many hypotheses more may wait, which ask for so many words each."""
+    return can_defer(search.deferral, search.histories, options, words)
 
 
 @inlined
-def put_aside(search: SentenceSearch, step: Record, expanded: tuple[int, int, float, int]) -> None:
+def put_aside(
+    search: SentenceSearch, step: Record, expanded: tuple[int, int, float, int], ahead: bool
+) -> None:
     """Let a hypothesis wait for neural language models; see `defer`."""
     model = search.model
     defer(
@@ -115,6 +117,7 @@ def put_aside(search: SentenceSearch, step: Record, expanded: tuple[int, int, fl
         expanded,
         model.lowers,
         search.sentence.length,
+        ahead,
     )
 
 
@@ -143,7 +146,7 @@ def _expand(search: SentenceSearch, number: int, step: Record) -> None:
         score += lm_score
         total = score + step.estimate
         if model.neural.asked:
-            put_aside(search, step, (number, option, score, state))
+            put_aside(search, step, (number, option, score, state), False)
             continue
         if total < stacks.worst[covered] or total == -np.inf:
             continue
@@ -161,7 +164,7 @@ def _needs(search: SentenceSearch, options: int) -> int:
     if search.model.neural.asked:
         if search.deferral.used[0] >= ENOUGH:
             return NEEDS_SCORES
-        return DONE if can_wait(search, options) else NEEDS_DEFERRAL
+        return DONE if can_wait(search, options, 1) else NEEDS_DEFERRAL
     fits = search.stacks.used[0] + options < search.stacks.records.size
     return DONE if fits else NEEDS_RECORDS
 

@@ -1,0 +1,174 @@
+"""What a neural language model inside the search costs, beside the same decode without it.
+
+Both run in turn, loading and the start of the process included, one thread, for stack decoding and
+cube pruning. The floor is that of the network's products: distinct histories times their
+operations, over the best rate of numpy's products on this core, measured in the run. The seconds
+inside the network are measured in this process, in one more decode. JSON on standard output.
+
+    python -m benchmarks.bench_neural_decoding moses.ini --model lm7/ --input test.en --lines 200
+
+Where the ini has none, the model's weight is a third of that of the first n-gram model, which loses
+as much.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from benchmarks.costs import Cost, in_turn, run
+from moses_integration.decoder.decoder import Decoder
+from moses_integration.decoder.settings import SearchSettings
+from moses_integration.ini.moses_ini import MosesIni
+from moses_integration.language_model.neural.network import InputNetwork
+from phrasescore.files import open_input
+from phrasescore.model.folder import load_weights
+from phrasescore.model.model_settings import FeedForwardLmSettings
+
+_SEARCHES = {"stack decoding": 0, "cube pruning": 1}
+_TRIES = 10
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Two inis, without the model and with it, and the text, in a scratch folder."""
+
+    folder: Path
+    settings: FeedForwardLmSettings
+    normalised: bool
+
+    def decode(self, ini: str, search: int) -> Cost:
+        command = [sys.executable, "-m", "phrasescore", "decode", ini, "-i", "text", "-o", "out"]
+        options = ["--threads", "1", "--cache-folder", "tables", "--search-algorithm", str(search)]
+        return run([*command, *options], folder=self.folder)
+
+    def inside(self, search: int) -> dict[str, Any]:
+        """Decode in this process; return what was asked and the seconds spent in the network."""
+        ini = MosesIni.read(self.folder / "with.ini")
+        settings = replace(SearchSettings.of(ini), search_algorithm=search)
+        decoder = Decoder(ini, settings=settings, cache=self.folder / "tables")
+        lines = (self.folder / "text").read_bytes().split(b"\n")[:-1]
+        loaded = decoder.load([tuple(line.split()) for line in lines])
+        with _timed_network() as spent:
+            start = time.process_time()
+            found = [decoded.statistics for decoded in decoder.decode(loaded)]
+            seconds = time.process_time() - start
+        return {
+            "words asked for": sum(one.asked for one in found),
+            "distinct histories": sum(one.histories for one in found),
+            "search seconds": round(seconds, 2),
+            "of these in the network": round(sum(spent), 2),
+        }
+
+    def operations(self, histories: int) -> float:
+        """Return the operations of the products of so many histories."""
+        sizes = self.settings
+        each = 2 * sizes.hidden * sizes.second_hidden
+        if self.normalised:
+            each += 2 * sizes.second_hidden * sizes.target_vocabulary
+        return float(each) * histories
+
+
+@contextmanager
+def _timed_network() -> Iterator[list[float]]:
+    """Collect the CPU seconds of every call that reads histories."""
+    spent: list[float] = []
+    read = InputNetwork.read
+
+    def timed(self: InputNetwork, *arrays: Any) -> None:
+        start = time.process_time()
+        read(self, *arrays)
+        spent.append(time.process_time() - start)
+
+    InputNetwork.read = timed  # type: ignore[method-assign]
+    try:
+        yield spent
+    finally:
+        InputNetwork.read = read  # type: ignore[method-assign]
+
+
+def product_rate() -> float:
+    """Return the best operations per second of one core in a product of numpy's."""
+    left, right = np.ones((2048, 1024), np.float32), np.ones((1024, 1024), np.float32)
+    out = np.empty((2048, 1024), np.float32)
+    best = float("inf")
+    with threadpool_limits(1, user_api="blas"):
+        for _ in range(_TRIES):
+            start = time.process_time()
+            np.matmul(left, right, out=out)
+            best = min(best, time.process_time() - start)
+    return 2 * left.size * right.shape[1] / best
+
+
+def prepare(options: argparse.Namespace, folder: Path) -> Bench:
+    """Write both inis and the text."""
+    with open_input(options.input) as stream:
+        (folder / "text").write_bytes(b"".join(list(stream)[: options.lines]))
+    before = MosesIni.read(options.ini)
+    ngrams = [line for line in before.features if line.kind == "KENLM"]
+    weight = before.weights[ngrams[0].name][0]
+    line = f"FeedForwardLM name=NeuralLM0 path={options.model.resolve()}"
+    if options.unnormalised:
+        line += " normalised=false"
+    (folder / "without.ini").write_bytes(before.to_bytes())
+    text = before.to_bytes().decode().replace("[weight]\n", f"{line}\n\n[weight]\n", 1)
+    (folder / "with.ini").write_text(f"{text}\n[weight]\nNeuralLM0= {weight / 3}\n")
+    after = MosesIni.read(folder / "with.ini").with_weights({ngrams[0].name: (weight * 2 / 3,)})
+    (folder / "with.ini").write_bytes(after.to_bytes())
+    settings = load_weights(options.model).settings
+    if not isinstance(settings, FeedForwardLmSettings):
+        raise SystemExit(f"{options.model} is no feed-forward language model")
+    return Bench(folder, settings, not options.unnormalised)
+
+
+def measure(bench: Bench, search: int, runs: int, rate: float) -> dict[str, Any]:
+    """Measure one kind of search."""
+    bench.decode("with.ini", search)  # compiles, and stores the tables
+    without, with_model = in_turn(
+        runs,
+        lambda: bench.decode("without.ini", search),
+        lambda: bench.decode("with.ini", search),
+    )
+    inside = bench.inside(search)
+    floor = bench.operations(inside["distinct histories"]) / rate
+    return {
+        "without": without,
+        "with": with_model,
+        "CPU ratio": round(with_model["cpu"] / without["cpu"], 2),
+        **inside,
+        "floor of its products": round(floor, 2),
+        "share of the floor": round(floor / inside["of these in the network"], 2),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("ini", type=Path, help="without the model; paths absolute")
+    parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--input", required=True)
+    parser.add_argument("--lines", type=int, default=1000)
+    parser.add_argument("--unnormalised", action="store_true")
+    parser.add_argument("--runs", type=int, default=3)
+    options = parser.parse_args()
+    rate = product_rate()
+    with tempfile.TemporaryDirectory(prefix="bench-neural-") as scratch:
+        bench = prepare(options, Path(scratch))
+        result: dict[str, Any] = {"operations per second": f"{rate:.3g}"}
+        for name, search in _SEARCHES.items():
+            result[name] = measure(bench, search, options.runs, rate)
+        print(json.dumps(result, indent=2))
+
+
+if __name__ == "__main__":
+    main()
