@@ -71,7 +71,7 @@ class FeedForwardLm(SequenceModel):
             draw_weights(self, generator, lambda n, of: initial_deviation(n, of, initialisation))
         if self.settings.self_normalise:
             with torch.no_grad():
-                self.output_bias -= math.log(self.settings.target_vocabulary)
+                self.output_bias.sub_(math.log(self.settings.target_vocabulary))
 
     def histories(self, target: Tensor) -> Tensor:
         """Return what each word of sentences and their </s> are predicted from.
@@ -114,7 +114,7 @@ class FeedForwardLm(SequenceModel):
     def centre(self, mean: float) -> None:
         """Take the mean of ln Z from every logit; ln p stays, ln Z has the mean 0 then."""
         with torch.no_grad():
-            self.output_bias -= mean
+            self.output_bias.sub_(mean)
 
     # -- what every kind of model offers -------------------------------------------------------
 
