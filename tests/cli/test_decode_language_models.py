@@ -1,0 +1,93 @@
+"""Decoding with a neural language model as a user meets it, and what other commands say of it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from moses_integration.nbest.format import read_nbest_lists
+from tests.conftest import Phrasescore
+from tests.support.neural_language_models import save_random_language_model
+from tests.support.random_system import write_random_system
+
+TEXT = b"s0 s1 s2 s3\n\ns2 s4 s1 s0 s3\ns3\n"  # s4 is in no table
+TARGETS = [b"t%d" % number for number in range(10)]
+
+
+@pytest.fixture
+def ini(phrasescore: Phrasescore, tmp_path: Path) -> Path:
+    """A small system with a language model that the command has put into its ini."""
+    folder = tmp_path / "system"
+    folder.mkdir()
+    (tmp_path / "text").write_bytes(TEXT)
+    (tmp_path / "reference").write_bytes(b"t0 t1 t2\n\nt3 t4 t5 t6\nt7\n")
+    before = write_random_system(folder, 3, limit=3)
+    save_random_language_model(tmp_path / "lm", TARGETS, 5)
+    command = ["ini", "add-language-model", before, "--model", "lm/", "-o", folder / "nlm.ini"]
+    done = phrasescore(*command)
+    assert done.returncode == 0, done.stderr.decode()
+    return folder / "nlm.ini"
+
+
+@pytest.mark.parametrize("algorithm", ["0", "1"])
+def test_lists_hold_what_score_text_says(
+    phrasescore: Phrasescore, ini: Path, tmp_path: Path, algorithm: str
+) -> None:
+    """``decode``, ``force-score``, ``score-text`` and ``nbest`` agree in ln p within 1e-4."""
+    done = phrasescore(
+        "decode", ini, "-i", "text", "-o", "out", "--nbest", "list", "--nbest-size", "5",
+        "--include-segmentation-in-n-best", "--search-algorithm", algorithm, "--threads", "2",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr.decode()
+    said = re.search(r"models: ([0-9,]+) words asked for, ([0-9,]+) distinct", done.stderr.decode())
+    assert said is not None
+    asked, histories = (int(number.replace(",", "")) for number in said.groups())
+    assert 0 < histories < asked
+    forced = phrasescore("force-score", ini, "-i", "text", "--nbest", "list", "--check", "1e-3")
+    assert forced.returncode == 0, forced.stderr.decode()
+    entries = [entry for _, listed in read_nbest_lists(tmp_path / "list") for entry in listed]
+    (tmp_path / "candidates").write_bytes(b"".join(e.words.strip() + b"\n" for e in entries))
+    scored = phrasescore("score-text", "--model", "lm", "candidates")
+    assert scored.returncode == 0, scored.stderr.decode()
+    ln_p = [float(line.split(b"\t")[-1]) for line in scored.stdout.split(b"\n")[:-1]]
+    listed = [entry.features["NeuralLM0"][0] for entry in entries]
+    # an empty sentence has no phrases, and so no score in a list
+    kept = [
+        (p, value) for p, value, e in zip(ln_p, listed, entries, strict=True) if e.words.strip()
+    ]
+    assert [value for _, value in kept] == pytest.approx([p for p, _ in kept], abs=1e-4)
+    again = phrasescore("nbest", "--model", "lm", "list", "-o", "again")
+    assert again.returncode != 0, "the list has a feature of this name"
+    assert b"NeuralLM0" in again.stderr
+
+
+def test_tuning_knows_the_model(phrasescore: Phrasescore, ini: Path, tmp_path: Path) -> None:
+    """Its weight is tuned as others are, and the tuned ini decodes."""
+    done = phrasescore(
+        "tune", ini, "--source", "text", "--reference", "reference", "-o", "tuned",
+        "--rounds", "2", "--nbest-size", "10",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr.decode()
+    tuned = (tmp_path / "tuned" / "moses.ini").read_text()
+    assert re.search(r"^NeuralLM0= -?[0-9.e-]+$", tuned, re.MULTILINE)
+    done = phrasescore("decode", "tuned/moses.ini", "-i", "text", "--mbr")
+    assert done.returncode == 0, done.stderr.decode()
+    assert len(done.stdout.split(b"\n")) == 5
+
+
+def test_a_model_that_is_not_there_is_one_sentence(phrasescore: Phrasescore, ini: Path) -> None:
+    """As are one that is damaged and a value that makes no sense; nothing is decoded."""
+    for change, said in (
+        (("path=lm", "path=none"), "no such"),
+        (("path=lm", "path=system"), "not a phrasescore model"),
+        (("path=lm", "path=lm normalised=maybe"), "expected true or false"),
+    ):
+        changed = ini.with_name("changed.ini")
+        changed.write_text(ini.read_text().replace(*change))
+        done = phrasescore("decode", changed, "-i", "text", "-o", "x")
+        message = done.stderr.decode()
+        assert done.returncode not in (0, 70), message
+        assert said in message
+        assert "Traceback" not in message
