@@ -55,6 +55,7 @@ def main() -> int:
             ["bench_scoring", model, table, *joeynmt],
             ["bench_generation", model, table],
             ["bench_sentence_training", *text[:2], *joeynmt],
+            ["bench_language_model_training", text[1]],
         ]
         if moses:
             plan.append(["bench_tuning", golden, *moses])

@@ -102,16 +102,21 @@ class _SummedCrossEntropy(torch.autograd.Function):
         grad_bias = bias.new_zeros(V, dtype=wide)
         narrow_words, wide_bias = words.to(features.dtype), bias.detach().to(wide)
         loss = 0.0
-        step = _rows(words, features)
-        buffer = features.new_empty(min(step, N), V)
-        for first in range(0, N, step):
+        # passing over the gradient of the layer, V x R, costs as much as over the logits of R rows
+        step = min(N, max(R, _rows(words, features)))
+        buffer = features.new_empty(step, V)
+        part_of_words = None if features.dtype == wide else features.new_empty(V, R)
+        for first in range(0, N, max(1, step)):
             rows = slice(first, first + step)
             part = features[rows]
             logits = torch.mm(part, narrow_words.t(), out=buffer[: len(part)])
             asked = wanted[rows], grad_bias, smoothing, normaliser_weight
             loss += _softmax_gradient(logits, wide_bias, *asked)
             torch.mm(logits, narrow_words, out=grad_features[rows])
-            grad_words += logits.t() @ part
+            if part_of_words is None:
+                grad_words.addmm_(logits.t(), part)
+            else:
+                grad_words += torch.mm(logits.t(), part, out=part_of_words)
         ctx.save_for_backward(grad_features, grad_words.to(words.dtype), grad_bias.to(bias.dtype))
         return torch.tensor(loss, dtype=wide, device=features.device)
 
