@@ -165,7 +165,7 @@ def test_show_refuses_what_is_no_ini(phrasescore: Run, folder: Path) -> None:
     assert b"phrasescore: new:1: 'la ||| the ||| 0.5 1e-50' stands before" in done.stderr
 
 
-@pytest.mark.parametrize("arguments", [("ini",), ("ini", "show"), ("ini", "add-column")])
+@pytest.mark.parametrize("arguments", [("ini",), ("ini", "show"), ("ini", "add-language-model")])
 def test_help_loads_nothing_heavy(
     phrasescore: Run, tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
