@@ -14,11 +14,13 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import torch
 import torch.distributed
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from phrasescore.model.sequence_model import Regularisation, SequenceModel
 from phrasescore.pairs.training_pairs import TrainingPairs
 from phrasescore.training.batches import Indices, make_batch, share
+from phrasescore.training.rare_words import with_unknown
 from phrasescore.training.training_settings import TrainingSettings
 
 # pairs; a smaller share leaves the matrix products too thin
@@ -77,6 +79,7 @@ class GradientWorkers:
         threads: Cores to use.
         settings: Whose dropout and label smoothing the loss has.
         rank: Which of several processes this is.
+        rare: ``(V,)`` target words of which some are learnt as unknown; ``None`` for none.
     """
 
     def __init__(
@@ -88,10 +91,12 @@ class GradientWorkers:
         threads: int,
         settings: TrainingSettings,
         rank: int = 0,
+        rare: NDArray[np.bool_] | None = None,
     ) -> None:
         self._model, self._pairs, self._dtype, self._device = model, pairs, dtype, device
         self._threads = threads if device.type == "cpu" else 1
         self._settings, self._rank = settings, rank
+        self._rare = None if rare is None else torch.from_numpy(rare)
         self._least = _LEAST_SHARE[settings.learns_from]
         self._pool = ThreadPoolExecutor(self._threads)
         self.parameters: list[nn.Parameter] = list(model.parameters())
@@ -123,7 +128,7 @@ class GradientWorkers:
 
     def _regularisation(self, update: int, share: int) -> Regularisation | None:
         settings = self._settings
-        if not (settings.dropout or settings.label_smoothing):
+        if not (settings.dropout or settings.label_smoothing or self._rare is not None):
             return None
         place = [settings.seed, update, self._rank, share]
         seed = int(np.random.SeedSequence(place).generate_state(1, np.uint64)[0])
@@ -134,8 +139,10 @@ class GradientWorkers:
         self, rows: Indices, count: int, regularisation: Regularisation | None
     ) -> tuple[float, tuple[Tensor, ...]]:
         torch.set_num_threads(max(1, self._threads // count))
-        batch = make_batch(self._pairs.source, self._pairs.target, rows).to(self._device)
-        loss = self._model.loss(batch, self._dtype, regularisation)
+        batch = make_batch(self._pairs.source, self._pairs.target, rows)
+        if self._rare is not None and regularisation is not None:
+            batch = with_unknown(batch, self._rare, regularisation.generator)
+        loss = self._model.loss(batch.to(self._device), self._dtype, regularisation)
         # the loss of two shares cannot both write to .grad, so the gradients come back instead
         return loss.item(), torch.autograd.grad(loss, self.parameters)
 

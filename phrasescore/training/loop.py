@@ -26,6 +26,7 @@ from phrasescore.training.checkpoint import (
 from phrasescore.training.curves import CURVES, Curves
 from phrasescore.training.evaluation import HeldOutFigure, evaluate, lengths_of
 from phrasescore.training.gradient import GradientWorkers, Processes
+from phrasescore.training.rare_words import seen_once
 from phrasescore.training.recipes import clip_gradient, recipe_of
 from phrasescore.training.training_settings import TrainingSettings
 
@@ -74,10 +75,14 @@ class Trainer:
             run.settings, len(run.split.training)
         )
         self._dtype = torch.bfloat16 if run.settings.precision == "bf16" else None
+        rare = None
+        if run.settings.learns_from == "text" and run.settings.recipe == "fast":
+            rare = seen_once(run.pairs.target, run.split.training)
         self._workers = GradientWorkers(
             *(run.model, run.pairs, self._dtype, self._device, run.threads),
             run.settings,
             run.processes.rank,
+            rare,
         )
         self._optimizer = self._recipe.optimizer(self._workers.parameters, self._highest_rate)
         self._lengths = lengths_of(run.pairs, run.split.training)
