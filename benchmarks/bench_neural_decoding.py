@@ -5,16 +5,17 @@ cube pruning. The floor is that of the network's products: distinct histories ti
 operations, over the best rate of numpy's products on this core, measured in the run. The seconds
 inside the network are measured in this process, in one more decode. JSON on standard output.
 
-    python -m benchmarks.bench_neural_decoding moses.ini --model lm7/ --input test.en --lines 200
+    python -m benchmarks.bench_neural_decoding FOLDER --model lm7/ --lines 200
 
-Where the ini has none, the model's weight is a third of that of the first n-gram model, which loses
-as much.
+FOLDER holds the system, as for `bench_decoder`. The model's weight is a third of that of the first
+n-gram model, which loses as much.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 import time
@@ -27,12 +28,13 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmarks.bench_decoder import unpack_system
 from benchmarks.costs import Cost, in_turn, run
 from moses_integration.decoder.decoder import Decoder
 from moses_integration.decoder.settings import SearchSettings
+from moses_integration.ini.language_model_feature import with_language_model
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.language_model.neural.network import InputNetwork
-from phrasescore.files import open_input
 from phrasescore.model.folder import load_weights
 from phrasescore.model.model_settings import FeedForwardLmSettings
 
@@ -55,9 +57,10 @@ class Bench:
 
     def inside(self, search: int) -> dict[str, Any]:
         """Decode in this process; return what was asked and the seconds spent in the network."""
-        ini = MosesIni.read(self.folder / "with.ini")
+        os.chdir(self.folder)  # the ini's paths are relative to it
+        ini = MosesIni.read("with.ini")
         settings = replace(SearchSettings.of(ini), search_algorithm=search)
-        decoder = Decoder(ini, settings=settings, cache=self.folder / "tables")
+        decoder = Decoder(ini, settings=settings, cache=Path("tables"))
         lines = (self.folder / "text").read_bytes().split(b"\n")[:-1]
         loaded = decoder.load([tuple(line.split()) for line in lines])
         with _timed_network() as spent:
@@ -113,18 +116,16 @@ def product_rate() -> float:
 
 def prepare(options: argparse.Namespace, folder: Path) -> Bench:
     """Write both inis and the text."""
-    with open_input(options.input) as stream:
-        (folder / "text").write_bytes(b"".join(list(stream)[: options.lines]))
-    before = MosesIni.read(options.ini)
-    ngrams = [line for line in before.features if line.kind == "KENLM"]
-    weight = before.weights[ngrams[0].name][0]
-    line = f"FeedForwardLM name=NeuralLM0 path={options.model.resolve()}"
-    if options.unnormalised:
-        line += " normalised=false"
+    unpack_system(options.system, options.system / options.input, folder)
+    lines = (folder / "text").read_bytes().split(b"\n")[: options.lines]
+    (folder / "text").write_bytes(b"".join(line + b"\n" for line in lines))
+    before = MosesIni.read(options.system / options.ini)
     (folder / "without.ini").write_bytes(before.to_bytes())
-    text = before.to_bytes().decode().replace("[weight]\n", f"{line}\n\n[weight]\n", 1)
-    (folder / "with.ini").write_text(f"{text}\n[weight]\nNeuralLM0= {weight / 3}\n")
-    after = MosesIni.read(folder / "with.ini").with_weights({ngrams[0].name: (weight * 2 / 3,)})
+    ngrams = next(line.name for line in before.features if line.kind == "KENLM")
+    (weight,) = before.weights[ngrams]
+    folder_name, whole = str(options.model.resolve()), not options.unnormalised
+    change = with_language_model(before, folder_name, None, weight / 3, normalised=whole)
+    after = change.ini.with_weights({ngrams: (weight * 2 / 3,)})
     (folder / "with.ini").write_bytes(after.to_bytes())
     settings = load_weights(options.model).settings
     if not isinstance(settings, FeedForwardLmSettings):
@@ -154,9 +155,10 @@ def measure(bench: Bench, search: int, runs: int, rate: float) -> dict[str, Any]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("ini", type=Path, help="without the model; paths absolute")
+    parser.add_argument("system", type=Path)
+    parser.add_argument("--ini", default="moses.tuned.ini")
+    parser.add_argument("--input", default="test2016.en.gz")
     parser.add_argument("--model", type=Path, required=True)
-    parser.add_argument("--input", required=True)
     parser.add_argument("--lines", type=int, default=1000)
     parser.add_argument("--unnormalised", action="store_true")
     parser.add_argument("--runs", type=int, default=3)

@@ -15,12 +15,11 @@ from moses_integration.decoder.features.reordering_feature import (
     reordering_feature,
 )
 from moses_integration.decoder.settings import DEFAULT_TABLE_LIMIT
-from moses_integration.ini.feature_weights import FeatureLayout
+from moses_integration.ini.feature_weights import FeatureLayout, boolean_option
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from phrasescore.errors import IniError
 
 _TRUE = ("1", "true", "yes", "y")
-_FALSE = ("0", "false", "no", "n")
 
 
 @dataclass(frozen=True)
@@ -226,12 +225,9 @@ def _language_model(line: FeatureLine, layout: FeatureLayout) -> LanguageModelFe
 
 
 def _neural_model(ini: MosesIni, line: FeatureLine, layout: FeatureLayout) -> NeuralModelFeature:
-    text = line.options.get("normalised", "true").lower()
-    if text not in _TRUE + _FALSE:
-        raise IniError(
-            f"normalised of {line.name} is {text!r}, expected true or false",
-            path=ini.path,
-            line=line.line,
-        )
+    try:
+        normalised = boolean_option("normalised", line.options.get("normalised", "true"))
+    except IniError as error:
+        raise error.at(ini.path, line.line) from None
     first = layout.slices[line.name].start
-    return NeuralModelFeature(line.options["path"], line.line, first, text in _TRUE)
+    return NeuralModelFeature(line.options["path"], line.line, first, normalised)

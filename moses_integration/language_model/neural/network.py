@@ -49,7 +49,34 @@ def read_feed_forward_lm(folder: str | Path) -> StoredWeights:
             path=folder,
             remedy=remedy,
         )
+    for name, shape in _shapes(stored.settings).items():
+        found = stored.weights[name].shape if name in stored.weights else None
+        if found != shape:
+            raise ModelError(
+                f"the weights {name} have the shape {found}, and config.json says {shape}",
+                path=folder,
+                remedy="copy the folder again, or train the model again",
+            )
     return stored
+
+
+def _shapes(settings: FeedForwardLmSettings) -> dict[str, tuple[int, ...]]:
+    """Return the shape of each array of a model."""
+    E, H, R, V = (
+        settings.embedding,
+        settings.hidden,
+        settings.second_hidden,
+        settings.target_vocabulary,
+    )
+    return {
+        "embedding": (V + 1, E),
+        "input_weight": ((settings.order - 1) * E, H),
+        "input_bias": (H,),
+        "hidden_weight": (H, R),
+        "hidden_bias": (R,),
+        "output_words": (V, R),
+        "output_bias": (V,),
+    }
 
 
 class InputNetwork:
