@@ -11,6 +11,7 @@ import click
 from phrasescore.commands.options import json_options, print_result
 from phrasescore.errors import SettingsError
 from phrasescore.provenance import provenance
+from phrasescore.words import Unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,6 +51,14 @@ Precision = Literal["auto", "fp32", "bf16"]
     help="Append exp(number of words outside the first model's shortlists) as the last score.",
 )
 @click.option(
+    "--unknown",
+    type=click.Choice(["whole", "share"]),
+    default="whole",
+    show_default=True,
+    help="What a predicted word outside a model's shortlist is given: the whole p(<unk>), which is "
+    "the sum over all such words, or its share of it, by how often training saw it.",
+)
+@click.option(
     "--replace-column",
     type=click.IntRange(min=1),
     metavar="N",
@@ -84,6 +93,7 @@ def score(
     output: str,
     average: bool,
     unknown_column: bool,
+    unknown: Unknown,
     replace_column: int | None,
     factor: int | None,
     device: Device,
@@ -114,7 +124,7 @@ def score(
     ready, blocks = _load_models(table, folders, compute, factor)
     for note in ready.notes:
         click.echo(note, err=True)
-    settings = ScoringSettings(average, unknown_column, replace_column, ready.factor)
+    settings = ScoringSettings(average, unknown_column, replace_column, ready.factor, unknown)
     # what comes or goes through a pipe cannot be gone on with
     keeps = "-" not in (table, output)
     with interruptible(output) if keeps else contextlib.nullcontext():

@@ -1,15 +1,14 @@
 """A model on disk: a folder of plain files that is safe to open and says when it was damaged.
 
 ``model.safetensors`` holds the weights, ``config.json`` what kind of model they are, two text files
-the vocabularies, ``provenance.json`` where it comes from, ``curves.jsonl`` how it learned, and
-``SHA256SUMS`` the digest of each (``sha256sum -c SHA256SUMS`` checks them too). Nothing is pickled.
+the vocabularies, a third the words outside, ``provenance.json`` where it comes from,
+``curves.jsonl`` how it learned, and ``SHA256SUMS`` the digest of each. Nothing is pickled.
 Who wants the weights alone, as arrays, needs no torch: it is imported where a network is made.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import os
 import shutil
@@ -24,22 +23,31 @@ import safetensors.numpy
 from numpy.typing import NDArray
 
 from phrasescore.errors import ModelError, SettingsError
-from phrasescore.files import sha256_of, write_atomically
+from phrasescore.files import write_atomically
+from phrasescore.model.folder_digests import (
+    DIGESTS,
+    RETRAIN,
+    check_file,
+    digest_of_folder,
+    read_digests,
+    write_digests,
+)
 from phrasescore.model.kinds import build, kind_named, read_settings
 from phrasescore.model.model_settings import Direction, ModelSettings
 from phrasescore.provenance import write_json
 from phrasescore.table.phrase_table import Side
+from phrasescore.words.outside_words import OutsideWords
 from phrasescore.words.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from phrasescore.model.sequence_model import SequenceModel
 
 FORMAT = 1  # raised when a folder of today could no longer be read
-CONFIG, WEIGHTS, DIGESTS = "config.json", "model.safetensors", "SHA256SUMS"
+CONFIG, WEIGHTS = "config.json", "model.safetensors"
 SOURCE_VOCABULARY, TARGET_VOCABULARY = "source.vocabulary.txt", "target.vocabulary.txt"
+TARGET_OUTSIDE = "target.outside.txt"
 PROVENANCE, CURVES = "provenance.json", "curves.jsonl"
 _NEEDED = (CONFIG, WEIGHTS, TARGET_VOCABULARY, PROVENANCE)
-_RETRAIN = "copy the folder again, or train the model again"
 
 
 @dataclass(frozen=True)
@@ -92,7 +100,9 @@ def save_model(
     model: SequenceModel,
     vocabularies: tuple[Vocabulary, Vocabulary],
     provenance: dict[str, Any],
+    *,
     curves: Path | None = None,
+    outside: OutsideWords | None = None,
 ) -> None:
     """Write a model folder; it gets its name when it is whole, and replaces an older one.
 
@@ -102,6 +112,7 @@ def save_model(
         vocabularies: Source and target; only the target's is written where it reads no source.
         provenance: Where it comes from.
         curves: A learning curve to keep beside it.
+        outside: The words outside the target vocabulary.
     """
     from safetensors import torch as torch_files
 
@@ -115,12 +126,12 @@ def save_model(
         if kind_named(model.settings.kind).reads_source:
             vocabularies[0].write(part / SOURCE_VOCABULARY)
         vocabularies[1].write(part / TARGET_VOCABULARY)
+        if outside is not None:
+            outside.write(part / TARGET_OUTSIDE)
         write_json(part / PROVENANCE, provenance)
         if curves is not None and curves.exists():
             write_atomically(part / CURVES, curves.read_bytes())
-        names = sorted(path.name for path in part.iterdir())
-        digests = "".join(f"{sha256_of(part / name)}  {name}\n" for name in names)
-        write_atomically(part / DIGESTS, digests.encode())
+        write_digests(part)
         if folder.exists():
             shutil.rmtree(folder)
         part.replace(folder)
@@ -181,6 +192,20 @@ def load_model(folder: str | Path) -> LoadedModel:
     )
 
 
+def load_outside(folder: str | Path) -> OutsideWords | None:
+    """Read the words outside the target vocabulary; ``None`` from a folder that does not say them.
+
+    Raises:
+        ModelError: The file is not the one that was written.
+    """
+    folder = Path(folder)
+    digests = read_digests(folder)
+    if TARGET_OUTSIDE not in digests:
+        return None
+    check_file(folder, TARGET_OUTSIDE, digests)
+    return OutsideWords.read(folder / TARGET_OUTSIDE)
+
+
 def load_weights(folder: str | Path) -> StoredWeights:
     """Read a model folder as arrays, after the same checks, without torch.
 
@@ -193,11 +218,10 @@ def load_weights(folder: str | Path) -> StoredWeights:
         read = safetensors.numpy.load_file(folder / WEIGHTS)
     except (safetensors.SafetensorError, OSError) as error:
         raise ModelError(
-            f"unreadable weights ({error})", path=folder / WEIGHTS, remedy=_RETRAIN
+            f"unreadable weights ({error})", path=folder / WEIGHTS, remedy=RETRAIN
         ) from None
     weights = {name: value.astype(np.float32, copy=False) for name, value in read.items()}
-    digest = hashlib.sha256((folder / DIGESTS).read_bytes()).hexdigest()
-    return StoredWeights(settings, source, target, weights, digest, folder)
+    return StoredWeights(settings, source, target, weights, digest_of_folder(folder), folder)
 
 
 def _opened(folder: Path) -> tuple[ModelSettings, Vocabulary, Vocabulary]:
@@ -205,7 +229,9 @@ def _opened(folder: Path) -> tuple[ModelSettings, Vocabulary, Vocabulary]:
     if not folder.is_dir():
         raise ModelError("no such model folder", path=folder, remedy="train one: phrasescore train")
     config = _read_config(folder)
-    _check_digests(folder)
+    digests = read_digests(folder)
+    for name in sorted({*_NEEDED, *digests}):
+        check_file(folder, name, digests)
     try:
         settings = read_settings(config, where=CONFIG)
     except SettingsError as error:
@@ -227,7 +253,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
     try:
         config = json.loads((folder / CONFIG).read_bytes())
     except ValueError:
-        raise ModelError(f"{CONFIG} is not JSON", path=folder, remedy=_RETRAIN) from None
+        raise ModelError(f"{CONFIG} is not JSON", path=folder, remedy=RETRAIN) from None
     if not isinstance(config, dict) or not isinstance(config.get("format"), int):
         raise ModelError(
             f"not a phrasescore model: its {CONFIG} names no format number",
@@ -245,28 +271,13 @@ def _read_config(folder: Path) -> dict[str, Any]:
 
 def _read_vocabulary(folder: Path, name: str, size: int) -> Vocabulary:
     if not (folder / name).is_file():
-        raise ModelError(f"incomplete: {name} is missing", path=folder, remedy=_RETRAIN)
+        raise ModelError(f"incomplete: {name} is missing", path=folder, remedy=RETRAIN)
     vocabulary = Vocabulary.read(folder / name)
     if len(vocabulary) != size:
         raise ModelError(
             f"a vocabulary has {len(vocabulary)} words where {CONFIG} says {size}", path=folder
         )
     return vocabulary
-
-
-def _check_digests(folder: Path) -> None:
-    if not (folder / DIGESTS).is_file():
-        raise ModelError(f"incomplete: {DIGESTS} is missing", path=folder, remedy=_RETRAIN)
-    text = (folder / DIGESTS).read_text("utf-8", errors="replace")
-    parts = [line.partition("  ") for line in text.split("\n")]
-    digests = {name: digest for digest, _, name in parts if name}
-    for name in sorted({*_NEEDED, *digests}):
-        if not (folder / name).is_file():
-            raise ModelError(f"incomplete: {name} is missing", path=folder, remedy=_RETRAIN)
-        if digests.get(name) != sha256_of(folder / name):
-            raise ModelError(
-                f"damaged: {name} is not the file that was written", path=folder, remedy=_RETRAIN
-            )
 
 
 def _fill(model: SequenceModel, stored: StoredWeights) -> None:
@@ -279,6 +290,6 @@ def _fill(model: SequenceModel, stored: StoredWeights) -> None:
         raise ModelError(
             f"the weights are not those of its {CONFIG}: {wrong} differs",
             path=stored.path / WEIGHTS,
-            remedy=_RETRAIN,
+            remedy=RETRAIN,
         )
     model.load_state_dict({name: torch.from_numpy(v) for name, v in stored.weights.items()})

@@ -24,7 +24,8 @@ from phrasescore.progress import Progress
 from phrasescore.provenance import write_json
 from phrasescore.table.block import TokenSpans
 from phrasescore.table.phrase_table import Side
-from phrasescore.words.vocabulary import UNK_ID, Coverage, Vocabulary, shortlist
+from phrasescore.words.outside_words import OutsideWords
+from phrasescore.words.vocabulary import UNK_ID, Coverage, shortlist
 from phrasescore.words.word_table import WordTable
 
 ROWS_AT_ONCE = 1 << 20
@@ -101,12 +102,16 @@ class StreamedSide:
             total += np.bincount(numbers, minlength=len(total))
         return total
 
-    def shortlisted(
-        self, phrases: Mask, pairs: Mask, size: int
-    ) -> tuple[Coverage, Vocabulary, NDArray[np.int32]]:
-        """Return the coverage, the vocabulary, and the id of every word number.
+    def write_words(
+        self, folder: Path, name: str, phrases: Mask, pairs: Mask, size: int
+    ) -> tuple[Coverage, NDArray[np.int32]]:
+        """Write the shortlist, and the words outside it; return coverage and id of every number.
+
+        They go to ``NAME.vocabulary.txt`` and ``NAME.outside.txt``.
 
         Args:
+            folder: Where to.
+            name: The side.
             phrases: Lines in which words are counted to find the most frequent.
             pairs: Lines of which the coverage speaks, too.
             size: Of the shortlist.
@@ -122,7 +127,9 @@ class StreamedSide:
             phrases=float(in_phrases[known].sum() / max(1, in_phrases.sum())),
             pairs=float(in_pairs[known].sum() / max(1, in_pairs.sum())),
         )
-        return coverage, vocabulary, ids
+        vocabulary.write(folder / f"{name}.vocabulary.txt")
+        OutsideWords.of(words, in_phrases, ids).write(folder / f"{name}.outside.txt")
+        return coverage, ids
 
     def write_ids(self, folder: Path, name: str, kept: Mask, ids: NDArray[np.int32]) -> None:
         """Write the kept lines as ids, in ``NAME.tokens.npy`` and ``NAME.offsets.npy``."""

@@ -20,6 +20,7 @@ from phrasescore.errors import InputError, SettingsError
 from phrasescore.model.model_settings import Direction
 from phrasescore.pairs.training_pairs import Rows
 from phrasescore.words import SHORTLIST_WORDS
+from phrasescore.words.outside_words import OutsideWords
 from phrasescore.words.token_sequences import TokenSequences, gather
 from phrasescore.words.vocabulary import Coverage, Vocabulary
 
@@ -59,6 +60,7 @@ class PhraseSide:
         groups: (N,) int32, memory-mapped: pairs with the same phrase share this number, 0, 1, ...
         vocabulary: Which word an id is.
         coverage: How much of the input the shortlist knows.
+        outside: The words that it does not know.
     """
 
     tokens: NDArray[Any]
@@ -66,12 +68,14 @@ class PhraseSide:
     groups: NDArray[np.int32]
     vocabulary: Vocabulary
     coverage: Coverage
+    outside: OutsideWords
 
     @classmethod
     def unread(cls, groups: NDArray[np.int32]) -> PhraseSide:
         """Return a side of no words; pairs are the same where the other side's groups are."""
         nothing = np.empty(0, np.uint16), np.zeros(len(groups) + 1, np.int64)
-        return cls(*nothing, groups, Vocabulary.from_words([]), Coverage(0, 0, 1.0, 1.0))
+        vocabulary, coverage = Vocabulary.from_words([]), Coverage(0, 0, 1.0, 1.0)
+        return cls(*nothing, groups, vocabulary, coverage, OutsideWords((), ()))
 
     def select(self, rows: NDArray[Any]) -> TokenSequences:
         """Return the phrases of some pairs."""
@@ -155,4 +159,5 @@ def _load_side(folder: Path, side: str, coverage: dict[str, Any]) -> PhraseSide:
     if len(arrays[1]) != len(arrays[2]) + 1 or arrays[1][-1] != len(arrays[0]):
         raise ValueError(f"the {side} arrays do not fit together")
     vocabulary = Vocabulary.read(folder / f"{side}.vocabulary.txt")
-    return PhraseSide(arrays[0], arrays[1], arrays[2], vocabulary, Coverage(**coverage))
+    outside = OutsideWords.read(folder / f"{side}.outside.txt")
+    return PhraseSide(arrays[0], arrays[1], arrays[2], vocabulary, Coverage(**coverage), outside)

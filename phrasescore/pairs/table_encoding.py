@@ -34,7 +34,7 @@ from phrasescore.pairs.phrase_pairs import EncodedPairs, PairSettings
 from phrasescore.table.block import can_be_read_again, read_blocks
 
 # a change of the files' meaning must change this number
-_FORMAT = 2
+_FORMAT = 3
 
 
 def encode_table(path: str | Path, folder: str | Path, settings: PairSettings) -> EncodedPairs:
@@ -76,8 +76,7 @@ def _write_distinct(
     for side, streamed, size in zip(SIDES, sides, sizes, strict=True):
         first = first_rows(streamed.digests)
         # the first line with a phrase is also the first line with its pair, hence kept
-        coverage, vocabulary, ids = streamed.shortlisted(is_first(first), distinct, size)
-        vocabulary.write(folder / f"{side}.vocabulary.txt")
+        coverage, ids = streamed.write_words(folder, side, is_first(first), distinct, size)
         np.save(folder / f"{side}.groups.npy", groups_of(first)[distinct])
         streamed.write_ids(folder, side, distinct, ids)
         report[side] = dataclasses.asdict(coverage)

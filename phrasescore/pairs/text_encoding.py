@@ -25,7 +25,7 @@ from phrasescore.table.block import TokenSpans, can_be_read_again
 from phrasescore.table.phrase_table import Side
 
 # a change of the files' meaning must change this number
-_FORMAT = 1
+_FORMAT = 2
 Paths = tuple[Path, ...]
 
 
@@ -119,8 +119,7 @@ def _write(
     sizes = {"source": settings.source_words, "target": settings.target_words}
     for side, streamed in sides.items():
         words, size = kept & learned, sizes[side]
-        coverage, vocabulary, ids = streamed.shortlisted(words, words, size)
-        vocabulary.write(folder / f"{side}.vocabulary.txt")
+        coverage, ids = streamed.write_words(folder, side, words, words, size)
         groups = groups_of(first_rows(streamed.digests))
         np.save(folder / f"{side}.groups.npy", groups[kept])
         streamed.write_ids(folder, side, kept, ids)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from phrasescore.errors import SettingsError
 from phrasescore.model.model_settings import Direction
+from phrasescore.words.outside_words import OutsideWords
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import Vocabulary
 
@@ -31,6 +32,11 @@ class PairSide(Protocol):
     @property
     def vocabulary(self) -> Vocabulary:
         """Which word an id is."""
+        ...
+
+    @property
+    def outside(self) -> OutsideWords:
+        """The words that stand for ``<unk>``."""
         ...
 
     def select(self, rows: NDArray[Any]) -> TokenSequences:

@@ -15,6 +15,8 @@ from phrasescore.scoring.probability_column import FLOOR_LN, count_texts, probab
 from phrasescore.scoring.shared_work import SharedWork
 from phrasescore.table.block import TableBlock, TokenSpans
 from phrasescore.table.phrase_table import Side
+from phrasescore.words import Unknown
+from phrasescore.words.outside_words import OutsideWords
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import UNK_ID, Vocabulary
 
@@ -43,6 +45,7 @@ class ScoringModel:
         direction: ``target-source`` if it reads the table's target side.
         digest: What identifies its parameters and vocabularies.
         scorer: What computes.
+        outside: The words outside the vocabulary of the side it predicts, where they are known.
     """
 
     name: str
@@ -51,6 +54,7 @@ class ScoringModel:
     direction: Direction
     digest: str
     scorer: PairScorer
+    outside: OutsideWords | None = None
 
     @property
     def sides(self) -> tuple[tuple[Side, Vocabulary], tuple[Side, Vocabulary]]:
@@ -69,12 +73,15 @@ class ScoringSettings:
         unknown_column: Add exp(number of words outside the first model's shortlists) at the end.
         replace_column: The first score to replace, counted from 1; ``None`` appends.
         factor: Which factor of a factored token counts, from 0.
+        unknown: What a word outside the shortlist is given on the side that a model predicts: the
+            ``whole`` p(<unk>), the sum over all such words, or its ``share`` of it.
     """
 
     average: bool = False
     unknown_column: bool = False
     replace_column: int | None = None
     factor: int = 0
+    unknown: Unknown = "whole"
 
     def __post_init__(self) -> None:
         if self.replace_column is not None and self.replace_column < 1:
@@ -138,10 +145,21 @@ class BlockScorer:
     Args:
         models: One column each, in this order.
         settings: What goes into the table.
+
+    Raises:
+        ModelError: Probabilities are to be shared out, and a model does not say among which words.
     """
 
     def __init__(self, models: Sequence[ScoringModel], settings: ScoringSettings) -> None:
         self._models, self._settings = models, settings
+        lacking = [model for model in models if model.outside is None]
+        if lacking and settings.unknown == "share":
+            raise ModelError(
+                "the model, of an earlier version, does not say how often words outside its "
+                "shortlist were seen, which --unknown share needs",
+                path=lacking[0].name,
+                remedy="train it again, or use --unknown-column in its place",
+            )
 
     @property
     def probability_columns(self) -> int:
@@ -162,7 +180,8 @@ class BlockScorer:
         """
         ids = _BlockIds(block, self._settings.factor)
         done = self._work()
-        ln_p = [_ln_p(model, block, ids) for model in self._models]
+        unknown = self._settings.unknown
+        ln_p = [_ln_p(model, block, ids, unknown) for model in self._models]
         written = [np.mean(ln_p, axis=0)] if self._settings.average else ln_p
         columns = [probability_texts(values) for values in written]
         shortlists = dict(self._models[0].sides)
@@ -210,7 +229,7 @@ class _BlockIds:
     """The ids of a block's phrases, found once for each side and vocabulary."""
 
     def __init__(self, block: TableBlock, factor: int) -> None:
-        self._spans: dict[Side, TokenSpans] = {
+        self.spans: dict[Side, TokenSpans] = {
             "source": block.token_spans("source", factor),
             "target": block.token_spans("target", factor),
         }
@@ -221,11 +240,13 @@ class _BlockIds:
         # the models keep their vocabularies alive, so id() names one of them
         key = side, id(vocabulary)
         if key not in self._ids:
-            self._ids[key] = vocabulary.encode_spans(self._spans[side])
+            self._ids[key] = vocabulary.encode_spans(self.spans[side])
         return self._ids[key]
 
 
-def _ln_p(model: ScoringModel, block: TableBlock, ids: _BlockIds) -> NDArray[np.float64]:
+def _ln_p(
+    model: ScoringModel, block: TableBlock, ids: _BlockIds, unknown: Unknown
+) -> NDArray[np.float64]:
     read, predicted = (ids.of(side, vocabulary) for side, vocabulary in model.sides)
     ln_p = model.scorer.score(read, predicted)
     wrong = np.flatnonzero(np.isnan(ln_p))
@@ -236,6 +257,8 @@ def _ln_p(model: ScoringModel, block: TableBlock, ids: _BlockIds) -> NDArray[np.
             line=block.first_line + int(wrong[0]),
             remedy="train it again; its parameters are not finite",
         )
+    if unknown == "share" and model.outside is not None:
+        ln_p = ln_p + model.outside.ln_shares(ids.spans[model.sides[1][0]], predicted.tokens)
     return ln_p
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from phrasescore.device import choose_device, has_fast_bf16
 from phrasescore.errors import SettingsError
-from phrasescore.model.folder import LoadedModel, load_model
+from phrasescore.model.folder import LoadedModel, load_model, load_outside
 from phrasescore.model.kinds import must_be_of_phrases
 from phrasescore.scoring.block_scoring import PairScorer, ScoringModel
 from phrasescore.scoring.precision import Precision, PrecisionCheck, compare, sample_rows
@@ -17,6 +17,7 @@ from phrasescore.scoring.shared_work import SharedWork
 from phrasescore.scoring.unshared_scorer import UnsharedScorer
 from phrasescore.table.block import TableBlock
 from phrasescore.table.phrase_table import Side
+from phrasescore.words.outside_words import OutsideWords
 from phrasescore.words.token_sequences import TokenSequences
 
 
@@ -94,7 +95,7 @@ def load_models(
     models, checks, notes, precisions = [], [], [], []
     for folder, each in loaded.items():
         scorer, check = _scorer(each, settings, chosen, sample)
-        models.append(scoring_model(folder, each, scorer))
+        models.append(scoring_model(folder, each, scorer, load_outside(folder)))
         precisions.append(scorer.precision)
         if check is not None:
             checks.append(check)
@@ -110,7 +111,9 @@ def load_models(
     return ReadyModels(ready, chosen, numerics, tuple(checks), tuple(notes))
 
 
-def scoring_model(name: str, loaded: LoadedModel, scorer: PairScorer) -> ScoringModel:
+def scoring_model(
+    name: str, loaded: LoadedModel, scorer: PairScorer, outside: OutsideWords | None = None
+) -> ScoringModel:
     """Return a loaded model with what computes its scores."""
     return ScoringModel(
         name,
@@ -119,6 +122,7 @@ def scoring_model(name: str, loaded: LoadedModel, scorer: PairScorer) -> Scoring
         loaded.direction,
         loaded.digest,
         scorer,
+        outside,
     )
 
 

@@ -25,6 +25,7 @@ from phrasescore.scoring.block_scoring import (
 from phrasescore.streaming.block_stream import BlockStream
 from phrasescore.streaming.input_check import TableCheck
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, can_be_read_again, read_blocks
+from phrasescore.words import Unknown
 
 _FIRST_LINES = 1024
 
@@ -40,6 +41,7 @@ class RescoringReport:
         resumed_lines: How many lines an earlier run had already scored.
         seconds: How long this run took.
         table_sha256: The digest of the table's file; ``None`` for a pipe.
+        unknown: What words outside the shortlists were given.
     """
 
     counts: ScoringCounts
@@ -48,6 +50,7 @@ class RescoringReport:
     resumed_lines: int
     seconds: float
     table_sha256: str | None
+    unknown: Unknown = "whole"
 
     @property
     def pairs_per_second(self) -> float:
@@ -67,6 +70,7 @@ class RescoringReport:
             "savings": dict(zip(("source", "target"), counts.work.savings, strict=True)),
             "source_unknown_rate": _rate(counts.source_unknown, counts.source_tokens),
             "target_unknown_rate": _rate(counts.target_unknown, counts.target_tokens),
+            "unknown": self.unknown,
             "models": [
                 {"name": name, "mean_ln_p": total / counts.lines}
                 for name, total in zip(self.models, counts.ln_p_sums, strict=True)
@@ -85,7 +89,8 @@ class RescoringReport:
             f"{counts.lines:,} pairs{resumed}, {self.pairs_per_second:,.0f} pairs/s; "
             f"{counts.source_runs:,} distinct sources (runs of equal ones)",
             f"unknown words: {_rate(counts.source_unknown, counts.source_tokens):.2%} of the "
-            f"source, {_rate(counts.target_unknown, counts.target_tokens):.2%} of the target",
+            f"source, {_rate(counts.target_unknown, counts.target_tokens):.2%} of the target"
+            + ("; predicted ones share p(<unk>)" if self.unknown == "share" else ""),
         ]
         source, target = counts.work.savings
         lines.insert(
@@ -173,7 +178,8 @@ def rescore_table(
     counts, resumed = stream.write(output, signature)
     names = tuple(model.name for model in models)
     columns = ("average",) if settings.average else names
-    return RescoringReport(counts, names, columns, resumed, time.monotonic() - start, sha256)
+    seconds = time.monotonic() - start
+    return RescoringReport(counts, names, columns, resumed, seconds, sha256, settings.unknown)
 
 
 def read_table(

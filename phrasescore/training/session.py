@@ -234,6 +234,7 @@ def _finish(
         "seconds": round(trainer.state.seconds, 1),
     }
     vocabularies = pairs.source.vocabulary, pairs.target.vocabulary
-    save_model(request.model, model, vocabularies, record, request.work_folder / CURVES)
+    curves, outside = request.work_folder / CURVES, pairs.target.outside
+    save_model(request.model, model, vocabularies, record, curves=curves, outside=outside)
     shutil.rmtree(request.work_folder)
     say(f"wrote {request.model}/")

@@ -19,9 +19,12 @@ from phrasescore.model.folder import load_model, save_model
 from phrasescore.model.kinds import build
 from phrasescore.model.model_settings import Direction, EncoderDecoderSettings
 from phrasescore.table.phrase_table import Entry, parse_entry, parse_scores, phrase_tokens
+from phrasescore.words.outside_words import OutsideWords
 from phrasescore.words.vocabulary import Vocabulary
 from tests.conftest import PROJECT, Phrasescore
 
+# English words that the models do not know, and those of them that training is said to have seen
+OUTSIDE = {b"dog": 3, b"1": 1}
 NOUNS = [(b"maison", b"house"), (b"chien", b"dog"), (b"chat", b"cat"), (b"eau", b"water")]
 
 
@@ -57,13 +60,17 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         stream.write(table_text(10))
     french = Vocabulary.from_words([b"la", b"maison", b"chien", b"0", b"1"])
     english = Vocabulary.from_words([b"the", b"house", b"cat", b"0"])
-    save_random_model(folder / "source-target", "source-target", (french, english))
+    outside = OutsideWords(tuple(OUTSIDE), tuple(OUTSIDE.values()))
+    save_random_model(folder / "source-target", "source-target", (french, english), outside)
     save_random_model(folder / "target-source", "target-source", (english, french))
     return folder
 
 
 def save_random_model(
-    folder: Path, direction: Direction, vocabularies: tuple[Vocabulary, Vocabulary]
+    folder: Path,
+    direction: Direction,
+    vocabularies: tuple[Vocabulary, Vocabulary],
+    outside: OutsideWords | None = None,
 ) -> None:
     settings = EncoderDecoderSettings(
         source_vocabulary=len(vocabularies[0]),
@@ -76,7 +83,7 @@ def save_random_model(
     )
     model = build(settings)
     model.initialise(torch.Generator().manual_seed(1), "scaled")
-    save_model(folder, model, vocabularies, {})
+    save_model(folder, model, vocabularies, {}, outside=outside)
 
 
 def split_scores(text: bytes) -> list[tuple[Entry, list[float]]]:
@@ -138,6 +145,29 @@ def test_two_models_and_the_unknown_column(data: Path, tmp_path: Path) -> None:
     assert report["provenance"]["settings"]["settings"]["unknown_column"] is True
 
 
+@pytest.mark.parametrize("options", [[], ["--no-sharing"]])
+def test_unknown_words_share(data: Path, phrasescore: Phrasescore, options: list[str]) -> None:
+    """--unknown share gives each unknown word what its counts say of p(<unk>), seen or not."""
+    known = load_model(data / "source-target").target_vocabulary
+    command = ["score", "--model", data / "source-target", *options, data / "table.gz", "-o", "-"]
+    texts = {}
+    for unknown in ("whole", "share"):
+        done = phrasescore(*command, "--unknown", unknown)
+        assert done.returncode == 0, done.stderr.decode()
+        assert (b"predicted ones share p(<unk>)" in done.stderr) == (unknown == "share")
+        texts[unknown] = split_scores(done.stdout)
+    shares = set()
+    for (entry, whole), (_, shared) in zip(texts["whole"], texts["share"], strict=True):
+        words = phrase_tokens(entry.target)
+        outside = [word for word in words if known.encode([word]) == [1]]
+        # 3 + 1 words and two kinds of them were seen; one share is left for all others
+        share = math.prod((OUTSIDE.get(word, 0) + 1) / 7 for word in outside)
+        assert shared[-1] == pytest.approx(whole[-1] * share, rel=1e-7)
+        assert shared[:-1] == whole[:-1]
+        shares.add(round(share * 49))
+    assert len(shares) > 3
+
+
 def test_pipe_and_threads(data: Path, phrasescore: Phrasescore, tmp_path: Path) -> None:
     """From standard input to standard output comes what goes to a file, with any threads."""
     model = data / "source-target"
@@ -169,6 +199,11 @@ def test_average_replaces_a_column(data: Path, phrasescore: Phrasescore) -> None
     ("arguments", "code", "message"),
     [
         (["table.gz", "--model", "absent"], 4, "absent: no such model folder"),
+        (
+            ["table.gz", "--model", "target-source", "--unknown", "share"],
+            4,
+            "Train it again, or use --unknown-column in its place.",
+        ),
         (["absent.gz", "--model", "source-target"], 3, "absent.gz: no such file"),
         (["bad", "--model", "source-target"], 3, "bad:2: score 1 is negative (-2.5)"),
         (

@@ -50,10 +50,16 @@ def test_training_learns_and_says_how_well(
 def test_no_epochs_write_the_untrained_model(
     phrasescore: Phrasescore, table: Path, tmp_path: Path
 ) -> None:
-    """--max-epochs 0 gives a whole model folder at once."""
-    done = phrasescore("train", table, "model", *SMALL, "--max-epochs", "0")
+    """--max-epochs 0 gives a whole model folder at once, with the words outside its shortlist."""
+    options = ["--target-words", "20", "--max-epochs", "0"]
+    done = phrasescore("train", table, "model", *SMALL, *options)
     assert done.returncode == 0, done.stderr.decode()
     assert (tmp_path / "model" / "model.safetensors").exists()
+    # the table has 54 target words
+    outside = (tmp_path / "model" / "target.outside.txt").read_bytes().split(b"\n")
+    assert len(outside) == 35
+    scored = phrasescore("score", "--model", "model", "--unknown", "share", table, "-o", "scored")
+    assert scored.returncode == 0, scored.stderr.decode()
 
 
 def test_another_network_is_trained_saved_and_scored(

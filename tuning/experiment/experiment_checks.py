@@ -136,9 +136,10 @@ def _check_system(system: ExperimentSystem, settings: ExperimentSettings, where:
                 f"{did_you_mean(name, names)}",
                 remedy=f"add a section [models.{name}]",
             )
-    if system.unknown_column and not system.models:
+    if (system.unknown_column or system.unknown != "whole") and not system.models:
+        does = "counts" if system.unknown_column else "shares p(<unk>) out among"
         raise SettingsError(
-            f"{where}: {system.name} counts unknown words but names no model, whose words "
+            f"{where}: {system.name} {does} unknown words but names no model, whose words "
             "they would be"
         )
     for key in ("models", "language_models", "rerank", "translate"):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from phrasescore.model.kinds import KINDS, Kind, kind_named
+from phrasescore.words import Unknown
 from tuning.loop.tuning_settings import DecoderName
 from tuning.optimizers.optimizer_settings import OptimizerName
 
@@ -178,6 +179,7 @@ class ExperimentSystem:
         models: Whose scores it has, one column each; none is the system as it came.
         unknown_column: Whether it counts words outside the first model's shortlists (the paper's
             WP).
+        unknown: What its columns give a word outside the shortlist; as ``score --unknown``.
         language_models: Neural language models that the decoder asks.
         rerank: Models whose scores choose among the n-best lists of the tuned system.
         translate: Models that translate together, without the system.
@@ -195,6 +197,7 @@ class ExperimentSystem:
     paper_dev: float = 0.0
     paper_test: float = 0.0
     language_models: tuple[str, ...] = ()
+    unknown: Unknown = "whole"
 
     @property
     def all_models(self) -> tuple[str, ...]:
@@ -208,9 +211,9 @@ class ExperimentSystem:
         return not self.translate and self.not_run in ("", LEFT_OUT)
 
     @property
-    def columns(self) -> tuple[tuple[str, ...], bool]:
+    def columns(self) -> tuple[tuple[str, ...], bool, Unknown]:
         """What distinguishes its phrase table from others."""
-        return self.models, self.unknown_column
+        return self.models, self.unknown_column, self.unknown
 
     @property
     def features(self) -> tuple[object, ...]:

@@ -34,8 +34,8 @@ from tuning.experiment.runs import RunReader, SystemRun, step_times
 RESULTS = "results.json"
 # what is said of a row, and changes nothing in it
 _WORDS = ("name", "not_run", "paper_dev", "paper_test")
-# settings that the first version of the file did not have, and that are false or empty as a rule
-_NEWER = {"language_models", "per_seed", "unnormalised"}
+# settings that the first version of the file did not have, and what they are as a rule
+_NEWER = {"language_models": (), "per_seed": False, "unnormalised": False, "unknown": "whole"}
 
 
 class ResultsKeeper:
@@ -160,8 +160,8 @@ def _described(plan: Plan, system: ExperimentSystem) -> dict[str, Any]:
     said["models"] = {name: dataclasses.asdict(settings.model(name)) for name in system.all_models}
     # what rows of earlier versions do not say
     for part in (said["system"], *said["models"].values()):
-        for key in _NEWER & part.keys():
-            if not part[key]:
+        for key in _NEWER.keys() & part.keys():
+            if part[key] == _NEWER[key]:
                 del part[key]
     if system.translate:
         said["translate"] = dataclasses.asdict(settings.translate)

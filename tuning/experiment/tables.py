@@ -66,6 +66,7 @@ def _row_json(row: Row) -> dict[str, Any]:
         "name": row.system.name,
         "models": list(row.system.models),
         "unknown_column": row.system.unknown_column,
+        "unknown": row.system.unknown,
         "language_models": list(row.system.language_models),
         "rerank": list(row.system.rerank),
         "translate": list(row.system.translate),

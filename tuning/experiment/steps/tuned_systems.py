@@ -53,6 +53,8 @@ def _adding_columns(
         command += ["--model", str(model)]
     if system.unknown_column:
         command.append("--unknown-column")
+    if system.unknown != "whole":
+        command += ["--unknown", system.unknown]
     yield Command((*command, str(files.filtered_table), "-o", str(table))).step(
         _name(files.scored_system(system), "score", seed),
         (files.system_folder, *models),

@@ -13,9 +13,10 @@ import pytest
 import torch
 
 from phrasescore.errors import ModelError
-from phrasescore.model.folder import load_model, load_weights, save_model
+from phrasescore.model.folder import load_model, load_outside, load_weights, save_model
 from phrasescore.model.kinds import build
 from phrasescore.model.model_settings import EncoderDecoderSettings
+from phrasescore.words.outside_words import OutsideWords
 from phrasescore.words.vocabulary import Vocabulary
 
 SETTINGS = EncoderDecoderSettings(
@@ -29,6 +30,9 @@ SETTINGS = EncoderDecoderSettings(
 )
 
 
+OUTSIDE = OutsideWords((b"v", b"u"), (7, 1))
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A whole model folder."""
@@ -38,7 +42,7 @@ def folder(tmp_path: Path) -> Path:
         Vocabulary.from_words([b"a", "\u2028".encode(), b"c"]),
         Vocabulary.from_words([b"w", b"x", b"y", b"z"]),
     )
-    save_model(tmp_path / "model", model, vocabularies, {"seed": 1})
+    save_model(tmp_path / "model", model, vocabularies, {"seed": 1}, outside=OUTSIDE)
     return tmp_path / "model"
 
 
@@ -72,6 +76,11 @@ def _add_a_word(folder: Path) -> None:
     path.write_bytes(path.read_bytes() + b"d\n")
 
 
+def _count_a_word(folder: Path) -> None:
+    path = folder / "target.outside.txt"
+    path.write_bytes(path.read_bytes() + b"t\t1\n")
+
+
 def _configure(**values: object) -> Callable[[Path], None]:
     def change(folder: Path) -> None:
         path = folder / "config.json"
@@ -86,6 +95,7 @@ def _configure(**values: object) -> Callable[[Path], None]:
         (_flip_a_bit, "damaged: model.safetensors is not the file that was written"),
         (_truncate, "damaged: model.safetensors"),
         (_add_a_word, "damaged: source.vocabulary.txt"),
+        (_count_a_word, "damaged: target.outside.txt"),
         (_configure(hidden=5), "damaged: config.json"),
         (_configure(format=2), "a model of format 2; this version reads up to 1. Update"),
         (_configure(format=None), "its config.json names no format number"),
@@ -102,6 +112,19 @@ def test_a_folder_that_was_tampered_with_is_refused(
     damage(folder)
     with pytest.raises(ModelError, match=text.replace(".", r"\.")):
         load_model(folder)
+
+
+def test_words_outside_may_be_there(folder: Path, tmp_path: Path) -> None:
+    """They come back as they were written; a folder of an earlier version has none."""
+    assert load_outside(folder) == OUTSIDE
+    loaded = load_model(folder)
+    vocabularies = loaded.source_vocabulary, loaded.target_vocabulary
+    save_model(tmp_path / "older", loaded.model, vocabularies, {"seed": 1})
+    assert load_outside(tmp_path / "older") is None
+    assert load_model(tmp_path / "older").digest != loaded.digest
+    _count_a_word(folder)
+    with pytest.raises(ModelError, match=r"damaged: target\.outside\.txt"):
+        load_outside(folder)
 
 
 def test_a_missing_folder_is_refused(tmp_path: Path) -> None:

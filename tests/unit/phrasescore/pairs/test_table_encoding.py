@@ -73,6 +73,17 @@ def test_counts_are_over_distinct_phrases(tmp_path: Path) -> None:
     )
 
 
+def test_words_outside_are_counted_alike(tmp_path: Path) -> None:
+    """What a shortlist leaves out keeps its counts over the distinct phrases."""
+    lines = [b"a ||| t", b"a ||| u", b"b b c ||| t", b"d c b ||| t"]
+    text = b"".join(line + b" ||| 1\n" for line in lines)
+    pairs = encoded(tmp_path, text, PairSettings(source_words=1, target_words=2))
+    assert pairs.source.vocabulary.words[2:] == (b"b",)
+    assert pairs.source.outside.to_bytes() == b"c\t2\na\t1\nd\t1\n"
+    assert len(pairs.target.outside) == 0
+    assert pairs.in_direction("target-source").target.outside == pairs.source.outside
+
+
 def test_factors_and_gaps(tmp_path: Path) -> None:
     """Factored tokens and rules are encoded as they are scored."""
     text = b"le|D [X][X] [X] ||| the|D [X][X] [X] ||| 1\n"
@@ -98,6 +109,8 @@ def test_reuse_and_renewal(tmp_path: Path) -> None:
     assert len(encoded(tmp_path, text + b"c ||| d ||| 1\n")) == 2
     assert len(encoded(tmp_path, text, PairSettings(source_words=7))) == 1
     (tmp_path / "work" / "target.groups.npy").unlink()
+    assert len(encoded(tmp_path, text, PairSettings(source_words=7))) == 1
+    (tmp_path / "work" / "target.outside.txt").unlink()
     assert len(encoded(tmp_path, text, PairSettings(source_words=7))) == 1
     assert not (tmp_path / "work" / "scratch").exists()
 

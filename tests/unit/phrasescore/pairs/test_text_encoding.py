@@ -57,6 +57,7 @@ def test_a_text_that_is_set_aside_teaches_no_words_and_is_held_out(tmp_path: Pat
     held_out = write(tmp_path, "dev", b"the dog\n\nthe cat and more\n", b"le chien\n\nle chat\n")
     given = paths, tmp_path / "work", PairSettings()
     pairs = encode_texts(*given, max_length=3, held_out=held_out)
+    assert b"dog" not in (*pairs.source.vocabulary.words, *pairs.source.outside.words)
     parts = split(pairs, 5, 5, seed=4)
     assert as_text(pairs, parts.held_out_sources) == [
         (b"the <unk>", b"le <unk>"),

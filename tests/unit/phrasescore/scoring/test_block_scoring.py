@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import typing
 
 import numpy as np
 import pytest
@@ -19,6 +20,8 @@ from phrasescore.scoring.block_scoring import (
 from phrasescore.scoring.shared_work import SharedWork
 from phrasescore.table.block import checked_block
 from phrasescore.table.phrase_table import TableFormat, parse_entry, parse_scores
+from phrasescore.words import Unknown
+from phrasescore.words.outside_words import OutsideWords
 from phrasescore.words.token_sequences import from_lists
 from tests.unit.phrasescore.scoring.tiny_scorer import TinyScorer, tiny_ln_p, tiny_model
 
@@ -73,6 +76,61 @@ def test_unknown_column() -> None:
     assert [len(scores) for scores in columns(scored)] == [5, 5, 5]
     logarithms = [math.log(scores[-1]) for scores in columns(scored)]
     assert logarithms == pytest.approx([0, 0, 2], abs=1e-8)
+
+
+# dog is seen 3 times outside the shortlist, cat twice; owl never
+OUTSIDE = OutsideWords((b"dog", b"cat"), (3, 2))
+UNKNOWN_LINES = [
+    b"la maison ||| the dog ||| 0.5 0.25",
+    b"un chien ||| owl dog ||| 0.5 0.25",
+    b"un chien ||| house ||| 1 1",
+]
+LN_SHARES = [math.log(4 / 8), math.log(1 / 8) + math.log(4 / 8), 0.0]
+
+
+def test_unknown_words_share_their_probability() -> None:
+    """--unknown share takes from p(<unk>) what other words have of it, in each column."""
+    models = [tiny_model(outside=OUTSIDE), tiny_model("o", TinyScorer(0.5), outside=OUTSIDE)]
+    for settings in (ScoringSettings(), ScoringSettings(average=True, unknown_column=True)):
+        sharing = dataclasses.replace(settings, unknown="share")
+        whole, shared = (score(models, each, UNKNOWN_LINES) for each in (settings, sharing))
+        ends = -1 if settings.unknown_column else 4
+        for before, after, ln_share in zip(columns(whole), columns(shared), LN_SHARES, strict=True):
+            ratios = np.array(after[2:ends]) / np.array(before[2:ends])
+            assert np.log(ratios) == pytest.approx([ln_share] * len(ratios), abs=1e-8)
+            assert (after[:2], after[ends:]) == (before[:2], before[ends:])
+        for before_sum, after_sum in zip(
+            whole.counts.ln_p_sums, shared.counts.ln_p_sums, strict=True
+        ):
+            assert after_sum - before_sum == pytest.approx(sum(LN_SHARES))
+
+
+def test_the_side_that_is_predicted_is_shared() -> None:
+    """A target-source model shares among the unknown words of the table's source."""
+    plain = tiny_model()
+    model = tiny_model(
+        direction="target-source",
+        source_vocabulary=plain.target_vocabulary,
+        target_vocabulary=plain.source_vocabulary,
+        outside=OutsideWords((b"chien",), (1,)),
+    )
+    whole, shared = (
+        columns(score([model], ScoringSettings(unknown=unknown), UNKNOWN_LINES))
+        for unknown in typing.get_args(Unknown)
+    )
+    ratios = [after[2] / before[2] for before, after in zip(whole, shared, strict=True)]
+    assert ratios == pytest.approx([1.0, 2 / 3, 2 / 3], rel=1e-8)
+
+
+def test_a_model_without_outside_words_cannot_share() -> None:
+    """A model of an earlier version is named, and what to do."""
+    models = [tiny_model(outside=OUTSIDE), tiny_model("old/")]
+    assert score(models).counts.lines == 3
+    with pytest.raises(
+        ModelError, match=r"^old/: the model, .* Train it again, or use --unknown-column in its"
+    ) as caught:
+        score(models, ScoringSettings(unknown="share"))
+    assert caught.value.exit_code == 4
 
 
 def test_replace() -> None:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from phrasescore.errors import PhraseTableError, SettingsError
 from phrasescore.scoring.block_scoring import ScoringSettings
 from phrasescore.streaming.input_check import TableCheck
+from phrasescore.words.outside_words import OutsideWords
 from phrasescore.words.token_sequences import TokenSequences
 from tests.conftest import PROJECT
 from tests.support.table_lines import read_entries
@@ -122,6 +123,7 @@ def test_kill_9_and_go_on(
     [
         {"models": [tiny_model("other")]},
         {"settings": ScoringSettings(unknown_column=True)},
+        {"settings": ScoringSettings(unknown="share")},
         {"numerics": {"batch_size": 7}},
         {"lines_per_block": 5},
     ],
@@ -130,11 +132,31 @@ def test_another_run_starts_anew(
     change: dict[str, object], table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With other models, settings or numerics nothing of an interrupted run is used."""
+    models = [tiny_model(scorer=Interrupting(), outside=OutsideWords((), ()))]
     with pytest.raises(KeyboardInterrupt):
-        rescore(table, tmp_path / "out", models=[tiny_model(scorer=Interrupting())])
+        rescore(table, tmp_path / "out", models=models)
     assert (tmp_path / ".out.part").exists()
+    change = {"models": [tiny_model(outside=OutsideWords((), ()))], **change}
     assert rescore(table, tmp_path / "out", **change).resumed_lines == 0
     assert "with other options, models or table is thrown away" in capsys.readouterr().err
+
+
+def test_shared_probabilities_go_on(table: Path, tmp_path: Path) -> None:
+    """A run with --unknown share goes on, in blocks of another size than a whole one, alike."""
+    outside = OutsideWords(tuple(b"x%d" % i for i in range(9)), tuple(range(1, 10)))
+    changes = {"settings": ScoringSettings(unknown="share")}
+    with pytest.raises(KeyboardInterrupt):
+        stopped = [tiny_model(scorer=Interrupting(), outside=outside)]
+        rescore(table, tmp_path / "out", models=stopped, **changes)
+    models = [tiny_model(outside=outside)]
+    report = rescore(table, tmp_path / "out", models=models, **changes)
+    assert report.resumed_lines == 8
+    assert report.to_json()["unknown"] == "share"
+    assert "50.00% of the target; predicted ones share p(<unk>)" in str(report)
+    rescore(table, tmp_path / "whole", models=models, lines_per_block=5, **changes)
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
+    rescore(table, tmp_path / "unshared", models=models)
+    assert (tmp_path / "out").read_bytes() != (tmp_path / "unshared").read_bytes()
 
 
 def test_changed_table_starts_anew(table: Path, tmp_path: Path) -> None:

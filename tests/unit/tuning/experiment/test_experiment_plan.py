@@ -113,6 +113,17 @@ def test_commands_are_those_a_user_would_type(settings: ExperimentSettings, tmp_
     )
 
 
+def test_unknown_words_share_in_columns_of_their_own(settings: ExperimentSettings) -> None:
+    """A row whose unknown words share p(<unk>) has another table than the row without."""
+    sharing = ExperimentSystem("Shares", ("rnn",), unknown="share")
+    steps = lines(dataclasses.replace(settings, systems=(*settings.systems, sharing)))
+    assert str(steps["shares.score"].work) == (
+        "phrasescore score --model /results/models/rnn --unknown share "
+        "/results/system/TM.gz -o /results/systems/shares/phrase-table.gz"
+    )
+    assert "/results/systems/shares/moses.ini" in str(steps["shares.seed1.tune"].work)
+
+
 def reranking(settings: ExperimentSettings, *more: ExperimentSystem) -> ExperimentSettings:
     """The systems and those whose lists are rescored."""
     return dataclasses.replace(settings, systems=(*settings.systems[:2], *more))

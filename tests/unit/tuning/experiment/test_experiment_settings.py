@@ -144,6 +144,8 @@ def test_one_test_set_or_several(tmp_path: Path) -> None:
         ("search-algorithm = 1", "search-algorithm = true", "expected a number or text"),
         ('models = ["rnn", "given"]', 'models = ["rn"]', r"not described \(did you mean rnn\?\)"),
         ('models = ["rnn", "given"]', "", "names no model, whose words"),
+        ('name = "Later"', 'name = "L"\nunknown = "share"', r"L shares p\(<unk>\) out among"),
+        ("unknown_column = true", 'unknown = "part"', "'part', which is none of: whole, share"),
         ('name = "Both"', 'name = "Baseline"', "two systems are called Baseline"),
         ('name = "Baseline"', 'name = "B"\nnot_run = "x"', "the first system is what"),
         ("[models.rnn]", '[models."a b"]', "use letters"),

@@ -1,0 +1,98 @@
+"""Words outside a shortlist: what is kept of them, and how they share p(<unk>)."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from phrasescore.errors import InputError, ModelError
+from phrasescore.table.block import checked_block
+from phrasescore.table.phrase_table import TableFormat
+from phrasescore.words.outside_words import OutsideWords
+from phrasescore.words.vocabulary import Vocabulary
+
+KNOWN = Vocabulary.from_words([b"the", b"a"])
+words = st.sampled_from([b"the", b"a", b"cat", b"dog", b"owl", b"<unk>", b"never"])
+
+
+def plain_ln_share(phrase: list[bytes], counts: dict[bytes, int]) -> float:
+    """The definition, word by word."""
+    whole = sum(counts.values()) + len(counts) + 1
+    outside = [word for word in phrase if KNOWN.encode([word]) == [1]]
+    return sum(math.log((counts.get(word, 0) + 1) / whole) for word in outside)
+
+
+@given(
+    st.lists(st.lists(words, max_size=5), min_size=1, max_size=9),
+    st.dictionaries(st.sampled_from([b"cat", b"dog", b"owl", b"<unk>"]), st.integers(1, 9)),
+)
+def test_shares_by_their_definition(phrases: list[list[bytes]], counts: dict[bytes, int]) -> None:
+    """Each unknown token of a phrase adds ln q; known ones, and other lines, add nothing."""
+    lines = [b"s ||| " + b" ".join(phrase) + b" ||| 1" for phrase in phrases]
+    text = b"\n".join(lines)
+    spans = checked_block(text, len(lines), 1, "t", TableFormat(1, hierarchical=False)).token_spans(
+        "target"
+    )
+    outside = OutsideWords(tuple(counts), tuple(counts.values()))
+    found = outside.ln_shares(spans, KNOWN.encode_spans(spans).tokens)
+    assert found.tolist() == pytest.approx([plain_ln_share(phrase, counts) for phrase in phrases])
+
+
+def test_the_shares_are_one_in_all() -> None:
+    """The words that were seen and one that was not share everything; where none was, it is all."""
+    for seen in ((), (b"cat", b"dog")):
+        text = b"\n".join(b"s ||| %s ||| 1" % word for word in (*seen, b"never"))
+        block = checked_block(text, len(seen) + 1, 1, "t", TableFormat(1, hierarchical=False))
+        spans = block.token_spans("target")
+        outside = OutsideWords(seen, tuple(range(4, 4 + len(seen))))
+        shares = np.exp(outside.ln_shares(spans, KNOWN.encode_spans(spans).tokens))
+        assert shares.sum() == pytest.approx(1.0, abs=1e-12)
+
+
+def test_what_is_kept() -> None:
+    """Words of the shortlist or never seen are left out; the most frequent are first."""
+    seen = [b"the", b"owl", b"dog", b"held", b"cat"]
+    outside = OutsideWords.of(seen, np.array([9, 1, 2, 0, 2]), np.array(KNOWN.encode(seen)))
+    assert (outside.words, outside.counts) == ((b"dog", b"cat", b"owl"), (2, 2, 1))
+    assert len(outside) == 3
+
+
+def test_file_round_trip(tmp_path: Path) -> None:
+    r"""Words with odd Unicode survive the file, whose lines end at \n alone; none is a file too."""
+    for kept in ((), ("a\u2028b".encode(), b"c\rd", b"\xff")):
+        outside = OutsideWords(kept, tuple(range(1, len(kept) + 1)))
+        outside.write(tmp_path / "outside.txt")
+        assert OutsideWords.read(tmp_path / "outside.txt") == outside
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"a\t2\nb\n", ":2: 'b' is not a word, a tab and its count. Restore the file"),
+        (b"\t2\n", ":1: '\\t2' is not a word"),
+        (b"a b\t2\n", ":1: 'a b\\t2' is not a word"),
+        (b"a\t0\n", "is not a word"),
+        (b"a\t-1\n", "is not a word"),
+        (b"a\t1\t1\n", "is not a word"),
+        (b"a\t1234567890123456789\n", "is not a word"),
+        (b"a\t2\nb\t1\na\t1\n", ":3: the word a stands here twice. Restore the file"),
+    ],
+)
+def test_damaged_file(content: bytes, message: str, tmp_path: Path) -> None:
+    """A line that cannot be right is refused with its number."""
+    path = tmp_path / "outside.txt"
+    path.write_bytes(content)
+    with pytest.raises(ModelError) as caught:
+        OutsideWords.read(path)
+    assert f"{path}" in str(caught.value) and message in str(caught.value)
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    """A file that is not there is an input error."""
+    with pytest.raises(InputError, match="no such file"):
+        OutsideWords.read(tmp_path / "absent")
