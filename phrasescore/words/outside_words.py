@@ -72,7 +72,7 @@ class OutsideWords:
         """
         rows = np.flatnonzero((ids == UNK_ID) & (counts > 0))
         rows = rows[np.argsort(-counts[rows], kind="stable")]
-        return cls(tuple(words[row] for row in rows), tuple(counts[rows].tolist()))
+        return cls(tuple(words[row] for row in rows.tolist()), tuple(counts[rows].tolist()))
 
     @classmethod
     def read(cls, path: str | Path) -> OutsideWords:
