@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -151,7 +152,7 @@ def main() -> None:
         given = (options.text.resolve(),), Path(scratch) / "pairs", PairSettings()
         text = encode_texts(*given, max_length=MAX_LENGTH)
         kind = kind_named("feed-forward-lm")
-        sizes = kind.fast_sizes if options.recipe == "fast" else {}
+        sizes: dict[str, Any] = dict(kind.fast_sizes) if options.recipe == "fast" else {}
         settings = FeedForwardLmSettings(
             target_vocabulary=len(text.target.vocabulary), self_normalise=0.1, **sizes
         )
