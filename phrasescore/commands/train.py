@@ -262,7 +262,7 @@ def train(
     held_out_text: tuple[Path, ...],
     **options: Any,
 ) -> None:
-    r"""Learn p(target | source), or p(text), and write the model to the folder MODEL/.
+    """Learn p(target | source), or p(text), and write the model to the folder MODEL/.
 
     Models of phrases learn from a phrase table, in which each distinct pair counts once:
 
@@ -282,7 +282,7 @@ def train(
 
     While it runs, its state is in MODEL.training/; after Ctrl-C or a crash, the same command
     continues. Under torchrun, several processes share the work.
-    """
+    """  # noqa: D301 - click knows a paragraph that keeps its lines by this character
     from phrasescore.training.request import TrainingRequest
     from phrasescore.training.session import train_model
 
