@@ -32,6 +32,15 @@ def _model(table: Path, scratch: Path) -> Path:
     return model
 
 
+def _language_model(text: Path, scratch: Path) -> Path:
+    """Return the folder of a small language model after one pass."""
+    model = scratch / "language-model"
+    options = ("--kind", "feed-forward-lm", "--self-normalise", "--max-epochs", "1")
+    if _run("phrasescore", "train", text, model, *options):
+        raise SystemExit(1)
+    return model
+
+
 def main() -> int:
     """Run the benchmarks; return the status of the first that fails."""
     shared = Path(os.environ.get("PHRASESCORE_SHARED", PROJECT.parent / "shared")).resolve()
@@ -46,10 +55,12 @@ def main() -> int:
     table = data / "phrase-table.gz"
     with tempfile.TemporaryDirectory(prefix="bench-") as scratch:
         model = _model(table, Path(scratch))
+        network = _language_model(text[1], Path(scratch))
         plan: list[list[object]] = [
             ["bench_language_model", text[1], *moses],
             ["bench_build", *text, *moses],
             ["bench_decoder", data, *moses],
+            ["bench_neural_decoding", data, "--model", network, "--unnormalised", "--lines", 200],
             ["bench_training", table],
             ["bench_training", table, "--agreement", "--hidden", 250, "--batch-size", 128],
             ["bench_scoring", model, table, *joeynmt],
