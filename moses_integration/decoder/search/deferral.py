@@ -4,7 +4,8 @@ A network answers a thousand questions in little more time than one, so a search
 goes: it puts hypotheses aside until there are enough, or until a stack must be whole. A phrase is
 asked word by word: the first words of all, then the second words of those that may still reach
 their stack, and so on. With no negative weight a word cannot raise a score, so what is hopeless
-after its first word is not asked for the others.
+after its first word is not asked for the others. Cube pruning, which drops little of what it took,
+asks for all words at once.
 """
 
 from __future__ import annotations
