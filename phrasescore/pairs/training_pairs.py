@@ -129,7 +129,7 @@ def split(pairs: TrainingPairs, held_out_sources: int, held_out_pairs: int, seed
         raise SettingsError(
             f"there are {len(pairs):,} pairs; with {int(by_source.sum()):,} held out "
             f"by source and {held_out_pairs:,} at random, none is left to learn from",
-            remedy="lower --held-out-pairs, and --held-out-sources where there is a source",
+            remedy="lower --held-out-sources, where there is a source, and --held-out-pairs",
         )
     chosen = np.zeros(len(rest), np.bool_)
     chosen[generator.choice(len(rest), held_out_pairs, replace=False)] = True
