@@ -10,10 +10,11 @@ from __future__ import annotations
 import contextlib
 import itertools
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -206,17 +207,14 @@ def read_blocks(
         InputError: The file cannot be read.
         PhraseTableError: It breaks the format; the error names the file and the line.
     """
-    expected: TableFormat | None = None
     first_line = 1
     wanted = lines if first is None else min(first, lines)
     with open_input(path) as stream:
+        expected, rest = opened_table(stream, path, TableFormat.of)
         while True:
             with truncation_named(path):
-                taken = list(itertools.islice(stream, wanted))
+                taken = list(itertools.islice(rest, wanted))
             wanted = min(4 * wanted, lines)
-            if expected is None:
-                head = [line.removesuffix(b"\n") for line in taken[:INSPECTED_LINES]]
-                expected = TableFormat.of(head, path)
             if not taken:
                 return
             if skip > 0:
@@ -224,6 +222,24 @@ def read_blocks(
             else:
                 yield checked_block(b"".join(taken), len(taken), first_line, path, expected)
             first_line += len(taken)
+
+
+def opened_table(
+    stream: BinaryIO,
+    path: str | Path,
+    format_of: Callable[[Sequence[bytes], str | Path], TableFormat],
+) -> tuple[TableFormat, Iterator[bytes]]:
+    """Return the format of a table, which its first lines tell, and all its lines.
+
+    Args:
+        stream: The table, at its beginning.
+        path: Its file, for errors.
+        format_of: What finds the format from the first lines.
+    """
+    with truncation_named(path):
+        head = list(itertools.islice(stream, INSPECTED_LINES))
+    expected = format_of([line.removesuffix(b"\n") for line in head], path)
+    return expected, itertools.chain(head, stream)
 
 
 def checked_block(

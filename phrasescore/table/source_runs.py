@@ -12,7 +12,6 @@ import itertools
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 
@@ -22,9 +21,10 @@ from phrasescore.table.block import (
     LINES_PER_BLOCK,
     TableBlock,
     checked_block,
+    opened_table,
     truncation_named,
 )
-from phrasescore.table.phrase_table import INSPECTED_LINES, SEPARATOR, TableFormat
+from phrasescore.table.phrase_table import SEPARATOR, TableFormat
 from phrasescore.table.scanning import SOURCE, SOURCE_END, first_out_of_order
 
 _SHOWN_LETTERS = 40
@@ -59,7 +59,9 @@ def read_source_runs(
     previous = b""
     first_line = skip_lines + 1
     with open_input(path) as stream:
-        expected, rest = _opened(stream, path, skip_lines, format_of)
+        expected, rest = opened_table(stream, path, format_of)
+        with truncation_named(path):
+            deque(itertools.islice(rest, skip_lines), maxlen=0)
         while True:
             room = lines - sum(map(len, begun))
             with truncation_named(path):
@@ -78,21 +80,6 @@ def read_source_runs(
             previous = _source(block, len(block) - 1)
     if begun:
         yield _joined(begun)
-
-
-def _opened(
-    stream: BinaryIO,
-    path: str | Path,
-    skip_lines: int,
-    format_of: Callable[[Sequence[bytes], str | Path], TableFormat],
-) -> tuple[TableFormat, Iterator[bytes]]:
-    """Return the format, which the first lines tell, and the lines after those to skip."""
-    with truncation_named(path):
-        head = list(itertools.islice(stream, INSPECTED_LINES))
-        expected = format_of([line.removesuffix(b"\n") for line in head], path)
-        rest = itertools.chain(head, stream)
-        deque(itertools.islice(rest, skip_lines), maxlen=0)
-    return expected, rest
 
 
 def _refuse_disorder(block: TableBlock, previous: bytes) -> None:
