@@ -9,7 +9,6 @@ writes the model's score in its place.
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ import click
 from phrasescore.errors import InputError, PhrasescoreError, PhraseTableError, SettingsError
 from phrasescore.files import open_input
 from phrasescore.progress import Progress
+from phrasescore.resuming import child_processes
 from phrasescore.table.block import read_blocks
 from phrasescore.table.phrase_table import parse_entry
 from phrasescore.table.scanning import SCORES_END
@@ -73,9 +73,7 @@ class RescoringStep:
         """
         column = place_holder(self.table)
         if not self.model.exists():
-            unfinished = self.model.with_name(f"{self.model.name}.training").exists()
-            again = ["--resume"] if unfinished else []
-            _run("train", str(self.table), str(self.model), *self.train_options, *again)
+            _run("train", str(self.table), str(self.model), *self.train_options)
         _run(
             *("score", str(self.table), "--model", str(self.model), "-o", str(self.output)),
             *("--replace-column", str(column), *self.score_options),
@@ -111,7 +109,7 @@ def _with_ending(stem: str) -> Path:
 
 def _run(*arguments: str) -> None:
     command = [sys.executable, "-m", "phrasescore", *arguments]
-    if status := subprocess.run(command, check=False).returncode:
+    if status := child_processes.run(command).returncode:
         raise SettingsError(
             f"phrasescore {arguments[0]} ended with status {status}",
             remedy="its messages are above; EMS keeps them in steps/*/…STDERR",

@@ -21,6 +21,7 @@ from phrasescore.errors import (
 )
 from phrasescore.files import open_output
 from phrasescore.progress import Progress
+from phrasescore.resuming import child_processes
 
 _ENVIRONMENT = "MOSES_BIN"
 _LAST_WORDS = 12
@@ -160,7 +161,7 @@ class ExternalMoses:
 def _started(command: list[str], words: IO[bytes]) -> Iterator[subprocess.Popen[bytes]]:
     """Run a program for as long as the block lasts, and not longer."""
     try:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=words)
+        process = child_processes.start(command, stdout=subprocess.PIPE, stderr=words)
     except OSError as error:
         raise DecoderError(
             f"{command[0]} could not be started ({error.strerror})",

@@ -17,6 +17,7 @@ from typing import IO
 
 import phrasescore
 from phrasescore.errors import InterruptedWorkError, PhrasescoreError
+from phrasescore.resuming import child_processes
 from phrasescore.resuming.interruption import interruptible
 from phrasescore.resuming.stamps import Stamps
 from tuning.experiment.command import PROGRAM, CommandStep
@@ -152,7 +153,7 @@ class Runner:
     ) -> subprocess.Popen[bytes]:
         words = step.work.words
         try:
-            return subprocess.Popen(
+            return child_processes.start(
                 [*program(words[0]), *words[1:]],
                 stdin=subprocess.DEVNULL,
                 stdout=printed,
@@ -194,12 +195,18 @@ class Runner:
         with self._starting:
             self._stopped = True
         for number, patience in _SIGNALS:
-            for process in list(self._running.values()):
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, number)
-            end = time.monotonic() + patience
-            while self._running and time.monotonic() < end:
-                time.sleep(0.05)
+            # another Ctrl-C ends the patience
+            with contextlib.suppress(KeyboardInterrupt):
+                self._send(number, patience)
+
+    def _send(self, number: signal.Signals, patience: float) -> None:
+        """Send a signal to what runs; wait so many seconds for the end."""
+        for process in list(self._running.values()):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
+        end = time.monotonic() + patience
+        while self._running and time.monotonic() < end:
+            time.sleep(0.05)
 
 
 def _is_ready(step: CommandStep, makers: Mapping[Path, str], done: set[str]) -> bool:

@@ -20,6 +20,7 @@ from moses_integration.language_model.estimation.ngram_counting import (
 )
 from phrasescore.errors import CorpusError, MissingDependencyError, SettingsError
 from phrasescore.files import open_input, open_output
+from phrasescore.resuming import child_processes
 
 ON_PATH = "auto"
 OWN = "own"
@@ -92,7 +93,7 @@ def _run_lmplz(program: str, corpus: str | Path, order: int, output: str | Path)
 def _feed(command: list[str], corpus: str | Path, log: Path) -> int:
     """Run ``command`` with the corpus as its input and its messages in ``log``."""
     with open_input(corpus) as text, log.open("wb") as messages:
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=messages)
+        process = child_processes.start(command, stdin=subprocess.PIPE, stderr=messages)
         try:
             assert process.stdin is not None
             with process.stdin as stdin:

@@ -7,7 +7,6 @@ in the way.
 from __future__ import annotations
 
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,6 +26,7 @@ from moses_integration.system_building.corpus.numbered_text import NumberedText
 from phrasescore.errors import CorpusError, MissingDependencyError
 from phrasescore.files import open_output
 from phrasescore.progress import Progress
+from phrasescore.resuming import child_processes
 
 PROGRAM = "program:"
 # the library's own defaults
@@ -169,7 +169,7 @@ def _run(command: list[str], folder: Path, output: Path) -> None:
     """Run a program; its output goes to a file, its messages are shown only if it fails."""
     log = folder / "log"
     with output.open("wb") as stdout, log.open("wb") as stderr:
-        status = subprocess.run(command, stdout=stdout, stderr=stderr, check=False).returncode
+        status = child_processes.run(command, stdout=stdout, stderr=stderr).returncode
     if status != 0:
         lines = [line for line in log.read_text("utf-8", "replace").split("\n") if line.strip()]
         said = lines[-1].strip() if lines else "it said nothing"
