@@ -6,15 +6,21 @@ torch, no numpy) and this lowest layer never imports the two above it.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
 import traceback
+from collections.abc import Callable
 
 import click
 
 from phrasescore import __version__
-from phrasescore.errors import PhrasescoreError
+from phrasescore.errors import InterruptedWorkError, PhrasescoreError
+from phrasescore.signals import ignore_signals, interrupt_on_signals
+from phrasescore.system_errors import out_of_memory, refusal, unwritable
+
+_READER_GONE = 141  # as a shell reports a process that SIGPIPE ended
 
 # name -> (module:command, what it does)
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -107,34 +113,106 @@ def cli(debug: bool) -> None:
 
 def main() -> None:
     """Run the command line; print errors as one sentence and exit with their status."""
-    debug = "--debug" in sys.argv[1:]
+    interrupt_on_signals()
     try:
-        # a command that ends early gives its status back here
-        if status := cli.main(standalone_mode=False):
-            sys.exit(status)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
-    except click.exceptions.Exit as stop:
-        sys.exit(stop.exit_code)
+        _mend_streams()
+        status = _status(debug="--debug" in sys.argv[1:])
+    except KeyboardInterrupt:
+        status = _interrupted("interrupted")
+    if status == InterruptedWorkError.exit_code:
+        # a thread may wait for input that never comes, and what had to be kept is kept
+        _flush()
+        os._exit(status)
+    sys.exit(_flush() or status)
+
+
+def _status(debug: bool) -> int:
+    """Run the command; say what went wrong, and return the exit status."""
+    try:
+        return _run()
     except (KeyboardInterrupt, click.Abort):
-        click.echo("interrupted", err=True)
-        sys.exit(130)
+        return _interrupted("interrupted")
+    except InterruptedWorkError as error:
+        return _interrupted(f"phrasescore: {error}")
     except BrokenPipeError:
-        # the reader of our output (head, say) has gone: nothing more to do, and nothing to say
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
-    except PhrasescoreError as error:
+        return _READER_GONE
+    except Exception as error:
+        # a write that fails without a name is mostly one to standard output
+        nameless = isinstance(error, OSError) and error.filename is None
+        if nameless and (status := _flush()):
+            return status
         if debug:
             traceback.print_exc()
-        click.echo(f"phrasescore: {error}", err=True)
-        sys.exit(error.exit_code)
-    except Exception as error:
-        if debug:
-            raise
-        click.echo(
-            f"phrasescore: internal error: {type(error).__name__}: {error}. "
-            "Run again with --debug (before the command's name) for the details.",
-            err=True,
+        known = _known(error)
+        words = known or (
+            f"internal error: {type(error).__name__}: {error}. "
+            "Run again with --debug (before the command's name) for the details."
         )
-        sys.exit(70)
+        _say(lambda: click.echo(f"phrasescore: {words}", err=True))
+        return 70 if known is None else known.exit_code
+
+
+def _run() -> int:
+    try:
+        # not cli.main, which turns a broken pipe into status 1 without a word
+        with cli.make_context("phrasescore", sys.argv[1:]) as context:
+            # a command that ends early gives its status back here
+            return int(cli.invoke(context) or 0)
+    except click.ClickException as error:
+        _say(error.show)
+        return error.exit_code
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+
+
+def _known(error: Exception) -> PhrasescoreError | None:
+    """Return an error that a user can act on, or ``None`` for one of our own."""
+    if isinstance(error, PhrasescoreError):
+        return error
+    if isinstance(error, OSError):
+        return refusal(error)
+    return out_of_memory(error)
+
+
+def _interrupted(words: str) -> int:
+    ignore_signals()
+    _say(lambda: click.echo(words, err=True))
+    return InterruptedWorkError.exit_code
+
+
+def _say(tell: Callable[[], None]) -> None:
+    """Print on standard error, if anybody is there to read it."""
+    with contextlib.suppress(OSError):
+        tell()
+
+
+def _mend_streams() -> None:
+    """Open the standard streams that are closed, so that no file of ours takes their place.
+
+    Reading or writing them fails then, as it should; only what is said on standard error is lost.
+    """
+    for number, flags in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, flags)  # it takes the lowest number that is free
+    for name, number, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115
+
+
+def _flush() -> int:
+    """Hand over what standard output still holds; return a status if that fails."""
+    status = 0
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        status = _READER_GONE
+    except OSError as error:
+        known = unwritable(error, "standard output")
+        _say(lambda: click.echo(f"phrasescore: {known}", err=True))
+        status = known.exit_code
+    if status:
+        # Python would try again at its end, and complain
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return status

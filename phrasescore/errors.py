@@ -6,6 +6,7 @@ Library code raises; only ``phrasescore.cli`` prints. A leaf module: standard li
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -47,10 +48,17 @@ class PhrasescoreError(Exception):
     def __str__(self) -> str:
         place = ""
         if self.path is not None:
-            name = "standard input" if str(self.path) == "-" else str(self.path)
+            name = "standard input" if str(self.path) == "-" else _place(self.path)
             place = f"{name}:{self.line}: " if self.line is not None else f"{name}: "
         remedy = f". {self.remedy[0].upper()}{self.remedy[1:]}" if self.remedy else ""
         return f"{place}{self.problem}{remedy}."
+
+
+def _place(path: str | Path) -> str:
+    """Write a path on one line, whatever characters it has, the middle of a long one left out."""
+    text = visible(os.fsencode(path))
+    most = 300
+    return text if len(text) <= most else f"{text[: most // 2]}...{text[-most // 2 :]}"
 
 
 class SettingsError(PhrasescoreError):
@@ -109,6 +117,12 @@ class ResumeError(PhrasescoreError):
     """A work folder or journal that belongs to another run."""
 
     exit_code = 6
+
+
+class StorageError(PhrasescoreError):
+    """A disk or a memory that is full."""
+
+    exit_code = 8
 
 
 class InterruptedWorkError(PhrasescoreError):

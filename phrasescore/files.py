@@ -8,6 +8,7 @@ name in the gzip header). isal does the work where it is installed, the standard
 from __future__ import annotations
 
 import contextlib
+import errno
 import gzip
 import hashlib
 import io
@@ -20,6 +21,8 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
 from phrasescore.errors import InputError, SettingsError
+from phrasescore.parts import part_path
+from phrasescore.system_errors import is_full, refusal, unwritable
 
 try:
     from isal import igzip, isal_zlib
@@ -46,36 +49,45 @@ def open_input(path: str | Path) -> Iterator[BinaryIO]:
 
     Raises:
         InputError: The file does not exist, is a folder, is not readable, or is a truncated or
-            damaged gzip file (raised while reading inside the ``with`` block).
+            damaged gzip file (raised while reading inside the ``with`` block, too).
     """
-    try:
-        with contextlib.ExitStack() as stack:
-            raw: BinaryIO
-            if str(path) == STANDARD_STREAM:
-                raw = sys.stdin.buffer
-            else:
-                raw = stack.enter_context(Path(path).open("rb", buffering=_BLOCK))
-            peekable = raw if hasattr(raw, "peek") else io.BufferedReader(cast(io.RawIOBase, raw))
-            magic = peekable.peek(2)[:2]
-            if magic == GZIP_MAGIC:
-                opener = igzip if igzip is not None else gzip
-                unzipped = stack.enter_context(opener.open(peekable, "rb"))
-                peekable = stack.enter_context(io.BufferedReader(unzipped, _BLOCK))
-            yield peekable
-    except FileNotFoundError:
-        raise InputError("no such file", path=path) from None
-    except IsADirectoryError:
-        raise InputError("a folder, where a file was expected", path=path) from None
-    except PermissionError:
-        raise InputError("no permission to read it", path=path) from None
-    except EOFError:
-        raise InputError(
-            "the gzip data end in the middle", path=path, remedy="copy or make the file again"
-        ) from None
-    except (gzip.BadGzipFile, zlib.error, _IsalError) as error:
-        raise InputError(
-            f"damaged gzip data ({error})", path=path, remedy="copy or make the file again"
-        ) from None
+    with contextlib.ExitStack() as stack:
+        try:
+            stream = stack.enter_context(_unzipped(_opened(path, stack)))
+        except OSError as error:
+            raise refusal(error, path) from None
+        try:
+            yield stream
+        except EOFError:
+            raise InputError(
+                "the gzip data end in the middle", path=path, remedy="copy or make the file again"
+            ) from None
+        except (gzip.BadGzipFile, zlib.error, _IsalError) as error:
+            raise InputError(
+                f"damaged gzip data ({error})", path=path, remedy="copy or make the file again"
+            ) from None
+        except OSError as error:
+            # what names a file is about that one, what tells of a full disk about an output
+            if error.filename is not None or is_full(error) or isinstance(error, BrokenPipeError):
+                raise
+            raise refusal(error, path) from None
+
+
+def _opened(path: str | Path, stack: contextlib.ExitStack) -> BinaryIO:
+    if str(path) == STANDARD_STREAM:
+        return sys.stdin.buffer
+    return stack.enter_context(Path(path).open("rb", buffering=_BLOCK))
+
+
+@contextlib.contextmanager
+def _unzipped(raw: BinaryIO) -> Iterator[BinaryIO]:
+    peekable = raw if hasattr(raw, "peek") else io.BufferedReader(cast(io.RawIOBase, raw))
+    if peekable.peek(2)[:2] != GZIP_MAGIC:
+        yield peekable
+        return
+    opener = igzip if igzip is not None else gzip
+    with opener.open(peekable, "rb") as unzipped, io.BufferedReader(unzipped, _BLOCK) as stream:
+        yield stream
 
 
 _IsalError = cast(type[Exception], isal_zlib.error if isal_zlib is not None else zlib.error)
@@ -112,37 +124,53 @@ def open_output(path: str | Path) -> Iterator[BinaryIO]:
 
     Raises:
         SettingsError: The folder does not exist or cannot be written.
+        StorageError: The disk is full.
     """
     if str(path) == STANDARD_STREAM:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
     path = Path(path)
-    if path.exists() and not path.is_file() and not path.is_dir():
-        # a pipe or a device such as /dev/null: there is nothing to replace
-        with path.open("wb") as stream:
-            yield stream
-        return
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        raw: IO[bytes] = part.open("wb", buffering=_BLOCK)
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        # a pipe or a device such as /dev/null: there is nothing to replace
+        part = None if is_stream(path) else part_path(path)
+        raw = path.open("wb") if part is None else own_file(part)
     except OSError as error:
-        raise SettingsError(
-            f"cannot write there ({error.strerror})", path=path, remedy="name another output"
-        ) from None
+        raise unwritable(error, path) from None
     try:
         with raw:
-            if is_gzip_name(path):
+            if part is not None and is_gzip_name(path):
                 with _gzip_writer(raw) as zipped:
                     yield zipped
             else:
-                yield cast(BinaryIO, raw)
+                yield raw
             raw.flush()
-            os.fsync(raw.fileno())
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
+            if part is not None:
+                os.fsync(raw.fileno())
+                part.replace(path)
+    except BaseException as error:
+        if part is not None:
+            part.unlink(missing_ok=True)
+        if isinstance(error, OSError) and is_full(error):
+            raise unwritable(error, path) from None
         raise
+
+
+def own_file(path: Path, flags: int = os.O_EXCL, buffering: int = _BLOCK) -> BinaryIO:
+    """Open a file of our own for writing; not through a link, which may lead anywhere.
+
+    Args:
+        path: A hidden name beside an output.
+        flags: More of ``os.open``; by default there must be no such file.
+        buffering: See ``open``.
+
+    Raises:
+        OSError: It cannot be made.
+    """
+    opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | flags, 0o666)
+    return os.fdopen(opened, "r+b", buffering=buffering)
 
 
 @contextlib.contextmanager
@@ -198,4 +226,13 @@ def refuse_same_file(path: str | Path, output: str | Path, what: str) -> None:
 
 def is_new_or_file(path: str | Path) -> bool:
     """Tell what a file can be written to under a final name from a pipe or a device."""
-    return Path(path).is_file() or not Path(path).exists()
+    return not is_stream(path)
+
+
+def is_stream(path: str | Path) -> bool:
+    """Tell a pipe, a socket or a device from a file, a folder and what does not exist yet."""
+    try:
+        mode = Path(path).stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))

@@ -4,33 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import shlex
-import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from phrasescore.errors import InterruptedWorkError
-
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-@contextlib.contextmanager
-def _handled(handler: Callable[[int, Any], None]) -> Iterator[None]:
-    """Handle the signals while the block runs, but for those that ``nohup`` or ``&`` turned off."""
-    before = {number: signal.getsignal(number) for number in _SIGNALS}
-    heard = [number for number in _SIGNALS if before[number] is not signal.SIG_IGN]
-    for number in heard:
-        signal.signal(number, handler)
-    try:
-        yield
-    finally:
-        for number in heard:
-            signal.signal(number, before[number])
-
-
-def _interrupt(number: int, _frame: Any) -> None:
-    raise KeyboardInterrupt
+from phrasescore.signals import signals_handled
 
 
 @contextlib.contextmanager
@@ -44,7 +24,7 @@ def interruptible(path: str | Path | None = None, *, without: str = "") -> Itera
     Raises:
         InterruptedWorkError: For a ``KeyboardInterrupt`` in the block, with the command to type.
     """
-    with _handled(_interrupt):
+    with signals_handled():
         try:
             yield
         except KeyboardInterrupt:
@@ -68,7 +48,7 @@ class StopRequest:
 
     def listening(self) -> contextlib.AbstractContextManager[None]:
         """Note signals while the block runs."""
-        return _handled(self._note)
+        return signals_handled(self._note)
 
     def _note(self, number: int, _frame: Any) -> None:
         if self.made:

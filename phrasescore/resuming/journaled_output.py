@@ -8,16 +8,20 @@ gets its final name when it is whole and on the disk.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
 
-from phrasescore.errors import InputError, SettingsError
-from phrasescore.files import STANDARD_STREAM, compress_member, is_gzip_name
+from phrasescore.errors import InputError
+from phrasescore.files import STANDARD_STREAM, compress_member, is_gzip_name, own_file
+from phrasescore.parts import hidden
 from phrasescore.resuming.lock import held
+from phrasescore.system_errors import unwritable
 
 
 class JournaledOutput:
@@ -36,14 +40,15 @@ class JournaledOutput:
 
     Raises:
         SettingsError: The folder cannot be written.
+        StorageError: The disk is full, now or later; what has been written stays.
         ResumeError: Another process is writing this output.
     """
 
     def __init__(self, path: str | Path, signature: dict[str, Any] | None) -> None:
         self._path = Path(path)
         self._signature = json.loads(json.dumps(signature))
-        self._part_path = self._path.with_name(f".{self._path.name}.part")
-        self._journal_path = self._path.with_name(f".{self._path.name}.journal")
+        self._part_path = hidden(self._path, "part")
+        self._journal_path = hidden(self._path, "journal")
         self._part: BinaryIO
         self._journal: BinaryIO
         self._size = 0
@@ -55,12 +60,12 @@ class JournaledOutput:
     def __enter__(self) -> JournaledOutput:
         with contextlib.ExitStack() as opened:
             opened.enter_context(held(self._path))
-            try:
-                self._journal = opened.enter_context(self._journal_path.open("a+b", buffering=0))
-                self._part = opened.enter_context(self._part_path.open("a+b", buffering=0))
-            except OSError as error:
-                raise _unwritable(self._path, error) from None
-            self._continue_or_start()
+            with self._refusals_named():
+                if self._path.is_dir():
+                    raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+                self._journal = opened.enter_context(own_file(self._journal_path, os.O_APPEND, 0))
+                self._part = opened.enter_context(own_file(self._part_path, os.O_APPEND, 0))
+                self._continue_or_start()
             self._opened = opened.pop_all()
         return self
 
@@ -104,12 +109,21 @@ class JournaledOutput:
             state: JSON values for a run that continues after it.
         """
         data = compress_member(data) if is_gzip_name(self._path) else data
-        _write_all(self._part, data)
-        os.fsync(self._part.fileno())
-        self._size += len(data)
-        self.blocks += 1
-        _write_all(self._journal, _line({"size": self._size, "state": state}))
-        os.fsync(self._journal.fileno())
+        with self._refusals_named():
+            _write_all(self._part, data)
+            os.fsync(self._part.fileno())
+            self._size += len(data)
+            self.blocks += 1
+            _write_all(self._journal, _line({"size": self._size, "state": state}))
+            os.fsync(self._journal.fileno())
+
+    @contextlib.contextmanager
+    def _refusals_named(self) -> Iterator[None]:
+        """Say of what the system refuses that it is this output."""
+        try:
+            yield
+        except OSError as error:
+            raise unwritable(error, self._path) from None
 
     def finish(self) -> None:
         """Give the output its final name and remove the journal."""
@@ -190,7 +204,7 @@ class StreamOutput:
             try:
                 self._stream = self._opened.enter_context(Path(self._path).open("wb"))
             except OSError as error:
-                raise _unwritable(self._path, error) from None
+                raise unwritable(error, self._path) from None
         return self
 
     def __exit__(
@@ -200,9 +214,3 @@ class StreamOutput:
         trace: TracebackType | None,
     ) -> None:
         self._opened.close()
-
-
-def _unwritable(path: str | Path, error: OSError) -> SettingsError:
-    return SettingsError(
-        f"cannot write there ({error.strerror})", path=path, remedy="name another output"
-    )

@@ -12,7 +12,6 @@ import contextlib
 import dataclasses
 import json
 import os
-import socket
 import sys
 import threading
 import time
@@ -23,6 +22,8 @@ from pathlib import Path
 
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import ResumeError, SettingsError
+from phrasescore.parts import hidden
+from phrasescore.processes import machine, start_of
 
 LOCK = ".lock"  # of a folder, in it
 _RENEWAL = 60.0  # seconds between two signs of life
@@ -54,46 +55,22 @@ class Holder:
     def this_process(cls) -> Holder:
         """Describe this process, with a new token."""
         since = time.strftime("%Y-%m-%d %H:%M:%S")
-        started = _started(os.getpid()) or 0
-        return cls(*_here(), os.getpid(), started, since, uuid.uuid4().hex[:12])
+        started = start_of(os.getpid()) or 0
+        return cls(*machine(), os.getpid(), started, since, uuid.uuid4().hex[:12])
 
     @property
     def is_here(self) -> bool:
         """Whether this machine can tell if the process is alive."""
-        return (self.host, self.processes) == _here()
+        return (self.host, self.processes) == machine()
 
     @property
     def is_alive(self) -> bool:
         """Whether a process of this machine is still there."""
-        started = _started(self.process)
+        started = start_of(self.process)
         return started is not None and (started == self.started or 0 in (started, self.started))
 
 
 _UNKNOWN = Holder("an unknown machine", "", 0, 0, "an unknown time", "unknown")
-
-
-def _here() -> tuple[str, str]:
-    try:
-        return socket.gethostname(), str(Path("/proc/self/ns/pid").readlink())
-    except OSError:  # no Linux
-        return socket.gethostname(), ""
-
-
-def _started(process: int) -> int | None:
-    """Return when a process started, 0 if that is not to be seen, ``None`` if it is gone."""
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return None
-    except PermissionError:
-        pass
-    try:
-        stat = Path(f"/proc/{process}/stat").read_bytes()
-    except OSError:
-        return 0
-    # the name before the bracket may hold blanks; fields 3 and 22 of proc(5)
-    state, *rest = stat.rpartition(b")")[2].split()
-    return None if state in (b"Z", b"X") else int(rest[18])
 
 
 @contextlib.contextmanager
@@ -109,7 +86,7 @@ def held(owner: str | Path, *, inside: bool = False) -> Iterator[None]:
         SettingsError: The folder cannot be made or written.
     """
     owner = Path(owner)
-    file = owner / LOCK if inside else owner.with_name(f".{owner.name}{LOCK}")
+    file = owner / LOCK if inside else hidden(owner, LOCK[1:])
     me = Holder.this_process()
     try:
         if inside:

@@ -1,0 +1,120 @@
+"""What the operating system refuses, as errors that a user can act on.
+
+Readers and writers of files use it where they know the file and what it is for. The command line
+uses it for what nobody foresaw, so that no refusal of the system ends as an internal error.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from pathlib import Path
+
+from phrasescore.errors import InputError, PhrasescoreError, SettingsError, StorageError
+
+_LONGEST_NAME = 255  # bytes of one part of a path, on almost all file systems
+_LONGEST_PATH = 4095
+# what only a writer is told
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_PROBLEMS = {
+    errno.ENOENT: "no such file",
+    errno.EISDIR: "a folder, where a file was expected",
+    errno.ENOTDIR: "a part of this path is a file, where a folder was expected",
+    errno.EACCES: "no permission to read it",
+    errno.EPERM: "no permission to read it",
+    errno.ELOOP: "its links lead in a circle",
+    errno.EBADF: "it is closed",
+}
+_REMEDIES = {
+    errno.EMFILE: "allow more open files with ulimit -n",
+    errno.EDQUOT: "your quota of this disk is used up: make room, then run the command again",
+    errno.EFBIG: "raise the limit of a file's size (ulimit -f), then run the command again",
+    errno.ENOSPC: "make room, then run the command again",
+}
+
+
+def is_full(error: OSError) -> bool:
+    """Tell whether writing failed for want of space."""
+    return error.errno in _FULL
+
+
+def refusal(error: OSError, path: str | Path | None = None) -> PhrasescoreError:
+    """Say what was refused, where nothing but reading can have been meant, or nobody knows.
+
+    Args:
+        error: What the system said.
+        path: The file; by default the one that the error names, if any.
+    """
+    place = path if path is not None else _named(error)
+    if is_full(error):
+        return _full(error, place)
+    if error.errno == errno.ENAMETOOLONG:
+        return InputError(too_long(os.fspath(place or "")) or "the name is too long", path=place)
+    if error.errno == errno.EBADF and place is None:
+        return InputError("standard input or output is needed, and it is closed")
+    problem = _PROBLEMS.get(error.errno or 0) or (error.strerror or str(error))
+    return InputError(problem, path=place, remedy=_REMEDIES.get(error.errno or 0))
+
+
+def unwritable(error: OSError, path: str | Path) -> PhrasescoreError:
+    """Say why an output cannot be opened or written.
+
+    Args:
+        error: What the system said.
+        path: The output.
+    """
+    if is_full(error):
+        return _full(error, path)
+    problem = f"cannot write there ({error.strerror or error})"
+    return SettingsError(problem, path=path, remedy="name another output")
+
+
+def too_long(path: str) -> str | None:
+    """Say whether a path is longer than any file system takes, or ``None``."""
+    size = len(os.fsencode(path))
+    if size > _LONGEST_PATH:
+        return f"a path of {size:,} bytes, where at most {_LONGEST_PATH:,} are possible"
+    longest = max(len(name) for name in os.fsencode(path).split(b"/"))
+    if longest > _LONGEST_NAME:
+        return f"a name of {longest:,} bytes, where at most {_LONGEST_NAME} are possible"
+    return None
+
+
+def out_of_memory(error: BaseException) -> StorageError | None:
+    """Say that memory did not suffice, if that is what an error of any library means."""
+    words = str(error)
+    # torch has no class of its own for the processor's memory
+    torch_says = isinstance(error, RuntimeError) and (
+        "allocate memory" in words or "not enough memory" in words or "out of memory" in words
+    )
+    if not (isinstance(error, MemoryError) or torch_says):
+        return None
+    return StorageError(
+        "the memory does not suffice" + (f" ({words.splitlines()[0]})" if words else ""),
+        remedy="give smaller sizes or batches, or more memory",
+    )
+
+
+def _full(error: OSError, path: str | Path | None) -> StorageError:
+    words, remedy = error.strerror or str(error), _REMEDIES[error.errno or 0]
+    if path is None:
+        return StorageError(f"an output cannot be written further ({words})", remedy=remedy)
+    free = _free(path)
+    left = f", {free / 1e6:,.1f} MB left" if free is not None else ""
+    return StorageError(f"cannot be written further ({words}{left})", path=path, remedy=remedy)
+
+
+def _free(path: str | Path) -> int | None:
+    """The bytes that are free where a file lies."""
+    try:
+        return shutil.disk_usage(Path(path).absolute().parent).free
+    except OSError:
+        return None
+
+
+def _named(error: OSError) -> str | None:
+    name = error.filename
+    if name is None or isinstance(name, int):
+        return None
+    return os.fsdecode(name)
