@@ -8,9 +8,10 @@ import typing
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from phrasescore.errors import SettingsError, did_you_mean
+from phrasescore.errors import SettingsError, did_you_mean, visible
 
 T = TypeVar("T")
+_LONGEST = 80  # characters of a name or a value in an error
 
 
 def from_mapping(kind: type[T], values: Mapping[str, Any], *, where: str) -> T:
@@ -30,7 +31,9 @@ def from_mapping(kind: type[T], values: Mapping[str, Any], *, where: str) -> T:
     fields = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
     for key in values:
         if key not in fields:
-            raise SettingsError(f"{where}: unknown setting {key}{did_you_mean(key, fields)}")
+            raise SettingsError(
+                f"{where}: unknown setting {_named(key)}{did_you_mean(key[:_LONGEST], fields)}"
+            )
     for name, field in fields.items():
         required = (
             field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
@@ -45,7 +48,7 @@ def _listed(key: str, value: Any, kind: Any, where: str) -> tuple[Any, ...]:
     wanted = dict if closed else kind
     if not isinstance(value, list) or any(type(item) is not wanted for item in value):
         name = "tables" if closed else kind.__name__
-        raise SettingsError(f"{where}: {key} is {value!r}, expected a list of {name}")
+        raise SettingsError(f"{where}: {key} is {_shown(value)}, expected a list of {name}")
     if closed:
         return tuple(from_mapping(kind, item, where=f"{where}: [[{key}]]") for item in value)
     return tuple(value)
@@ -54,7 +57,7 @@ def _listed(key: str, value: Any, kind: Any, where: str) -> tuple[Any, ...]:
 def _checked(key: str, value: Any, hint: Any, where: str) -> Any:
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         if not isinstance(value, dict):
-            raise SettingsError(f"{where}: {key} is {value!r}, expected a table of settings")
+            raise SettingsError(f"{where}: {key} is {_shown(value)}, expected a table of settings")
         return from_mapping(hint, value, where=f"{where}: [{key}]")
     if typing.get_origin(hint) is tuple:
         return _listed(key, value, typing.get_args(hint)[0], where)
@@ -62,14 +65,26 @@ def _checked(key: str, value: Any, hint: Any, where: str) -> Any:
         choices = typing.get_args(hint)
         if value not in choices:
             known = ", ".join(map(str, choices))
-            raise SettingsError(f"{where}: {key} is {value!r}, which is none of: {known}")
+            raise SettingsError(f"{where}: {key} is {_shown(value)}, which is none of: {known}")
         return value
     union = typing.get_origin(hint) in (typing.Union, types.UnionType)
     accepted = typing.get_args(hint) if union else (typing.get_origin(hint) or hint,)
     if float in accepted and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:  # hundreds of digits
+            raise SettingsError(f"{where}: {key} is {_shown(value)}, expected float") from None
     exact = any(type(value) is kind for kind in accepted if isinstance(kind, type))
     if not exact:
         names = " or ".join(getattr(kind, "__name__", str(kind)) for kind in accepted)
-        raise SettingsError(f"{where}: {key} is {value!r}, expected {names}")
+        raise SettingsError(f"{where}: {key} is {_shown(value)}, expected {names}")
     return value
+
+
+def _named(key: str) -> str:
+    return visible(key.encode("utf-8", "backslashreplace"), _LONGEST)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
