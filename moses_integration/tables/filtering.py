@@ -14,6 +14,8 @@ from pathlib import Path
 from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
 from moses_integration.ini.model_files import find_binary_file, find_model_file
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
+from phrasescore.errors import InputError
+from phrasescore.file_names import file_name
 from phrasescore.files import open_input, open_output, write_atomically
 from phrasescore.progress import Progress
 
@@ -112,9 +114,13 @@ def filter_system(
         ``folder/moses.ini``, and what was filtered (nothing the second time).
 
     Raises:
-        InputError: A table does not exist or is damaged.
+        InputError: A table does not exist or is damaged, or what its feature is called cannot be
+            the name of a file.
     """
     folder = Path(folder).absolute()
+    names = [
+        (feature, filtered_name(ini, feature)) for feature in ini.features if is_filterable(feature)
+    ]
     if (folder / INI_NAME).exists():
         return MosesIni.read(folder / INI_NAME), []
     part = folder.with_name(f".{folder.name}.part")
@@ -122,16 +128,25 @@ def filter_system(
     part.mkdir(parents=True)
     phrases = PhraseFilter(text)
     reports = []
-    for feature in ini.features:
-        if not is_filterable(feature):
-            continue
-        name = f"{feature.name}.gz"
+    for feature, name in names:
         found = find_model_file(feature.options["path"], ini=ini.path)
         reports.append(FilteredTable(feature.name, *filter_table(found.path, part / name, phrases)))
         ini = ini.with_feature_option(feature.name, "path", str(folder / name))
     write_atomically(part / INI_NAME, ini.to_bytes())
     part.rename(folder)
     return ini, reports
+
+
+def filtered_name(ini: MosesIni, feature: FeatureLine) -> str:
+    """Return what the filtered table of a feature is called in its folder.
+
+    Raises:
+        InputError: What the feature is called cannot be the name of a file.
+    """
+    try:
+        return file_name(feature.name, ".gz", of="feature")
+    except InputError as error:
+        raise error.at(ini.path, feature.line) from None
 
 
 def is_filterable(feature: FeatureLine) -> bool:

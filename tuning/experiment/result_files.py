@@ -15,7 +15,6 @@ Everything that is made is in the folder of results:
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -25,7 +24,9 @@ from pathlib import Path
 from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.ini.table_feature import path_keys
+from moses_integration.tables.filtering import filtered_name
 from phrasescore.errors import SettingsError
+from phrasescore.json_files import read_object
 from phrasescore.model.kinds import Kind, kind_named
 from tuning.experiment.experiment_settings import (
     SEED,
@@ -83,14 +84,14 @@ class ResultFiles:
     def filtered_table(self) -> Path:
         """The phrase table of the filtered system, which filtering calls as the ini does."""
         ini = MosesIni.read(self.data(self.settings.data.system))
-        names = [feature.name for feature in ini.features if feature.kind in TEXT_TABLE_KINDS]
-        if len(names) != 1:
+        tables = [feature for feature in ini.features if feature.kind in TEXT_TABLE_KINDS]
+        if len(tables) != 1:
             raise SettingsError(
-                f"{len(names)} phrase tables in text form, expected one",
+                f"{len(tables)} phrase tables in text form, expected one",
                 path=ini.path,
                 remedy="give the ini of the text table, before it is made binary",
             )
-        return self.system_folder / f"{names[0]}.gz"
+        return self.system_folder / filtered_name(ini, tables[0])
 
     @cached_property
     def feature_names(self) -> frozenset[str]:
@@ -128,8 +129,8 @@ class ResultFiles:
             return model.described_kind
         folder = self.model_folder(name, self.settings.seeds[0])
         try:
-            said = json.loads((folder / "config.json").read_bytes())["kind"]
-        except (OSError, ValueError, LookupError, TypeError):
+            said = read_object(folder / "config.json")["kind"]
+        except (OSError, ValueError, LookupError):
             return model.described_kind  # the step that reads it says what is wrong with it
         try:
             return kind_named(str(said))

@@ -103,3 +103,17 @@ def test_a_missing_table_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="ro: no such file"):
         filter_system(ini, [b"a"], tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["../{}", "{folder}/out/{}", "..", "a\\b", "a\x01b", "n" * 253])
+def test_names_do_not_lead_out_of_the_folder(tmp_path: Path, name: str) -> None:
+    """A table is called after its feature, so what a feature is called must be a name."""
+    called = name.format("stolen", folder=tmp_path)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "table").write_bytes(b"a ||| x ||| 1\n")
+    line = f"PhraseDictionaryMemory name={called} num-features=1 path={tmp_path}/table"
+    ini = MosesIni.parse(f"[feature]\nWordPenalty\n{line}\n".encode())
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(InputError, match=r"moses.ini:3: the name of a feature, .* cannot be that"):
+        filter_system(ini, [b"a"], tmp_path / "folder")
+    assert sorted(tmp_path.rglob("*")) == before
