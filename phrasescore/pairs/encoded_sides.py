@@ -6,7 +6,6 @@ for a line; a second writes the kept lines as ids of the shortlists.
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import InputError
+from phrasescore.json_files import read_object
 from phrasescore.pairs.distinct_phrases import Digests, phrase_digests
 from phrasescore.pairs.phrase_pairs import MANIFEST, EncodedPairs, load_pairs
 from phrasescore.progress import Progress
@@ -68,7 +68,7 @@ def encode_once(
 
 def _is_encoded(folder: Path, identity: dict[str, Any]) -> bool:
     try:
-        manifest = json.loads((folder / MANIFEST).read_bytes())
+        manifest = read_object(folder / MANIFEST)
         load_pairs(folder)
     except (OSError, ValueError, InputError):
         return False

@@ -8,7 +8,6 @@ object per pair. A text alone, what a language model learns from, is pairs witho
 from __future__ import annotations
 
 import dataclasses
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -16,7 +15,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.errors import InputError, SettingsError
+from phrasescore.errors import InputError, ModelError, SettingsError
+from phrasescore.json_files import read_object
 from phrasescore.model.model_settings import Direction
 from phrasescore.pairs.training_pairs import Rows
 from phrasescore.words import SHORTLIST_WORDS
@@ -131,7 +131,7 @@ def load_pairs(folder: str | Path) -> EncodedPairs:
     """
     folder = Path(folder)
     try:
-        manifest = json.loads((folder / MANIFEST).read_bytes())
+        manifest = read_object(folder / MANIFEST)
         target = _load_side(folder, "target", manifest["target"])
         source = PhraseSide.unread(target.groups)
         if "source" in manifest:
@@ -143,7 +143,7 @@ def load_pairs(folder: str | Path) -> EncodedPairs:
             manifest["set_aside"],
         )
         return EncodedPairs(source, target, *told)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, LookupError, TypeError, EOFError, ModelError) as error:
         raise InputError(
             f"no whole encoded pairs ({error})",
             path=folder,

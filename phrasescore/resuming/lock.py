@@ -22,6 +22,7 @@ from pathlib import Path
 
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import ResumeError, SettingsError
+from phrasescore.json_files import read_object
 from phrasescore.parts import hidden
 from phrasescore.processes import machine, start_of
 
@@ -163,10 +164,10 @@ def _holder(file: Path) -> Holder | None:
     """Read a lock file; ``None`` if there is none."""
     for _ in range(_TRIES):
         try:
-            return from_mapping(Holder, json.loads(file.read_bytes()), where=file.name)
+            return from_mapping(Holder, read_object(file), where=file.name)
         except FileNotFoundError:
             return None
-        except (ValueError, TypeError, SettingsError):
+        except (ValueError, SettingsError):
             time.sleep(_BETWEEN_TRIES)  # its maker may be writing it
     return _UNKNOWN
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,11 +18,13 @@ from typing import Any, Generic, TypeVar
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import InputError, ResumeError, SettingsError
 from phrasescore.files import sha256_of
+from phrasescore.json_files import read_object
 from phrasescore.provenance import write_json
 from phrasescore.resuming.comparison import differences
 
 Work = TypeVar("Work")
 _DIGESTS = "digests.json"
+_FIGURES = 3  # of a file there: its size, its time of change, its digest
 
 
 @dataclass(frozen=True)
@@ -88,8 +89,13 @@ class Stamps:
         }
         self._writing = Lock()
         self._digests: dict[str, list[Any]] = {}
-        with contextlib.suppress(OSError, ValueError, TypeError):  # they can be computed again
-            self._digests = dict(json.loads((folder / _DIGESTS).read_bytes()))
+        with contextlib.suppress(OSError, ValueError):  # they can be computed again
+            known = read_object(folder / _DIGESTS)
+            self._digests = {
+                path: entry
+                for path, entry in known.items()
+                if isinstance(entry, list) and len(entry) == _FIGURES
+            }
         self._known = dict(self._digests)
 
     def read(self, name: str) -> Stamp | None:
@@ -100,10 +106,10 @@ class Stamps:
         """
         path = self.folder / f"{name}.json"
         try:
-            return from_mapping(Stamp, json.loads(path.read_bytes()), where=path.name)
+            return from_mapping(Stamp, read_object(path), where=path.name)
         except FileNotFoundError:
             return None
-        except (ValueError, TypeError, SettingsError):
+        except (ValueError, SettingsError):
             raise ResumeError(
                 "the stamp of an earlier run is damaged",
                 path=path,
@@ -198,6 +204,6 @@ class Stamps:
         """Return the digest that an output had which is gone by now."""
         name, place = self._makers.get(path, ("", 0))
         stamp = self.read(name) if name else None
-        if stamp is None or not stamp.finished:
+        if stamp is None or not stamp.finished or place >= len(stamp.outputs):
             raise InputError("no such file", path=path)
         return stamp.outputs[place]

@@ -9,7 +9,6 @@ all translations of a text.
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +19,7 @@ import numpy as np
 from moses_integration.bleu.reference_ngrams import ORDERS
 from moses_integration.bleu.statistics import BleuStatistics
 from phrasescore.errors import ResumeError
+from phrasescore.json_files import read_object
 from phrasescore.provenance import write_json
 from tuning.experiment.runs import Statistics, StepTime, SystemRun
 
@@ -106,10 +106,10 @@ def read_results(path: Path) -> KeptResults:
         ResumeError: It is not what ``write_results`` writes.
     """
     try:
-        return _parsed(json.loads(path.read_bytes()))
+        return _parsed(read_object(path))
     except FileNotFoundError:
         return KeptResults()
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
         raise ResumeError(
             f"not the results of earlier runs ({type(error).__name__}: {error})",
             path=path,
@@ -118,7 +118,7 @@ def read_results(path: Path) -> KeptResults:
 
 
 def _parsed(content: Mapping[str, Any]) -> KeptResults:
-    if content["format"] != _FORMAT:
+    if type(content["format"]) is not int or content["format"] != _FORMAT:
         raise ValueError(f"format {content['format']}, this version reads {_FORMAT}")
     texts = {
         name: KeptText(text["source"], text["reference"], _numbers(text["reference_lengths"]))

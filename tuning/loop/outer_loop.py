@@ -34,6 +34,7 @@ from tuning.optimizers.optimizer import Optimizer, Weights, written
 
 # Moses's: no weight moved by this much
 _SAME_WEIGHT = 1e-5
+_FIGURES = ("score", "start_score", "seconds")  # of an optimisation
 Say = Callable[[str], None]
 
 
@@ -213,7 +214,7 @@ class Tuning:
         """Find weights for all candidates so far, unless that is done already."""
         plan, objective = self._task.plan, self._task.statistics.objective
         if folder.optimized.exists():
-            content = read_json(folder.optimized)
+            content = read_json(folder.optimized, numbers=_FIGURES)
         else:
             pool = with_empty_translations(self._pool, self._task.statistics)
             problem = plan.problem(pool, objective, weights)
@@ -232,9 +233,7 @@ class Tuning:
             write_json(folder.optimized, content)
             for note in solution.notes:
                 self._say(f"note: {note}")
-        self._curve[-1]["optimized"] = {
-            key: content[key] for key in ("score", "start_score", "seconds")
-        }
+        self._curve[-1]["optimized"] = {key: content[key] for key in _FIGURES}
         self._say(
             f"round {folder.number}: over all candidates {content['start_score']:.4f} -> "
             f"{content['score']:.4f} ({content['seconds']:.1f} s)"

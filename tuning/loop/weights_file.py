@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +12,7 @@ import numpy as np
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import InputError, NBestError, counted, did_you_mean
 from phrasescore.files import open_input
+from phrasescore.json_files import parse_json
 from tuning.loop.weight_plan import WeightPlan
 from tuning.optimizers.optimizer import Weights
 
@@ -30,7 +29,7 @@ def read_weights_file(path: str | Path) -> dict[str, tuple[float, ...]]:
     """
     with open_input(path) as stream:
         try:
-            content: Any = json.loads(stream.read())
+            content: Any = parse_json(stream.read())
         except ValueError as error:
             raise _not_weights(path, f"it is no JSON ({error})") from None
     if isinstance(content, dict) and isinstance(content.get("weights"), dict):
@@ -47,12 +46,7 @@ def read_weights_file(path: str | Path) -> dict[str, tuple[float, ...]]:
 
 
 def _is_number(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # a whole number of hundreds of digits
-        return False
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _not_weights(path: str | Path, why: str) -> InputError:

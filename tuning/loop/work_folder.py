@@ -17,13 +17,14 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from phrasescore.errors import ResumeError
 from phrasescore.files import write_atomically
+from phrasescore.json_files import read_object
 from phrasescore.provenance import write_json
 from phrasescore.resuming.comparison import refuse_differences
 from phrasescore.resuming.lock import LOCK, held
@@ -94,7 +95,12 @@ class WorkFolder:
     def _check(self, identity: Mapping[str, Any]) -> None:
         path = self.path / _RUN
         if not path.exists():
-            others = [file.name for file in self.path.iterdir() if file.name != LOCK]
+            others = [
+                file.name
+                for file in self.path.iterdir()
+                # what a process that was killed at its beginning has left is no other's
+                if not file.name.startswith((LOCK, f".{_RUN}."))
+            ]
             if others:
                 raise ResumeError(
                     f"the folder is not empty ({sorted(others)[0]}), and not one of a tuning run",
@@ -125,20 +131,24 @@ class WorkFolder:
         write_atomically(self.path / "curve.svg", picture.encode())
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path, *, numbers: Sequence[str] = ()) -> dict[str, Any]:
     """Read a file of the run.
 
+    Args:
+        path: The file.
+        numbers: What must be in it, and be a number.
+
     Raises:
-        ResumeError: It is not JSON: something else wrote it.
+        ResumeError: It is not such a file: something else wrote it.
     """
     try:
-        content = json.loads(path.read_bytes())
-    except ValueError:
-        content = None
-    if not isinstance(content, dict):
+        content = read_object(path)
+        for name in numbers:
+            float(content[name])
+        return content
+    except (ValueError, LookupError, TypeError):
         raise ResumeError(
             "not what a tuning run writes",
             path=path,
             remedy="delete the file to do this step again",
-        )
-    return content
+        ) from None

@@ -12,7 +12,6 @@ Moses; they never end a line.
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from moses_integration.system_building.corpus.parallel_text import decode_line
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import InputError, SettingsError
 from phrasescore.files import read_lines
+from phrasescore.json_files import read_object
 from phrasescore.provenance import write_json
 
 SETTINGS_FILE = "text.json"
@@ -99,7 +99,7 @@ def read_settings(system: str | Path) -> SystemText:
     folder = Path(system)
     path = (folder if folder.is_dir() else folder.parent) / SETTINGS_FILE
     try:
-        values = json.loads(path.read_bytes())
+        values = read_object(path)
     except FileNotFoundError:
         raise InputError(
             f"no {SETTINGS_FILE}, so it is not known how the text of this system was prepared",
@@ -108,7 +108,7 @@ def read_settings(system: str | Path) -> SystemText:
         ) from None
     except (ValueError, OSError) as error:
         raise InputError(f"cannot be read as JSON ({error})", path=path) from None
-    if not isinstance(values, dict) or values.keys() != {"source", "target"}:
+    if values.keys() != {"source", "target"}:
         raise SettingsError("expected the settings of source and target, and no more", path=path)
     return SystemText(
         _settings(values["source"], f"{path}: source"),

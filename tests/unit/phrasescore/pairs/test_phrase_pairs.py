@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from phrasescore.errors import SettingsError
-from phrasescore.pairs.phrase_pairs import EncodedPairs, PairSettings
+from phrasescore.errors import InputError, SettingsError
+from phrasescore.pairs.phrase_pairs import EncodedPairs, PairSettings, load_pairs
 from phrasescore.pairs.table_encoding import encode_table
 from phrasescore.pairs.training_pairs import split
 
@@ -72,3 +72,21 @@ def test_negative_numbers(pairs: EncodedPairs) -> None:
     """A negative number of held-out pairs is refused."""
     with pytest.raises(SettingsError, match="cannot be negative"):
         split(pairs, -1, 0, seed=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        *(("pairs.json", text) for text in (b"", b"[]", b"{}", b"[" * 200_000)),
+        *(("target.tokens.npy", text) for text in (b"", b"\x93NUMPY")),
+        ("source.vocabulary.txt", b"</s>\n<unk>\n\n"),
+    ],
+)
+def test_a_damaged_folder_is_encoded_again(tmp_path: Path, name: str, content: bytes) -> None:
+    """Whatever is wrong with it is one error to who reads it, and none to who can make it."""
+    (tmp_path / "table").write_bytes(b"a ||| b ||| 1\nc ||| d ||| 1\n")
+    encode_table(tmp_path / "table", tmp_path / "work", PairSettings())
+    (tmp_path / "work" / name).write_bytes(content)
+    with pytest.raises(InputError, match="no whole encoded pairs"):
+        load_pairs(tmp_path / "work")
+    assert len(encode_table(tmp_path / "table", tmp_path / "work", PairSettings())) == 2

@@ -164,7 +164,7 @@ def test_a_former_holder_leaves_its_successor_alone(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [".lock"]
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b'{"host": "x"}'])
+@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b'{"host": "x"}', b"[" * 200_000])
 def test_a_damaged_file_is_respected_for_ten_minutes(tmp_path: Path, content: bytes) -> None:
     """Nobody knows whose it is, so it counts as another machine's."""
     file = tmp_path / ".lock"

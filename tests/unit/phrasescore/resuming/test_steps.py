@@ -115,12 +115,25 @@ def test_other_settings(tmp_path: Path) -> None:
     assert (tmp_path / "label").read_text() == "roll"
 
 
-def test_damaged_stamp(tmp_path: Path) -> None:
+DAMAGED = [b"", b"{", b"[]", b'{"settings": [], "inputs": []}', b"[" * 200_000, b"1" * 5000]
+
+
+@pytest.mark.parametrize("content", DAMAGED)
+def test_damaged_stamp(tmp_path: Path, content: bytes) -> None:
     """A stamp that cannot be read is an error, not a reason to begin anew."""
     Kitchen(tmp_path).run()
-    (tmp_path / "work" / "bake.json").write_text("{")
+    (tmp_path / "work" / "bake.json").write_bytes(content)
     with pytest.raises(ResumeError, match="the stamp of an earlier run is damaged"):
         Kitchen(tmp_path).run()
+
+
+@pytest.mark.parametrize("content", [*DAMAGED, b'{"/a": 1}', b'{"/a": ["1"]}'])
+def test_damaged_digests(tmp_path: Path, content: bytes) -> None:
+    """They are computed again."""
+    Kitchen(tmp_path).run()
+    path = tmp_path / "work" / "digests.json"
+    path.write_bytes(content.replace(b"/a", str(tmp_path / "bake").encode()))
+    assert Kitchen(tmp_path).run() == []
 
 
 def test_killed_between_two_steps_of_an_update(tmp_path: Path) -> None:

@@ -225,7 +225,15 @@ def test_results_in_another_place(plan: Plan, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [('"format": 1', '"format": 2'), ("{", ""), ('"length": "5 3 0"', '"length": "5"')],
+    [
+        ('"format": 1', '"format": 2'),
+        ('"format": 1', '"format": true'),
+        ("{", ""),
+        ("{", "[" * 200_000),
+        ('"length": "5 3 0"', '"length": "5"'),
+        ('"length": "5 3 0"', '"length": "5 3 1000000000000"'),
+        ('"length": "5 3 0"', f'"length": "5 3 {"1" * 5000}"'),
+    ],
 )
 def test_a_damaged_file(plan: Plan, old: str, new: str) -> None:
     """It is named; nothing of it is guessed."""

@@ -104,11 +104,27 @@ def test_half_written_files_are_swept_away(tmp_path: Path) -> None:
         assert folder.nbest.read_bytes() == b"whole"
 
 
-def test_a_file_of_the_run_that_is_no_json(tmp_path: Path) -> None:
-    """A damaged file is named, with what to do."""
-    (tmp_path / "optimized.json").write_bytes(b'{"weights": ')
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(b"", b'{"weights": ', b"[]", b'{"weights": {}}', b'{"score": []}', b'{"score": "x"}'),
+        *(b"[" * 200_000, b'{"score": ' + b"1" * 5000 + b"}", b'{"score": NaN}'),
+    ],
+)
+def test_a_file_of_the_run_that_was_damaged(tmp_path: Path, content: bytes) -> None:
+    """It is named, with what to do, whatever is in it."""
+    (tmp_path / "optimized.json").write_bytes(content)
     with pytest.raises(ResumeError, match=r"optimized\.json: not what a tuning run writes.*Delete"):
-        read_json(tmp_path / "optimized.json")
+        read_json(tmp_path / "optimized.json", numbers=["score"])
+
+
+def test_a_folder_of_a_run_that_was_killed_at_its_beginning(tmp_path: Path) -> None:
+    """What it left belongs to nobody else."""
+    for name in (".run.json.machine.12.part", ".lock.0123"):
+        (tmp_path / name).write_bytes(b"{")
+    with WorkFolder(tmp_path).opened({"seed": 1}):
+        pass
+    assert read_json(tmp_path / "run.json") == {"seed": 1}
 
 
 def test_a_round_adopts_what_another_run_decoded(tmp_path: Path) -> None:
