@@ -7,9 +7,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from phrasescore.processes import start_of
 from tests.support.warm_process import PROJECT
 
 
@@ -40,3 +41,16 @@ def kill_when_blocks_are_done(
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert not (folder / output).exists()
+
+
+def is_running(process: int) -> bool:
+    """Tell whether a process of this machine is there and no zombie."""
+    return start_of(process) is not None
+
+
+def wait_for(is_so: Callable[[], bool], seconds: float = 60) -> None:
+    """Wait until something is so."""
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
