@@ -5,12 +5,14 @@ Adam. The peers do the same on random batches of as many pairs, padded to the lo
 PyTorch loop of the same network (the forward pass of plain_scorer.py under autograd, a Python loop
 of steps, all logits at once, Adam), and (b) the same loop with torch.nn.GRU of the same size, which
 is another cell (it resets after the product) and the fastest recurrence that torch itself has.
-Words are target words and </s>. The rate is by CPU seconds of all cores; wall-clock is given, too.
+Words are target words and </s>. The rate is by CPU seconds of all cores; wall-clock is given, too,
+and is what counts on a GPU.
 
 With --agreement, ours and the plain loop train from the same weights on the same batches instead,
 and their losses are compared. The result is JSON on standard output.
 
     python -m benchmarks.bench_training TABLE [--threads N] [--updates N] [--agreement]
+        [--device cuda]
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.plain_scorer import log_likelihoods, padded
-from phrasescore.device import has_fast_bf16
+from phrasescore.device import choose_device, has_fast_bf16
 from phrasescore.model.model_settings import EncoderDecoderSettings
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.pairs.phrase_pairs import EncodedPairs, PairSettings
@@ -42,7 +44,6 @@ from phrasescore.training.gradient import GradientWorkers
 from phrasescore.training.recipes import RECIPES, batch_size_for, clip_gradient
 from phrasescore.training.training_settings import TrainingSettings
 
-_CPU = torch.device("cpu")
 _RATE = 1e-3  # learning rate
 Update = Callable[[Indices], float]
 Sides = tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]
@@ -57,23 +58,30 @@ class Task:
         sizes: Of the network.
         size: Pairs in a batch (of average length, in ours).
         threads: Cores to use.
+        device: Where to train.
     """
 
     pairs: EncodedPairs
     sizes: EncoderDecoderSettings
     size: int
     threads: int
+    device: torch.device
 
     def model(self) -> EncoderDecoder:
         model = EncoderDecoder(self.sizes)
         model.initialise(torch.Generator().manual_seed(1), "scaled")
-        return model
+        return model.to(self.device)
 
     def padded(self, rows: Indices) -> Sides:
         """Return both sides as ids ``(L, B)`` and what of them counts."""
         read, predicted = self.pairs.source.select(rows), self.pairs.target.select(rows)
         sides = [[phrases[i].tolist() for i in range(len(rows))] for phrases in (read, predicted)]
-        return padded(sides[0]), padded(sides[1])
+        source, target = (padded(side) for side in sides)
+        there = self.device
+        return (source[0].to(there), source[1].to(there)), (
+            target[0].to(there),
+            target[1].to(there),
+        )
 
     def words(self, rows: Indices) -> int:
         return int(lengths_of(self.pairs, rows)[1].sum()) + len(rows)
@@ -91,7 +99,8 @@ class Task:
 def our_update(task: Task, dtype: torch.dtype | None) -> Update:
     recipe = RECIPES["fast"]
     settings = TrainingSettings(max_epochs=1)
-    workers = GradientWorkers(task.model(), task.pairs, dtype, _CPU, task.threads, settings)
+    given = task.model(), task.pairs, dtype, task.device, task.threads
+    workers = GradientWorkers(*given, settings)
     optimizer = recipe.optimizer(workers.parameters, _RATE)
 
     def update(rows: Indices) -> float:
@@ -147,7 +156,7 @@ class StandardUnits(nn.Module):
         (source, source_counted), (target, counted) = sides
         states = self.encoder(self.source(source))[0]
         last = source_counted.sum(0) - 1
-        c = states[last, torch.arange(source.shape[1])]
+        c = states[last, torch.arange(source.shape[1], device=last.device)]
         previous = nn.functional.pad(self.target(target[:-1]), (0, 0, 0, 0, 1, 0))
         above = c.expand(len(target), -1, -1)
         start = torch.tanh(self.start(c))
@@ -162,13 +171,13 @@ class StandardUnits(nn.Module):
 
 
 def standard_update(task: Task) -> Update:
-    model = StandardUnits(task.sizes)
+    model = StandardUnits(task.sizes).to(task.device)
     return _autograd_update(task, list(model.parameters()), model)
 
 
 def rates(task: Task, updates: int, runs: int) -> dict[str, Any]:
     """Measure each in turn, ``updates`` at a time; return medians over the runs."""
-    auto = torch.bfloat16 if has_fast_bf16(_CPU) else None
+    auto = torch.bfloat16 if has_fast_bf16(task.device) else None
     uniform, random = task.uniform_batches(updates), task.random_batches(updates)
     contenders: dict[str, tuple[Update, list[Indices]]] = {
         "ours, auto": (our_update(task, auto), uniform),
@@ -194,9 +203,10 @@ def rates(task: Task, updates: int, runs: int) -> dict[str, Any]:
             "words per CPU second": round(words / cpu),
             "words per second": round(words / wall),
         }
-    ours = result["ours, auto"]["words per CPU second"]
+    rate = "words per CPU second" if task.device.type == "cpu" else "words per second"
     for name in ("plain loop", "torch.nn.GRU"):
-        result[f"ours, auto, times {name}"] = round(ours / result[name]["words per CPU second"], 2)
+        times = result["ours, auto"][rate] / result[name][rate]
+        result[f"ours, auto, times {name}"] = round(times, 2)
     return result
 
 
@@ -228,6 +238,7 @@ def main() -> None:
     parser.add_argument("--updates", type=int, help="[default: 8 a turn; 200 with --agreement]")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--device", default="cpu", help="cpu or cuda  [default: cpu]")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     with tempfile.TemporaryDirectory(prefix="bench-training-") as scratch:
@@ -239,11 +250,13 @@ def main() -> None:
             maxout=max(1, options.hidden // 2),
         )
         size = options.batch_size or batch_size_for(len(pairs))
-        task = Task(pairs, sizes, size, options.threads)
+        device = choose_device(options.device)
+        task = Task(pairs, sizes, size, options.threads, device)
         result: dict[str, Any] = {
             "hidden": options.hidden,
             "pairs a batch": size,
             "threads": options.threads,
+            "device": str(device),
         }
         if options.agreement:
             result |= agreement(task, options.updates or 200)

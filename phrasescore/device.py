@@ -10,24 +10,48 @@ from phrasescore.errors import SettingsError
 
 
 def choose_device(name: str) -> torch.device:
-    """Return the device for ``auto``, ``cpu`` or ``cuda``.
+    """Return the device for ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
 
     Under ``torchrun``, each process of a machine gets a CUDA device of its own.
 
     Raises:
-        SettingsError: CUDA is asked for and this machine or this torch has none, or fewer devices
-            than processes.
+        SettingsError: CUDA is asked for and this machine or this torch has none, or not that one,
+            or fewer devices than processes.
     """
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
-    if name == "cuda" and not torch.cuda.is_available():
+    if name == "cpu":
+        return torch.device("cpu")
+    if not torch.cuda.is_available():
         raise SettingsError(
             "there is no CUDA device, or this torch is built without CUDA",
             remedy="use --device cpu, or install a CUDA build of torch",
         )
-    rank, count = os.environ.get("LOCAL_RANK"), torch.cuda.device_count()
-    if name != "cuda" or rank is None:
-        return torch.device(name)
+    number = name.partition(":")[2]
+    return _numbered(number) if number else _own(os.environ.get("LOCAL_RANK"))
+
+
+def _numbered(number: str) -> torch.device:
+    """Return the CUDA device that was asked for by its number."""
+    count = torch.cuda.device_count()
+    if int(os.environ.get("LOCAL_WORLD_SIZE") or 1) > 1:
+        raise SettingsError(
+            f"several processes of torchrun would share the device cuda:{number}",
+            remedy="use --device cuda, which gives each a device of its own",
+        )
+    if int(number) >= count:
+        raise SettingsError(
+            f"there is no device cuda:{number}: the last one is cuda:{count - 1}",
+            remedy="name one that nvidia-smi lists and CUDA_VISIBLE_DEVICES leaves visible",
+        )
+    return torch.device("cuda", int(number))
+
+
+def _own(rank: str | None) -> torch.device:
+    """Return the CUDA device of this process, which has this rank on its machine."""
+    if not rank:
+        return torch.device("cuda")
+    count = torch.cuda.device_count()
     if int(rank) >= count:
         raise SettingsError(
             f"more processes than CUDA devices, of which this machine has {count}",

@@ -39,7 +39,7 @@ class TargetGenerator:
     Args:
         model: Of any kind, on any device.
         method: How.
-        device: ``auto``, ``cpu`` or ``cuda``.
+        device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
         group: Sources at a time; ``None`` for the device's own. Long ones are fewer at a time.
         chunk: Prefixes at a time; ``None`` for the device's own.
 

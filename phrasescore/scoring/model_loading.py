@@ -26,13 +26,13 @@ class ComputeSettings:
     """How to compute.
 
     Args:
-        device: ``auto``, ``cpu`` or ``cuda``.
+        device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
         precision: ``auto``: bfloat16 where it is faster and within the bounds, else float32.
         batch_size: Pairs at a time; ``None`` for the device's own.
         shared: Whether pairs share the work of their common prefixes.
     """
 
-    device: Literal["auto", "cpu", "cuda"] = "auto"
+    device: str = "auto"
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     batch_size: int | None = None
     shared: bool = True
@@ -103,7 +103,7 @@ def load_models(
     numerics = {
         "batch_size": settings.batch_size,
         "shared": settings.shared,
-        "device": str(choose_device(settings.device)),
+        "device": choose_device(settings.device).type,
         "precision": precisions,
     }
     by_folder = {model.name: model for model in models}

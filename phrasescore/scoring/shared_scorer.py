@@ -50,7 +50,7 @@ class SharedScorer:
 
     Args:
         model: Of any kind, on any device.
-        device: ``auto``, ``cpu`` or ``cuda``.
+        device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
         precision: Of the large products; states and sums are float32 or better.
         group: Pairs at a time; ``None`` for the device's own.
         compiled: Whether the gated unit uses its compiled passes; ``None``: wherever they run.

@@ -29,7 +29,7 @@ class UnsharedScorer:
 
     Args:
         model: Of any kind, on any device.
-        device: ``auto``, ``cpu`` or ``cuda``.
+        device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
         batch_size: Pairs at a time; ``None`` for the device's own.
 
     Attributes:

@@ -42,7 +42,7 @@ def draw_alignments(
         sentences: Which lines, from 1.
         folder: Where the pictures go, each named after its line; made if need be.
         form: ``png``, ``svg`` or ``pdf``.
-        device: ``auto``, ``cpu`` or ``cuda``.
+        device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
 
     Raises:
         InputError: A text cannot be read, the texts have different numbers of lines, or there is no

@@ -30,7 +30,7 @@ class SoftAlignments:
 
     Args:
         models: With attention, on any device; several give the mean of their alignments.
-        device: ``auto``, ``cpu`` or ``cuda``.
+        device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
     """
 
     def __init__(self, models: Sequence[AttentionModel], device: str = "auto") -> None:

@@ -77,7 +77,7 @@ class Translator:
         allowed: Which translations are allowed.
         replacement: What stands for unknown words; ``None``: ``<unk>`` itself.
         aligns: Whether alignments of the first translations are wanted.
-        device: ``auto``, ``cpu`` or ``cuda``.
+        device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
         batch_size: Sentences at a time; ``None`` for the device's own.
 
     Attributes:

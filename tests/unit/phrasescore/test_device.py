@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import click
 import pytest
 import torch
 
+from phrasescore.commands.device_option import DeviceName
 from phrasescore.device import choose_device
 from phrasescore.errors import SettingsError
 
@@ -33,9 +35,34 @@ def test_each_process_of_torchrun_has_a_device_of_its_own(
         choose_device(name)
 
 
+@pytest.mark.usefixtures("four_devices")
+def test_a_device_by_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is there, whatever else there is; processes of torchrun may not share it."""
+    for name in ("LOCAL_RANK", "LOCAL_WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    assert choose_device("cuda:0") == torch.device("cuda", 0)
+    assert choose_device("cuda:3") == torch.device("cuda", 3)
+    with pytest.raises(SettingsError, match=r"no device cuda:4: the last one is cuda:3"):
+        choose_device("cuda:4")
+    monkeypatch.setenv("LOCAL_RANK", "0")
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "1")
+    assert choose_device("cuda:3") == torch.device("cuda", 3)
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    with pytest.raises(SettingsError, match=r"would share the device cuda:3"):
+        choose_device("cuda:3")
+
+
 def test_a_machine_without_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
     """Auto means the CPU there, and CUDA is an error."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert choose_device("auto") == torch.device("cpu")
-    with pytest.raises(SettingsError, match="no CUDA device"):
-        choose_device("cuda")
+    for name in ("cuda", "cuda:1"):
+        with pytest.raises(SettingsError, match="no CUDA device"):
+            choose_device(name)
+
+
+@pytest.mark.parametrize("name", ["cuda:", "cuda:01", "gpu", "cuda 1", "", "cuda:12345"])
+def test_what_is_no_name_of_a_device(name: str) -> None:
+    """The option refuses it before torch is loaded."""
+    with pytest.raises(click.BadParameter, match="is not a device; write auto, cpu, cuda or"):
+        DeviceName().convert(name, None, None)
