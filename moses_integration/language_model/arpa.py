@@ -20,15 +20,15 @@ from numpy.typing import NDArray
 from moses_integration.language_model.arpa_diagnosis import diagnose_line, foreign_file, shown
 from moses_integration.language_model.arpa_lines import Rows, parse_ngrams, parse_unigrams, room_for
 from moses_integration.language_model.automaton import UNKNOWN_WORD
-from moses_integration.language_model.automaton_building import NGrams
+from moses_integration.language_model.automaton_building import HIGHEST_ORDER, NGrams
+from phrasescore.byte_scanning import BLANKS, LINE_FEED, find_byte, token_begin
 from phrasescore.errors import LanguageModelError
 from phrasescore.files import open_input
 from phrasescore.words.word_table import WordTable
 
 _BLOCK = 1 << 23
 _LONGEST_LINE = 1 << 26
-_USUAL_LINE = 1 << 12
-_COUNT_LINE = re.compile(rb"ngram[ \t]+([0-9]+)[ \t]*=[ \t]*([0-9]+)")
+_COUNT_LINE = re.compile(rb"ngram[ \t]+([0-9]{1,3})[ \t]*=[ \t]*([0-9]{1,18})")
 
 
 class ArpaFile:
@@ -100,6 +100,11 @@ class ArpaFile:
                     line=self._lines.number,
                 )
             counts.append(int(match[2]))
+        if len(counts) > HIGHEST_ORDER:
+            raise LanguageModelError(
+                f"n-grams of up to {len(counts)} words, where at most {HIGHEST_ORDER} are read",
+                line=self._lines.number - 1,
+            )
         if not counts:
             raise LanguageModelError(
                 "no line 'ngram 1=COUNT' stands below \\data\\", line=self._lines.number
@@ -127,7 +132,7 @@ class ArpaFile:
             if bad:
                 raise self._bad_line(order)
             # an empty line, the next header, or the end of the file
-            ended = used < rows.log10.size or not used
+            ended = not self._lines.at_border or not used
             ngrams = NGrams(
                 order, rows.words[:used], rows.log10[:used], rows.backoff[:used], first_line
             )
@@ -145,10 +150,9 @@ class ArpaFile:
 
     def _parse(self, block: NDArray[np.uint8], order: int) -> tuple[Rows, int, bool]:
         """Parse the block's n-grams and step over their lines; tell whether a bad one follows."""
-        lines = int(np.count_nonzero(block == ord("\n")))
-        rows = room_for(lines, order)
+        rows = room_for(block.size, order)
         if order == 1:
-            self.words.reserve(lines, block.size)
+            self.words.reserve(rows.log10.size, block.size)
             at, used, bad = parse_unigrams(block, 0, self.words.arrays, rows)
         else:
             longest = order == len(self.counts)
@@ -191,6 +195,7 @@ class _Lines:
         number: The 1-based number of the line last given out.
         cut_off: Whether the line last given out is the file's last and lacks its line feed.
         at_end: Whether nothing is left.
+        at_border: Whether all of the last block was given out.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -207,6 +212,10 @@ class _Lines:
     @property
     def cut_off(self) -> bool:
         return self._unfinished and self._at == self._buffer.size
+
+    @property
+    def at_border(self) -> bool:
+        return self._at == self._buffer.size
 
     def block(self) -> NDArray[np.uint8]:
         """Return the whole lines at hand, more of them if there are none; empty at the end."""
@@ -235,15 +244,16 @@ class _Lines:
         block = self.block()
         if not block.size:
             return None
-        data = block[:_USUAL_LINE].tobytes()
-        if b"\n" not in data:
-            data = block.tobytes()
-        size = data.index(b"\n") + 1
+        size = find_byte(block, 0, block.size, LINE_FEED) + 1
         self.skip(size, 1)
-        return data[:size].rstrip(b" \t\r\n")
+        return block[:size].tobytes().rstrip(b" \t\r\n")
 
     def next_filled(self) -> bytes | None:
         """Return the next line that is not empty, or nothing at the end."""
-        while (line := self.next()) is not None and not line:
-            pass
-        return line
+        while (block := self.block()).size:
+            filled = token_begin(block, 0, block.size, BLANKS | 1 << LINE_FEED)
+            empty = block[:filled].tobytes()
+            self.skip(empty.rfind(b"\n") + 1, empty.count(b"\n"))
+            if filled < block.size:
+                return self.next()
+        return None

@@ -46,8 +46,12 @@ class Rows(NamedTuple):
     backoff: NDArray[np.float32]
 
 
-def room_for(rows: int, order: int) -> Rows:
-    """Return empty rows for n-grams of this order."""
+def room_for(size: int, order: int) -> Rows:
+    """Return empty rows for all n-grams of this order that ``size`` bytes can hold, and one more.
+
+    A number, a blank before each word, and a line feed are the least that a line has.
+    """
+    rows = size // (2 * order + 2) + 1
     return Rows(
         np.zeros((rows, order), np.int32), np.zeros(rows, np.float32), np.zeros(rows, np.float32)
     )

@@ -28,7 +28,9 @@ _Scalar = TypeVar("_Scalar", bound=np.generic)
 # what `size` counts
 _NODES, _SLOTS = 0, 1
 _DONE, _FULL, _NO_CONTEXT, _TWICE = 0, 1, 2, 3
-_MOST_SLOTS_ON_TRUST = 1 << 26  # a header may promise anything
+_FIRST_SLOTS = 1 << 16
+# words of the longest n-gram; KenLM is built for 6 unless it is told otherwise
+HIGHEST_ORDER = 20
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,8 @@ class AutomatonBuilder:
             np.array([nodes, 0]),
         )
         self._words = log10.size
-        self._slots = np.zeros(min(_slots_for(promised), _MOST_SLOTS_ON_TRUST), SLOT)
+        self._promised = _slots_for(promised)
+        self._slots = np.zeros(min(self._promised, _FIRST_SLOTS), SLOT)
 
     def mark_unknown_as_context(self) -> None:
         """Let ``<unk>`` be a state of its own, as KenLM does where the file has no ``<unk>``."""
@@ -132,7 +135,10 @@ class AutomatonBuilder:
                 raise NGramProblem(row, f"its first {order - 1} words are not a {order - 1}-gram")
             if status == _TWICE:
                 raise NGramProblem(row, "it stands there a second time")
-            self._reserve(rows=self._slots.size // 2, nodes=self._nodes.backoff.size // 2)
+            self._reserve(
+                rows=max(order, self._slots.size // 2),
+                nodes=max(order, self._nodes.log10.size // 2),
+            )
 
     def _reserve(self, *, rows: int, nodes: int) -> None:
         """Make room for this many more entries and nodes, and a few added suffixes."""
@@ -147,9 +153,10 @@ class AutomatonBuilder:
                 suffix=_longer(old.suffix, extra),
                 extends=_longer(old.extends, extra),
             )
-        if _slots_for(used_slots + rows) > self._slots.size:
-            length = max(_slots_for(used_slots + rows), self._slots.size * 3 // 2)
-            slots = np.zeros(length, SLOT)
+        if (needed := _slots_for(used_slots + rows)) > self._slots.size:
+            # a header may promise anything, so it is believed for four times what there is
+            hoped = min(self._promised, 4 * self._slots.size)
+            slots = np.zeros(max(needed, hoped, self._slots.size * 3 // 2), SLOT)
             _move_entries(self._slots, slots)
             self._slots = slots
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from numpy.typing import NDArray
 
 from moses_integration.language_model.arpa_diagnosis import KENLM_BINARY_MAGIC
+from moses_integration.language_model.automaton_building import HIGHEST_ORDER
 from phrasescore.errors import LanguageModelError
 
 VERSION = 5
@@ -110,7 +111,7 @@ def read_header(data: NDArray[np.uint8]) -> KenlmHeader:
     if not has_words:
         raise LanguageModelError("a KenLM binary without the text of its words", remedy=BUILD_AGAIN)
     counts = sections.take("<u8", order, "its header")
-    if order < 2 or not 1.0 <= multiplier < _MOST_MULTIPLIER:
+    if not 2 <= order <= HIGHEST_ORDER or not 1.0 <= multiplier < _MOST_MULTIPLIER:
         raise damaged(f"its header says order {order}, multiplier {multiplier:g}")
     return KenlmHeader(
         kind, multiplier, tuple(int(count) for count in counts), (sections.at + 7) // 8 * 8

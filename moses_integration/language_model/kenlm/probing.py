@@ -76,6 +76,8 @@ class ProbingModel:
         _, words = sections.take("<u4", 2, "its vocabulary").tolist()
         table = sections.take(_WORD, _slots(types, header), "its vocabulary")
         self.hashes = _hashes_by_id(table, words)
+        if not types <= words <= types + 1:
+            raise damaged(f"its vocabulary has {words:,} words, but it has {types:,} 1-grams")
         # <unk> is not counted where the ARPA file lacked it
         self.unigrams = sections.take(_UNIGRAM, types + 1, "its 1-grams")[:words]
         self._tables = [

@@ -158,6 +158,16 @@ DAMAGED = [
     ),
     (BIGRAMS.replace(b"ngram 2", b"ngram 3"), ":3: expected 'ngram 2=COUNT', found 'ngram 3=3'."),
     (BIGRAMS.replace(b"ngram 2=3", b"ngram 2=x"), ":3: expected 'ngram 2=COUNT', found"),
+    (
+        BIGRAMS.replace(b"ngram 2=3", b"ngram 2=" + b"9" * 5000),
+        ":3: expected 'ngram 2=COUNT', found 'ngram 2=99999",
+    ),
+    (BIGRAMS.replace(b"ngram 2=3", b"ngram 2=-3"), ":3: expected 'ngram 2=COUNT', found"),
+    (BIGRAMS.replace(b"ngram 2=3", "ngram 2=²".encode()), ":3: expected 'ngram 2=COUNT', found"),
+    (
+        b"\\data\\\n" + b"".join(b"ngram %d=1\n" % order for order in range(1, 22)) + b"\n",
+        ":22: n-grams of up to 21 words, where at most 20 are read.",
+    ),
     (b"\\data\\\n\n", ":2: no line 'ngram 1=COUNT' stands below \\data\\."),
     (
         BIGRAMS.replace(b"ngram 2=3", b"ngram 2=4"),
