@@ -32,6 +32,7 @@ from phrasescore.words.word_table import WordArrays, find_word, intern_word
 # how many columns behind the scores
 _ALIGNMENT, _SPARSE = 1, 3
 _MOST_POSITION = np.iinfo(np.int16).max
+_MOST_LINKS = 10_000  # of a phrase; they are sorted one by one
 LOWEST_LN = np.float32(-100.0)  # Moses's floor
 
 FINE, FACTORS, LABEL, BAD_ALIGNMENT, SPARSE_SCORES = 0, 1, 2, 3, 4
@@ -142,7 +143,8 @@ def _parse_links(
         middle = find_byte(data, at, stop, DASH)
         source = parse_integer(data, at, middle)
         goal = parse_integer(data, min(middle + 1, stop), stop)
-        if not (0 <= source <= _MOST_POSITION and 0 <= goal < target_words):
+        inside = 0 <= source <= _MOST_POSITION and 0 <= goal < min(target_words, _MOST_POSITION + 1)
+        if not inside or count - first == _MOST_LINKS:
             return -1
         at = stop
         place = count

@@ -1,0 +1,38 @@
+"""What decoding takes of a table, and what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from moses_integration.decoder.loading.parsed_tables import ParsedTables
+from moses_integration.decoder.loading.source_phrases import SourcePhrases
+from moses_integration.decoder.loading.table_loading import TableEntries, load_phrase_table
+from phrasescore.errors import PhraseTableError
+
+LONG = b" ".join([b"x"] * 40_000)
+
+
+def load(folder: Path, alignment: bytes, target: bytes = LONG) -> TableEntries:
+    path = folder / "table"
+    path.write_bytes(b"a ||| " + target + b" ||| 0.5 ||| " + alignment + b"\n")
+    return load_phrase_table(path, 1, "here", SourcePhrases([(b"a",)], 7), ParsedTables(None))
+
+
+@pytest.mark.parametrize(
+    "alignment",
+    [b"0-32768", b"0-39999", b"32768-0", b"65536-0", b"0-4294967296", b"0-0 " * 10_001, b"0-\xb2"],
+)
+def test_links_that_no_phrase_has(tmp_path: Path, alignment: bytes) -> None:
+    """Positions that do not fit are refused and do not become others; so are links without end."""
+    with pytest.raises(
+        PhraseTableError, match="table:1: the word alignment is not a list"
+    ):
+        load(tmp_path, alignment)
+
+
+def test_links_at_the_border(tmp_path: Path) -> None:
+    """The largest position there is stays what it is; links are sorted."""
+    loaded = load(tmp_path, b"32767-32767 0-1 0-0")
+    assert loaded.links.tolist() == [[0, 0], [0, 1], [32767, 32767]]
