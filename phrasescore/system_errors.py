@@ -26,6 +26,11 @@ _PROBLEMS = {
     errno.ELOOP: "its links lead in a circle",
     errno.EBADF: "it is closed",
 }
+# what the system says of no file
+_NAMELESS = {
+    errno.ENOENT: "the folder in which the command was called is gone",
+    errno.EBADF: "standard input or output is needed, and it is closed",
+}
 _REMEDIES = {
     errno.EMFILE: "allow more open files with ulimit -n",
     errno.EDQUOT: "your quota of this disk is used up: make room, then run the command again",
@@ -51,8 +56,8 @@ def refusal(error: OSError, path: str | Path | None = None) -> PhrasescoreError:
         return _full(error, place)
     if error.errno == errno.ENAMETOOLONG:
         return InputError(too_long(os.fspath(place or "")) or "the name is too long", path=place)
-    if error.errno == errno.EBADF and place is None:
-        return InputError("standard input or output is needed, and it is closed")
+    if place is None and error.errno in _NAMELESS:
+        return InputError(_NAMELESS[error.errno or 0])
     problem = _PROBLEMS.get(error.errno or 0) or (error.strerror or str(error))
     return InputError(problem, path=place, remedy=_REMEDIES.get(error.errno or 0))
 

@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from moses_integration.system_building.build_settings import (
+    LONGEST_PHRASE,
     BuildInputs,
     BuildSettings,
     SystemFolder,
 )
+from phrasescore.commands.numbers import THREADS, WORDS, Whole
+from phrasescore.commands.paths import PathName, Use
 
 if TYPE_CHECKING:
     from phrasescore.resuming.steps import Outcome
 
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-_LEAST_MEMORY = 16 << 20
+_LEAST_MEMORY, _MOST_MEMORY = 16 << 20, 10**6 << 30
 
 
 class Memory(click.ParamType):  # type: ignore[type-arg]  # generic in new versions only
@@ -33,19 +36,21 @@ class Memory(click.ParamType):  # type: ignore[type-arg]  # generic in new versi
         """Parse it."""
         if isinstance(value, int):
             return value
-        match = re.fullmatch(r"([0-9]+)([KMG])", str(value).upper())
+        match = re.fullmatch(r"([0-9]{1,18})([KMG])", str(value).upper())
         if match is None:
             self.fail(f"{value} is not a size such as 512M or 2G", param, ctx)
         size = int(match[1]) * _UNITS[match[2]]
         if size < _LEAST_MEMORY:
             self.fail(f"{value} is too little: give at least 16M", param, ctx)
+        if size > _MOST_MEMORY:
+            self.fail(f"{value} is too much: give at most 1000000G", param, ctx)
         return size
 
 
 @click.command("build", context_settings={"show_default": True})
-@click.argument("source", type=click.Path(path_type=Path))
-@click.argument("target", type=click.Path(path_type=Path))
-@click.argument("system", type=click.Path(path_type=Path))
+@click.argument("source", type=PathName(Use.READ, Path))
+@click.argument("target", type=PathName(Use.READ, Path))
+@click.argument("system", type=PathName(Use.WRITE_FOLDER, Path))
 @click.option(
     "--tokenize",
     nargs=2,
@@ -55,7 +60,7 @@ class Memory(click.ParamType):  # type: ignore[type-arg]  # generic in new versi
 @click.option("--lowercase", is_flag=True, help="Lower-case the text.")
 @click.option(
     "--alignment",
-    type=click.Path(path_type=Path),
+    type=PathName(Use.READ, Path),
     help="A word alignment of SOURCE and TARGET (lines such as 0-0 1-2 2-1).",
 )
 @click.option(
@@ -66,11 +71,11 @@ class Memory(click.ParamType):  # type: ignore[type-arg]  # generic in new versi
 )
 @click.option(
     "--max-phrase-length",
-    type=int,
+    type=Whole(1, LONGEST_PHRASE),
     default=BuildSettings.max_phrase_length,
     metavar="WORDS",
 )
-@click.option("--lm-order", type=int, default=BuildSettings.lm_order, metavar="N")
+@click.option("--lm-order", type=Whole(1, 10), default=BuildSettings.lm_order, metavar="N")
 @click.option(
     "--lmplz",
     default=BuildSettings.lmplz,
@@ -79,13 +84,13 @@ class Memory(click.ParamType):  # type: ignore[type-arg]  # generic in new versi
 )
 @click.option(
     "--distortion-limit",
-    type=int,
+    type=Whole(-1, 10_000),
     default=BuildSettings.distortion_limit,
     metavar="WORDS",
 )
 @click.option(
     "--max-sentence-length",
-    type=int,
+    type=WORDS,
     default=BuildSettings.max_sentence_length,
     metavar="WORDS",
     help="Leave out pairs with a longer sentence.",
@@ -100,7 +105,7 @@ class Memory(click.ParamType):  # type: ignore[type-arg]  # generic in new versi
     is_flag=True,
     help="Write absolute paths into moses.ini; else run Moses from the current directory, too.",
 )
-@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Default: all cores.")
+@click.option("--threads", type=THREADS, metavar="N", help="Default: all cores.")
 @click.option(
     "--memory",
     type=Memory(),

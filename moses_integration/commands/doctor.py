@@ -7,18 +7,20 @@ import sys
 import click
 
 from phrasescore.commands.options import json_file_option, print_result
+from phrasescore.commands.paths import INPUT, INPUT_FOLDER
 
 # what --json without a file gives
 _NO_FILE = ""
 
 
 @click.command("doctor")
-@click.argument("ini", metavar="MOSES_INI", required=False)
-@click.option("--source", metavar="FILE", help="The text to tune on, as Moses gets it.")
+@click.argument("ini", type=INPUT, metavar="MOSES_INI", required=False)
+@click.option("--source", type=INPUT, metavar="FILE", help="The text to tune on, as Moses gets it.")
 @click.option(
     "--reference",
     "references",
     multiple=True,
+    type=INPUT,
     metavar="FILE",
     help="Its translation; may be repeated, or be the part of several names before 0, 1, ...",
 )
@@ -26,6 +28,7 @@ _NO_FILE = ""
     "--model",
     "models",
     multiple=True,
+    type=INPUT_FOLDER,
     metavar="FOLDER",
     help="A phrase model, to see which words it knows.",
 )
@@ -33,11 +36,16 @@ _NO_FILE = ""
     "--work-dir",
     default="mert-work",
     show_default=True,
+    type=INPUT,
     metavar="FOLDER",
     help="The working folder of mert-moses.pl, to see whether it has anything stale.",
 )
 @click.option(
-    "--moses", "moses", metavar="FILE", help="Let this Moses (or the one in this folder) read it."
+    "--moses",
+    "moses",
+    type=INPUT,
+    metavar="FILE",
+    help="Let this Moses (or the one in this folder) read it.",
 )
 @click.option(
     "--json",

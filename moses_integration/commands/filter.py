@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from phrasescore.commands.paths import INPUT, OUTPUT_FOLDER
 from phrasescore.errors import ResumeError, SettingsError
 
 if TYPE_CHECKING:
@@ -13,12 +14,13 @@ if TYPE_CHECKING:
 
 
 @click.command("filter")
-@click.argument("path", metavar="MOSES_INI")
+@click.argument("path", type=INPUT, metavar="MOSES_INI")
 @click.option(
     "--input",
     "inputs",
     multiple=True,
     required=True,
+    type=INPUT,
     metavar="FILE",
     help="A text that will be translated, tokenised, plain or gzip; may be repeated.",
 )
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     "-o",
     "--output",
     required=True,
+    type=OUTPUT_FOLDER,
     metavar="FOLDER",
     help="A new folder for moses.ini and the tables, which get the names of their features.",
 )

@@ -7,22 +7,30 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from moses_integration.commands.decode import model_options
+from phrasescore.commands.numbers import Real
+from phrasescore.commands.paths import INPUT, OUTPUT, refuse_replaced_inputs
 
 if TYPE_CHECKING:
     from moses_integration.decoder.force_scoring import ListComparison
 
 
 @click.command("force-score", short_help="Recompute the features of an n-best list.")
-@click.argument("ini", metavar="MOSES_INI")
+@click.argument("ini", type=INPUT, metavar="MOSES_INI")
 @model_options
 @click.option(
-    "--nbest", required=True, metavar="FILE", help="The list, with a segmentation of each line."
+    "--nbest",
+    required=True,
+    type=INPUT,
+    metavar="FILE",
+    help="The list, with a segmentation of each line.",
 )
-@click.option("-o", "--output", metavar="FILE", help="The list with recomputed features.")
+@click.option(
+    "-o", "--output", type=OUTPUT, metavar="FILE", help="The list with recomputed features."
+)
 @click.option(
     "--check",
     "tolerance",
-    type=click.FloatRange(0.0),
+    type=Real(0.0, 1e300),
     metavar="TOLERANCE",
     help="Compare with the list's own numbers; exit with 1 if one differs by more.",
 )
@@ -34,17 +42,20 @@ def force_score(context: click.Context, /, **options: Any) -> None:
     The list must say which phrases each line is made of (-include-segmentation-in-n-best, or -t).
     Values may differ in the last of six digits: Moses adds in single precision.
     """
-    from moses_integration.decoder.file_decoding import make_decoder
+    from moses_integration.decoder.decoding_task import make_decoder
     from moses_integration.decoder.force_scoring import ForcedScorer, ListComparison
     from moses_integration.decoder.force_scoring import force_score as score_list
     from moses_integration.decoder.loading.input_text import read_sentences
+    from moses_integration.ini.listing import files_read
     from moses_integration.ini.moses_ini import MosesIni
     from phrasescore.errors import SettingsError, counted
     from phrasescore.progress import Progress
 
     if options["output"] is None and options["tolerance"] is None:
         raise SettingsError("nothing to do", remedy="give -o FILE, --check TOLERANCE, or both")
-    decoder = make_decoder(MosesIni.read(options["ini"]), options)
+    ini = MosesIni.read(options["ini"])
+    refuse_replaced_inputs(files_read(ini))
+    decoder = make_decoder(ini, options)
     sentences = read_sentences(options["input_path"], longest=options["max_sentence_length"])
     loaded = decoder.load(sentences)
     comparison = None

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from phrasescore.commands.numbers import WEIGHT
 from phrasescore.commands.options import json_options, print_result
+from phrasescore.commands.paths import INPUT, INPUT_FOLDER, PathName, Use
 from phrasescore.files import STANDARD_STREAM
 
 if TYPE_CHECKING:
@@ -19,16 +20,11 @@ if TYPE_CHECKING:
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-def _finite(context: click.Context, option: click.Parameter, value: float) -> float:
-    if not math.isfinite(value):
-        raise click.BadParameter("expected a finite number", context, option)
-    return value
-
-
 _output = click.option(
     "-o",
     "--output",
     required=True,
+    type=PathName(Use.WRITE, may_replace="MOSES_INI"),
     metavar="FILE",
     help="Where to write the new ini; - is standard output.",
 )
@@ -42,8 +38,7 @@ _absolute_paths = click.option(
 def _start_weight(meaning: str) -> Callable[[_Command], _Command]:
     return click.option(
         "--start-weight",
-        type=float,
-        callback=_finite,
+        type=WEIGHT,
         default=0.2,
         show_default=True,
         metavar="NUMBER",
@@ -52,7 +47,7 @@ def _start_weight(meaning: str) -> Callable[[_Command], _Command]:
 
 
 @click.command("show", short_help="List features, weights, files and problems.")
-@click.argument("path", metavar="MOSES_INI")
+@click.argument("path", type=INPUT, metavar="MOSES_INI")
 @json_options
 def show(path: str, as_json: bool, json_file: str | None) -> None:
     """List the features, weights and files of MOSES_INI, and what Moses would refuse or ignore."""
@@ -66,10 +61,11 @@ def show(path: str, as_json: bool, json_file: str | None) -> None:
 
 
 @click.command("add-column", short_help="Make it use a table with more scores.")
-@click.argument("path", metavar="MOSES_INI")
+@click.argument("path", type=INPUT, metavar="MOSES_INI")
 @click.option(
     "--table",
     required=True,
+    type=INPUT,
     metavar="FILE",
     help="The rescored phrase table; its path is written as given here.",
 )
@@ -120,10 +116,11 @@ def add_column(
 
 
 @click.command("add-language-model", short_help="Make it ask a neural language model.")
-@click.argument("path", metavar="MOSES_INI")
+@click.argument("path", type=INPUT, metavar="MOSES_INI")
 @click.option(
     "--model",
     required=True,
+    type=INPUT_FOLDER,
     metavar="FOLDER",
     help="A model of kind feed-forward-lm; its path is written as given here.",
 )
@@ -182,7 +179,7 @@ def _called(after: MosesIni, output: str) -> MosesIni:
 
 
 @click.command("remove-feature", short_help="Take a feature and its weights out.")
-@click.argument("path", metavar="MOSES_INI")
+@click.argument("path", type=INPUT, metavar="MOSES_INI")
 @click.argument("name", metavar="NAME")
 @_output
 def remove_feature(path: str, name: str, output: str) -> None:

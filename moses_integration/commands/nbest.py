@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import click
 
+from phrasescore.commands.device_option import device_option
+from phrasescore.commands.numbers import THREADS
+from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
 from phrasescore.errors import SettingsError, counted
 
 if TYPE_CHECKING:
     from moses_integration.nbest.candidate_scores import NBestModel
     from phrasescore.model.kinds import Kind
 
-Device = Literal["auto", "cpu", "cuda"]
-
 
 @click.command("nbest")
-@click.argument("nbest_list", metavar="NBEST")
+@click.argument("nbest_list", type=INPUT, metavar="NBEST")
 @click.option(
     "--model",
     "folders",
     multiple=True,
     required=True,
+    type=INPUT_FOLDER,
     metavar="FOLDER",
     help="A model folder, of either direction; may be repeated, one feature each.",
 )
 @click.option(
     "--source",
+    type=INPUT,
     metavar="FILE",
     help="The text that the list translates, as the decoder got it; needed by models that read it.",
 )
@@ -35,6 +38,7 @@ Device = Literal["auto", "cpu", "cuda"]
     "-o",
     "--output",
     required=True,
+    type=OUTPUT,
     metavar="FILE",
     help="Where to write the list; gzip if the name ends in .gz; - is standard output.",
 )
@@ -48,11 +52,12 @@ Device = Literal["auto", "cpu", "cuda"]
 )
 @click.option(
     "--table",
+    type=INPUT,
     metavar="FILE",
     help="The system's phrase table: words it does not translate get 0, as in the decoder.",
 )
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto")
-@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="CPU threads.")
+@device_option
+@click.option("--threads", type=THREADS, metavar="N", help="CPU threads.")
 def nbest(
     nbest_list: str,
     folders: tuple[str, ...],
@@ -60,7 +65,7 @@ def nbest(
     output: str,
     names: tuple[str, ...],
     table: str | None,
-    device: Device,
+    device: str,
     threads: int | None,
 ) -> None:
     """Add one feature for each model to NBEST, a list of any decoder.
@@ -94,7 +99,7 @@ def nbest(
 
 
 def _load(
-    folders: tuple[str, ...], names: tuple[str, ...], device: Device, threads: int | None
+    folders: tuple[str, ...], names: tuple[str, ...], device: str, threads: int | None
 ) -> list[NBestModel]:
     import torch
 

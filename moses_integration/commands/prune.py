@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from phrasescore.commands.numbers import COLUMN, ITEMS, Real
 from phrasescore.commands.options import json_options, print_result, reordering_pair
+from phrasescore.commands.paths import INPUT, OUTPUT
 from phrasescore.errors import SettingsError
 from phrasescore.provenance import provenance
 
@@ -17,36 +19,38 @@ if TYPE_CHECKING:
 
 
 @click.command("prune")
-@click.argument("table")
+@click.argument("table", type=INPUT)
 @click.option(
     "-o",
     "--output",
     required=True,
+    type=OUTPUT,
     metavar="FILE",
     help="Where to write the table; gzip if the name ends in .gz; - is standard output.",
 )
 @click.option(
     "--top",
-    type=click.IntRange(min=1),
+    type=ITEMS,
     metavar="K",
     help="Keep the best K targets of each source; of equally good ones those that come first.",
 )
 @click.option(
     "--threshold",
-    type=float,
+    type=Real(-1e300, 1e300),
     metavar="P",
     help="Keep pairs of at least this: a score as in the table with --column, a weighted sum of "
     "natural logarithms with --weights.",
 )
 @click.option(
     "--column",
-    type=click.IntRange(min=1),
+    type=COLUMN,
     metavar="N",
     help="The score that --top and --threshold go by, counted from 1; 3 is p(target|source) in "
     "a table of Moses.",
 )
 @click.option(
     "--weights",
+    type=INPUT,
     metavar="MOSES_INI",
     help="--top and --threshold go by the weighted sum of all scores, with the weights of this "
     "ini. Language model and word penalty, which Moses's own table-limit (20, unless the ini "
@@ -63,21 +67,25 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--sentences",
-    type=click.IntRange(min=1),
+    type=ITEMS,
     metavar="N",
     help="How many sentence pairs the table was extracted from, for --significance.",
 )
 @click.option(
     "--drop",
+    type=INPUT,
     metavar="FILE",
     help="Pairs to drop: source, tab, target; further columns are ignored.",
 )
 @click.option(
     "--reordering",
+    type=INPUT,
     metavar="FILE",
     help="The lexicalised reordering table of the same system, to be cut to the same pairs.",
 )
-@click.option("--reordering-output", metavar="FILE", help="Where to write the reordering table.")
+@click.option(
+    "--reordering-output", type=OUTPUT, metavar="FILE", help="Where to write the reordering table."
+)
 @json_options
 def prune(
     table: str,
@@ -104,16 +112,9 @@ def prune(
     from moses_integration.tables.drop_list import DropList
     from moses_integration.tables.pruning import PruningConditions, prune_table
     from moses_integration.tables.reordering_pruning import check_reordering, prune_reordering
-    from phrasescore.files import refuse_same_file
     from phrasescore.resuming.interruption import interruptible
 
-    refuse_same_file(table, output, "the table itself")
-    both = reordering_pair(reordering, reordering_output, table, output)
-    if as_json and "-" in (output, reordering_output):
-        raise SettingsError(
-            "the table and the JSON would both go to standard output",
-            remedy="write the JSON to a file with --json-file",
-        )
+    both = reordering_pair(reordering, reordering_output, output)
     conditions = PruningConditions(
         drop=DropList.read(drop) if drop is not None else None,
         significance=_significance(significance, sentences),

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
+from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
+
 if TYPE_CHECKING:
     from moses_integration.system_building.corpus.text_preparation import TextSettings
 
@@ -17,12 +19,18 @@ Side = Literal["source", "target"]
 def _text_options(default_side: Side) -> Callable[[Decorated], Decorated]:
     """Add what both commands take: the text, where it goes, and how its side is prepared."""
     options = [
-        click.argument("text", default="-"),
+        click.argument("text", default="-", type=INPUT),
         click.option(
-            "-o", "--output", default="-", metavar="FILE", help="The output; - is standard output."
+            "-o",
+            "--output",
+            default="-",
+            type=OUTPUT,
+            metavar="FILE",
+            help="The output; - is standard output.",
         ),
         click.option(
             "--system",
+            type=INPUT_FOLDER,
             metavar="FOLDER",
             help="A system that phrasescore build made: its record of the text gives the "
             "defaults of the options below.",

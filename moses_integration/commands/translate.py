@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from phrasescore.commands.device_option import device_option
+from phrasescore.commands.numbers import BATCH, BEAM, THREADS, WORDS
 from phrasescore.commands.options import json_options, print_result
+from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
 from phrasescore.errors import SettingsError
 from phrasescore.provenance import provenance
 
@@ -27,6 +30,7 @@ LONGEST_SENTENCE = 1000  # words, without --max-sentence-length
     "folders",
     multiple=True,
     required=True,
+    type=INPUT_FOLDER,
     metavar="FOLDER",
     help="A model of sentences (train --kind search or encdec). Several translate together: each "
     "word has the arithmetic mean of the probabilities that they give it.",
@@ -36,6 +40,7 @@ LONGEST_SENTENCE = 1000  # words, without --max-sentence-length
     "--input",
     "text",
     default="-",
+    type=INPUT,
     metavar="FILE",
     help="The text to translate.  [default: standard input]",
 )
@@ -43,12 +48,13 @@ LONGEST_SENTENCE = 1000  # words, without --max-sentence-length
     "-o",
     "--output",
     default="-",
+    type=OUTPUT,
     metavar="FILE",
     help="Translations; gzip if the name ends in .gz.  [default: standard output]",
 )
 @click.option(
     "--beam",
-    type=click.IntRange(min=1),
+    type=BEAM,
     default=10,
     show_default=True,
     metavar="N",
@@ -67,7 +73,7 @@ LONGEST_SENTENCE = 1000  # words, without --max-sentence-length
 )
 @click.option(
     "--max-length",
-    type=click.IntRange(min=1),
+    type=WORDS,
     metavar="N",
     help="Words at which a translation must end.  [default: three times the sentence's; without "
     "--length-bounds at least 10]",
@@ -80,37 +86,39 @@ LONGEST_SENTENCE = 1000  # words, without --max-sentence-length
 )
 @click.option(
     "--lexicon",
+    type=INPUT,
     metavar="FILE",
     help="With --replace-unknown: write that word's most probable translation by this lexical "
     "table, if it has one. Give lex.f2e of Moses's model folder or of phrasescore build, which has "
     "'target source p' (for models that read the target side: lex.e2f).",
 )
-@click.option("--nbest", metavar="FILE", help="Also write an n-best list in Moses's format.")
+@click.option(
+    "--nbest", type=OUTPUT, metavar="FILE", help="Also write an n-best list in Moses's format."
+)
 @click.option(
     "--nbest-size",
-    type=click.IntRange(min=1),
+    type=BEAM,
     metavar="N",
     help="Translations of a sentence in the list, at most the beam.  [default: the beam]",
 )
 @click.option(
     "--alignments",
+    type=OUTPUT,
     metavar="FILE",
     help="Also write, as JSON lines, how much the model looks at each source word for each word "
     "that it writes.",
 )
 @click.option(
     "--max-sentence-length",
-    type=click.IntRange(min=1),
+    type=WORDS,
     default=LONGEST_SENTENCE,
     show_default=True,
     metavar="N",
     help="Refuse lines with more words.",
 )
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto")
-@click.option(
-    "--batch-size", type=click.IntRange(min=1), metavar="SENTENCES", help="Sentences at a time."
-)
-@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="CPU threads.")
+@device_option
+@click.option("--batch-size", type=BATCH, metavar="SENTENCES", help="Sentences at a time.")
+@click.option("--threads", type=THREADS, metavar="N", help="CPU threads.")
 @json_options
 def translate(
     folders: tuple[str, ...],
@@ -141,7 +149,6 @@ def translate(
     """
     settings = _search_settings(search, nbest is not None)
     outputs = [output, *(name for name in (nbest, alignments) if name is not None)]
-    _check_outputs(outputs, as_json)
     import torch
 
     from phrasescore.resuming.interruption import interruptible
@@ -156,7 +163,7 @@ def translate(
     models = load_sentence_models(folders)
     if alignments is not None:
         models.must_align("--alignments")
-    replacement = _replacement(search, models, outputs)
+    replacement = _replacement(search, models)
     aligns = alignments is not None
     translator, asked = _translator(models, settings, replacement, aligns, device, batch_size)
     asked["outputs"] = {"nbest": nbest is not None, "alignments": aligns}
@@ -231,30 +238,10 @@ def _search_settings(search: dict[str, Any], has_list: bool) -> tuple[BeamSettin
     )
 
 
-def _check_outputs(outputs: list[str], as_json: bool) -> None:
-    """Refuse two outputs in one place."""
-    from pathlib import Path
-
-    if outputs.count("-") + as_json > 1:
-        raise SettingsError(
-            "two outputs would both go to standard output",
-            remedy="write translations, n-best list, alignments and JSON each to a file of its own",
-        )
-    names = [Path(name).resolve() for name in outputs if name != "-"]
-    for number, name in enumerate(names):
-        if name in names[:number]:
-            raise SettingsError(
-                "an output is written twice", path=name, remedy="name another output"
-            )
-
-
-def _replacement(
-    search: dict[str, Any], models: SentenceModels, outputs: list[str]
-) -> UnknownWords | None:
+def _replacement(search: dict[str, Any], models: SentenceModels) -> UnknownWords | None:
     """Return what stands for unknown words, if something does."""
     if not search["replace_unknown"]:
         return None
-    from phrasescore.files import refuse_same_file
     from phrasescore.translation.lexicon import read_lexicon
     from phrasescore.translation.unknown_words import UnknownWords
 
@@ -262,8 +249,6 @@ def _replacement(
     lexicon = search["lexicon"]
     if lexicon is None:
         return UnknownWords()
-    for output in outputs:
-        refuse_same_file(lexicon, output, "the lexicon")
     sides = models.source_vocabulary.words, models.target_vocabulary.words
     read, written = map(frozenset, sides)
     return UnknownWords(read_lexicon(lexicon, read, written, models.direction))

@@ -1,18 +1,18 @@
-"""Decode a file: from command-line options to its translations, n-best lists and statistics."""
+"""Decode a file: its translations, n-best lists and statistics, block by block."""
 
 from __future__ import annotations
 
-import contextlib
+import hashlib
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from moses_integration.decoder.decoded_sentence import DecodedSentence
-from moses_integration.decoder.decoder import Decoder
+from moses_integration.decoder.decoding_task import DecodingTask
 from moses_integration.decoder.loading.input_text import read_sentences
-from moses_integration.decoder.loading.parsed_tables import default_folder
 from moses_integration.decoder.output import (
     STATISTICS_HEADER,
     best_line,
@@ -20,195 +20,125 @@ from moses_integration.decoder.output import (
     statistics_line,
     unknown_line,
 )
-from moses_integration.decoder.settings import (
-    NBestSettings,
-    OutputSettings,
-    RiskSettings,
-    SearchSettings,
-)
-from moses_integration.ini.lines import parse_weights
-from moses_integration.ini.moses_ini import MosesIni
+from moses_integration.ini.listing import files_read
 from moses_integration.nbest.format import format_entry
 from moses_integration.nbest.minimum_bayes_risk import least_risk
-from phrasescore.errors import IniError, SettingsError
-from phrasescore.files import STANDARD_STREAM, open_output
+from phrasescore import __version__
+from phrasescore.files import STANDARD_STREAM
 from phrasescore.progress import Progress
+from phrasescore.streaming.sinks import SinksInStep, announce
+from phrasescore.streaming.sinks import keeps_work as is_kept
 
+# sentences that a killed run loses at most
+_BLOCK = 100
 # words that are loaded at once: the entries they need must fit into memory
 _BATCH_WORDS = 500_000
 
 
-@dataclass(frozen=True)
-class DecodingTask:
-    """What to decode, and where everything goes.
-
-    Args:
-        decoder: The decoder.
-        input: The sentences.
-        output: Where translations go; ``None`` for nowhere.
-        output_settings: How they are printed.
-        nbest: The n-best list that is wanted, if any.
-        nbest_path: Where it goes.
-        unknowns: Where unknown words go, if anywhere.
-        statistics: Where statistics go, if anywhere.
-        risk: How to choose translations by risk, if so.
-        threads: How many sentences are searched at once.
-        longest: Words of the longest sentence that is accepted.
-    """
-
-    decoder: Decoder
-    input: str
-    output: str | None
-    output_settings: OutputSettings
-    nbest: NBestSettings | None
-    nbest_path: str | None
-    unknowns: str | None
-    statistics: str | None
-    risk: RiskSettings | None
-    threads: int
-    longest: int
-
-    @property
-    def wanted(self) -> NBestSettings | None:
-        """The list that the search has to make: for the n-best file, for the risk, or none."""
-        if self.risk is None:
-            return self.nbest
-        if self.nbest is None:
-            return NBestSettings(self.risk.size)
-        return self.nbest._replace(size=max(self.nbest.size, self.risk.size))
-
-    @classmethod
-    def of(cls, options: Mapping[str, Any]) -> DecodingTask:
-        """Understand the options of the command line.
-
-        Raises:
-            IniError: The ini, or a weight, makes no sense.
-            SettingsError: An option makes no sense, alone or together with another.
-        """
-        ini = MosesIni.read(options["ini"])
-        decoder = make_decoder(ini, options)
-        nbest = None
-        if options["nbest"] is not None:
-            nbest = NBestSettings(
-                options["nbest_size"], options["distinct"], options["n_best_factor"]
-            )
-        # as in Moses: a list on standard output takes the place of the translations
-        both = options["nbest"] == options["output"] == STANDARD_STREAM
-        return cls(
-            decoder=decoder,
-            input=options["input_path"],
-            output=None if both else options["output"],
-            output_settings=OutputSettings(
-                **{field.name: options[field.name] for field in fields(OutputSettings)}
-            ),
-            nbest=nbest,
-            nbest_path=options["nbest"],
-            unknowns=options["output_unknowns"],
-            statistics=options["statistics"],
-            risk=RiskSettings(options["mbr_size"], options["mbr_scale"])
-            if options["minimum_bayes_risk"]
-            else None,
-            threads=options["threads"] or _threads_of(ini),
-            longest=options["max_sentence_length"],
-        )
-
-
-def _threads_of(ini: MosesIni) -> int:
-    values = ini.values("threads")
-    if not values:
-        return 1
-    if not values[0].isdigit() or int(values[0]) < 1:
-        raise IniError(
-            f"[threads] is {values[0]!r}, expected a number of threads",
-            path=ini.path,
-            remedy="or give --threads",
-        )
-    return int(values[0])
-
-
-def make_decoder(ini: MosesIni, options: Mapping[str, Any]) -> Decoder:
-    """Make the decoder that command-line options describe.
-
-    Args:
-        ini: The ini.
-        options: The options by name; those of the search that are ``None`` are left to the ini.
-    """
-    given = {
-        field.name: options[field.name]
-        for field in fields(SearchSettings)
-        # not "in (None, False)": 0 is a value, and equals False
-        if options.get(field.name) is not None and options[field.name] is not False
-    }
-    folder = options["cache_folder"]
-    cache = None if options["no_cache"] else Path(folder) if folder else default_folder()
-    return Decoder(
-        ini,
-        settings=SearchSettings.of(ini, given),
-        weights=parse_weight_options(options["weights"]),
-        table_limit=options.get("table_limit"),
-        cache=cache,
-    )
-
-
-def parse_weight_options(texts: Sequence[str]) -> dict[str, tuple[float, ...]]:
-    """Parse weights as they are given on the command line.
-
-    Raises:
-        SettingsError: One is not of the form ``Name= 0.3 0.2``.
-    """
-    weights = {}
-    for text in texts:
-        try:
-            name, values = parse_weights(text)
-        except IniError as error:
-            raise SettingsError(f"--weight: {error.problem}", remedy=error.remedy) from None
-        weights[name] = values
-    return weights
-
-
 @dataclass
 class AskedInAll:
-    """What neural language models were asked: words, and the distinct histories of sentences."""
+    """What was done, and what neural language models were asked.
 
+    Args:
+        lines: Sentences that are decoded.
+        words: Words that the models were asked for.
+        histories: The distinct histories of these in each sentence, all sentences together.
+    """
+
+    lines: int = 0
     words: int = 0
     histories: int = 0
+
+    def add(self, decoded: DecodedSentence) -> None:
+        """Count one more sentence."""
+        self.lines += 1
+        self.words += decoded.statistics.asked
+        self.histories += decoded.statistics.histories
 
 
 def decode_file(task: DecodingTask) -> AskedInAll:
     """Decode the input and write all that is asked for; files appear only when they are whole.
 
+    Where all outputs are files, what an interrupted run of the same task has decoded is kept.
+
     Raises:
         InputError: The input, a table or a model cannot be used.
         SettingsError: A file cannot be written.
+        ResumeError: Another process is writing one of them.
     """
     sentences = read_sentences(task.input, longest=task.longest)
-    asked = AskedInAll()
-    with contextlib.ExitStack() as stack:
-        writers = _Writers(task, stack)
-        progress = stack.enter_context(Progress("decoding", len(sentences), "sentences"))
-        for decoded in _decoded(task, sentences):
-            writers.write(decoded)
-            asked.words += decoded.statistics.asked
-            asked.histories += decoded.statistics.histories
-            progress.advance(1)
+    outputs = _outputs(task)
+    with SinksInStep([each.path for each in outputs], _signature(task, sentences)) as sinks:
+        asked = AskedInAll(**(sinks.state or {}))
+        announce(outputs[-1].path, asked.lines, sinks.discarded, "another ini, input or options")
+        texts = [[] if sinks.blocks else [each.header] for each in outputs]
+        with Progress("decoding", len(sentences) - asked.lines, "sentences") as progress:
+            for decoded in _decoded(task, sentences, asked.lines):
+                asked.add(decoded)
+                for text, each in zip(texts, outputs, strict=True):
+                    text.append(each.text_of(decoded))
+                progress.advance(1)
+                if asked.lines % _block(outputs) == 0:
+                    sinks.append(list(map(b"".join, texts)), asdict(asked))
+                    texts = [[] for _ in outputs]
+            # of no sentences, too: a header, or a gzip file of nothing
+            if any(texts):
+                sinks.append(list(map(b"".join, texts)), asdict(asked))
+        sinks.finish()
     return asked
 
 
+def keeps_work(task: DecodingTask) -> bool:
+    """Tell whether an interrupted run of a task is gone on with."""
+    return all(is_kept(each.path) for each in _outputs(task))
+
+
+def _signature(task: DecodingTask, sentences: Sequence[tuple[bytes, ...]]) -> dict[str, Any]:
+    """Everything that decides what is written; models count by place, size and time of change."""
+    text = hashlib.sha256(b"\n".join(map(b" ".join, sentences))).hexdigest()
+    system = task.decoder.system
+    return {
+        "version": __version__,
+        "ini": hashlib.sha256(task.ini.to_bytes()).hexdigest(),
+        "input": text,
+        "weights": {name: list(values) for name, values in task.weights.items()},
+        "search": asdict(system.settings),
+        "table limits": [table.limit for table in system.features.tables],
+        "models": [_state(path) for _, path in files_read(task.ini)],
+        "nbest": task.nbest and task.nbest._asdict(),
+        "risk": task.risk and asdict(task.risk),
+        "printed": asdict(task.output_settings),
+        "outputs": [each.name for each in _outputs(task)],
+    }
+
+
+def _state(path: Path) -> list[Any]:
+    if path.is_dir():
+        return [_state(part) for part in sorted(path.iterdir())]
+    found = path.stat()
+    return [str(path.absolute()), found.st_size, found.st_mtime_ns]
+
+
+def _block(outputs: Sequence[_Output]) -> int:
+    """Return how many sentences are written at a time: who reads a pipe waits for each."""
+    return 1 if [each.path for each in outputs] == [STANDARD_STREAM] else _BLOCK
+
+
 def _decoded(
-    task: DecodingTask, sentences: Sequence[tuple[bytes, ...]]
+    task: DecodingTask, sentences: Sequence[tuple[bytes, ...]], done: int
 ) -> Iterator[DecodedSentence]:
-    for first, batch in _batches(sentences):
+    for first, batch in _batches(sentences, done):
         loaded = task.decoder.load(batch)
         for decoded in task.decoder.decode(loaded, nbest=task.wanted, threads=task.threads):
             yield replace(decoded, first=first)
 
 
 def _batches(
-    sentences: Sequence[tuple[bytes, ...]],
+    sentences: Sequence[tuple[bytes, ...]], done: int
 ) -> Iterator[tuple[int, Sequence[tuple[bytes, ...]]]]:
     """Split an input where ``_BATCH_WORDS`` are reached; yield each part and where it begins."""
-    first = words = 0
-    for number, sentence in enumerate(sentences):
+    first, words = done, 0
+    for number, sentence in enumerate(sentences[done:], done):
         if words >= _BATCH_WORDS:
             yield first, sentences[first:number]
             first, words = number, 0
@@ -217,38 +147,45 @@ def _batches(
         yield first, sentences[first:]
 
 
-class _Writers:
-    """The files that decoding writes."""
+class _Output(NamedTuple):
+    """Somewhere to write, what of a sentence goes there, and what stands before the first."""
 
-    def __init__(self, task: DecodingTask, stack: contextlib.ExitStack) -> None:
-        self._task = task
-        self._output, self._nbest, self._unknowns, self._statistics = (
-            None if path is None else stack.enter_context(open_output(path))
-            for path in (task.output, task.nbest_path, task.unknowns, task.statistics)
-        )
-        if self._statistics is not None:
-            self._statistics.write(STATISTICS_HEADER)
+    name: str
+    path: str
+    text_of: Callable[[DecodedSentence], bytes]
+    header: bytes = b""
 
-    def write(self, decoded: DecodedSentence) -> None:
-        """Write what is wanted of one sentence."""
-        task = self._task
-        if self._output is not None:
-            self._output.write(best_line(decoded, task.output_settings, self._best(decoded)))
-            if task.output == STANDARD_STREAM:
-                self._output.flush()
-        if self._nbest is not None and task.nbest is not None:
-            entries = nbest_entries(decoded, task.output_settings)
-            for entry in itertools.islice(entries, task.nbest.size):
-                self._nbest.write(format_entry(entry))
-        if self._unknowns is not None:
-            self._unknowns.write(unknown_line(decoded))
-        if self._statistics is not None:
-            self._statistics.write(statistics_line(decoded))
 
-    def _best(self, decoded: DecodedSentence) -> int:
-        risk = self._task.risk
-        if risk is None or len(decoded) < 2:
-            return 0
-        shown = range(min(risk.size, len(decoded)))
-        candidates = [b" ".join(decoded.words(number)) for number in shown]
-        return least_risk(candidates, decoded.totals[: risk.size], risk.scale)
+def _outputs(task: DecodingTask) -> list[_Output]:
+    """Return the outputs, translations last: they get their name when the others have theirs."""
+    listed, translation = partial(_listed, task), partial(_translation, task)
+    outputs: dict[str, tuple[str | None, Callable[[DecodedSentence], bytes], bytes]] = {
+        "nbest": (task.nbest_path, listed, b""),
+        "unknowns": (task.unknowns, unknown_line, b""),
+        "statistics": (task.statistics, statistics_line, STATISTICS_HEADER),
+        "output": (task.output, translation, b""),
+    }
+    return [
+        _Output(name, path, text_of, header)
+        for name, (path, text_of, header) in outputs.items()
+        if path is not None
+    ]
+
+
+def _listed(task: DecodingTask, decoded: DecodedSentence) -> bytes:
+    assert task.nbest is not None
+    entries = nbest_entries(decoded, task.output_settings)
+    return b"".join(map(format_entry, itertools.islice(entries, task.nbest.size)))
+
+
+def _translation(task: DecodingTask, decoded: DecodedSentence) -> bytes:
+    return best_line(decoded, task.output_settings, _best(task, decoded))
+
+
+def _best(task: DecodingTask, decoded: DecodedSentence) -> int:
+    risk = task.risk
+    if risk is None or len(decoded) < 2:
+        return 0
+    shown = range(min(risk.size, len(decoded)))
+    candidates = [b" ".join(decoded.words(number)) for number in shown]
+    return least_risk(candidates, decoded.totals[: risk.size], risk.scale)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from moses_integration.ini.feature_weights import FeatureLayout
@@ -90,6 +92,16 @@ def _weights(weights: list[float], tuned: list[bool] | None, given: bool, **_: s
         for weight, flag in zip(weights, tuned, strict=True)
     ]
     return " ".join(texts) + ("" if given or not texts else "  (not given: Moses takes 1)")
+
+
+def files_read(ini: MosesIni) -> Iterator[tuple[str, Path]]:
+    """Yield the name of each feature that reads a file, and the file; missing ones are left out."""
+    for line in ini.features:
+        for key in path_keys(line):
+            path = line.options[key]
+            with contextlib.suppress(InputError):
+                file = find_binary_file(path, line.kind) or find_model_file(path)
+                yield line.name, file.path
 
 
 def _files(ini: MosesIni) -> Iterator[dict[str, str]]:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import click
 
-from phrasescore.errors import SettingsError, counted
+from phrasescore.commands.device_option import device_option
+from phrasescore.commands.numbers import THREADS
+from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT_FOLDER
+from phrasescore.errors import counted
 
 
 class Numbers(click.ParamType):  # type: ignore[type-arg]  # generic in new versions only
@@ -19,8 +24,10 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]  # generic in new vers
         if isinstance(value, tuple):
             return value
         parts = str(value).split(",")
-        if not all(part.isascii() and part.isdigit() and int(part) for part in parts):
-            self.fail(f"{value!r} is not a list of numbers from 1; write 3,17", param, ctx)
+        if not all(re.fullmatch("[0-9]{1,18}", part) and int(part) for part in parts):
+            self.fail(
+                f"{str(value)[:30]!r} is not a list of numbers from 1; write 3,17", param, ctx
+            )
         return tuple(sorted(set(map(int, parts))))
 
 
@@ -29,12 +36,17 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]  # generic in new vers
     "--model",
     "folder",
     required=True,
+    type=INPUT_FOLDER,
     metavar="FOLDER",
     help="A model with attention (train --kind search).",
 )
-@click.option("--source", required=True, metavar="FILE", help="The source text.")
+@click.option("--source", required=True, type=INPUT, metavar="FILE", help="The source text.")
 @click.option(
-    "--target", required=True, metavar="FILE", help="The target text, line by line its translation."
+    "--target",
+    required=True,
+    type=INPUT,
+    metavar="FILE",
+    help="The target text, line by line its translation.",
 )
 @click.option(
     "--sentences",
@@ -47,6 +59,7 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]  # generic in new vers
     "-o",
     "--output",
     required=True,
+    type=OUTPUT_FOLDER,
     metavar="FOLDER",
     help="Where the pictures go; made if need be.",
 )
@@ -58,8 +71,8 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]  # generic in new vers
     show_default=True,
     help="Of the pictures.",
 )
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto")
-@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="CPU threads.")
+@device_option
+@click.option("--threads", type=THREADS, metavar="N", help="CPU threads.")
 def alignments(
     folder: str,
     source: str,
@@ -79,10 +92,6 @@ def alignments(
 
     Needs the extra report: pip install 'phrasescore[report]'
     """
-    if source == target == "-":
-        raise SettingsError(
-            "both texts would come from standard input", remedy="give one of them as a file"
-        )
     from pathlib import Path
 
     import torch

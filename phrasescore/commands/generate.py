@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from phrasescore.commands.device_option import device_option
+from phrasescore.commands.numbers import BATCH, BEAM, SEED, THREADS, WORDS, Real, Whole
 from phrasescore.commands.options import json_options, print_result, reordering_pair
+from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
 from phrasescore.errors import ModelError, SettingsError
 from phrasescore.provenance import provenance
 
@@ -20,33 +23,40 @@ if TYPE_CHECKING:
 
 
 @click.command("generate")
-@click.option("--model", "folder", required=True, metavar="FOLDER", help="A model folder.")
+@click.option(
+    "--model", "folder", required=True, type=INPUT_FOLDER, metavar="FOLDER", help="A model folder."
+)
 @click.option(
     "-i",
     "--input",
     "phrases",
+    type=INPUT,
     metavar="FILE",
     help="Source phrases, one a line; - is standard input.",
 )
 @click.option(
-    "--table", metavar="FILE", help="A phrase table, for whose sources to write a new one."
+    "--table",
+    type=INPUT,
+    metavar="FILE",
+    help="A phrase table, for whose sources to write a new one.",
 )
 @click.option(
     "-o",
     "--output",
+    type=OUTPUT,
     metavar="FILE",
     default="-",
     help="Where to write; gzip if the name ends in .gz.  [default: standard output]",
 )
 @click.option(
     "--beam",
-    type=click.IntRange(min=1),
+    type=BEAM,
     metavar="N",
     help="Hypotheses of a source to search with.  [default: 10]",
 )
 @click.option(
     "--nbest-size",
-    type=click.IntRange(min=1),
+    type=BEAM,
     metavar="N",
     help="Targets of a source to write.  [default: the beam; all distinct samples]",
 )
@@ -57,22 +67,20 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--samples",
-    type=click.IntRange(min=1),
+    type=Whole(1, 100_000),
     metavar="N",
     help="Draw N targets of each source at random instead of searching.",
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), metavar="N", help="For the samples.  [default: 1]"
-)
+@click.option("--seed", type=SEED, metavar="N", help="For the samples.  [default: 1]")
 @click.option(
     "--temperature",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Real(1e-3, 1e3),
     metavar="T",
     help="Draw words from softmax(ln p / T).  [default: 1]",
 )
 @click.option(
     "--max-length",
-    type=click.IntRange(min=1),
+    type=WORDS,
     metavar="N",
     help="Words at which a target must end.  [default: three times its source's, at least 10]",
 )
@@ -84,11 +92,14 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--reordering",
+    type=INPUT,
     metavar="FILE",
     help="With --table: the lexicalised reordering table of the same system; new pairs get the "
     "mean of their source's lines.",
 )
-@click.option("--reordering-output", metavar="FILE", help="Where to write the reordering table.")
+@click.option(
+    "--reordering-output", type=OUTPUT, metavar="FILE", help="Where to write the reordering table."
+)
 @click.option(
     "--format",
     "form",
@@ -96,11 +107,9 @@ if TYPE_CHECKING:
     help="With -i: lines of source, target and ln p; JSON lines, one a source; or phrase pairs "
     "with one score.  [default: tsv]",
 )
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto")
-@click.option(
-    "--batch-size", type=click.IntRange(min=1), metavar="SOURCES", help="Sources at a time."
-)
-@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="CPU threads.")
+@device_option
+@click.option("--batch-size", type=BATCH, metavar="SOURCES", help="Sources at a time.")
+@click.option("--threads", type=THREADS, metavar="N", help="CPU threads.")
 @json_options
 def generate(
     folder: str,
@@ -134,12 +143,7 @@ def generate(
     """
     given = {"extend": extend, "reordering": reordering, "format": form}
     in_table = _is_table(phrases, table, given)
-    both = reordering_pair(reordering, reordering_output, str(table), output)
-    if as_json and output == "-":
-        raise SettingsError(
-            "the targets and the JSON would both go to standard output",
-            remedy="write the targets to a file with -o, or the JSON with --json-file",
-        )
+    both = reordering_pair(reordering, reordering_output, output)
     import torch
 
     from phrasescore.generation.target_generator import TargetGenerator
@@ -256,7 +260,7 @@ def _write_table(
     from phrasescore.scoring.shared_scorer import SharedScorer
 
     asked["form"] = "extended" if extend else "table"
-    scorer = SharedScorer(loaded.model, generator.device.type, "fp32")
+    scorer = SharedScorer(loaded.model, str(generator.device), "fp32")
     writer = TableWriter(loaded, generator, scorer, extend)
     return generate_table(path, output, writer, asked, reordering)
 

@@ -9,8 +9,12 @@ from typing import Any, TypeVar
 
 import click
 
+from phrasescore.commands.numbers import Real
+from phrasescore.commands.paths import OUTPUT, takes_standard_output
+
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_LONGEST = 3660 * _UNITS["d"]
 
 
 class Duration(click.ParamType):  # type: ignore[type-arg]  # generic in new versions only
@@ -25,33 +29,37 @@ class Duration(click.ParamType):  # type: ignore[type-arg]  # generic in new ver
         if isinstance(value, float | int):
             return float(value)
         text = str(value).strip().lower()
-        if re.fullmatch(r"\d+(\.\d+)?", text):
-            return float(text)
-        if not re.fullmatch(r"(\d+(\.\d+)?[smhd])+", text):
-            self.fail(f"{value!r} is not a time; write 90s, 45m, 2h or 1h30m", param, ctx)
-        return sum(float(n) * _UNITS[u] for n, u in re.findall(r"(\d+(?:\.\d+)?)([smhd])", text))
+        if re.fullmatch(r"[0-9]+(\.[0-9]+)?", text):
+            text += "s"
+        if not re.fullmatch(r"([0-9]+(\.[0-9]+)?[smhd])+", text):
+            self.fail(f"{text[:30]!r} is not a time; write 90s, 45m, 2h or 1h30m", param, ctx)
+        parts = re.findall(r"([0-9]+(?:\.[0-9]+)?)([smhd])", text)
+        seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
+        if seconds > _LONGEST:
+            self.fail(f"{text[:30]!r} is longer than ten years", param, ctx)
+        return seconds
 
 
-class OptionalNumber(click.ParamType):  # type: ignore[type-arg]  # as above
+class OptionalNumber(Real):
     """A number above 0 after an option that may also stand alone."""
 
-    name = "number"
+    def __init__(self) -> None:
+        super().__init__(0, 1e6, above=True)
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         """Return the number; what is none is taken for a word that belongs elsewhere."""
         try:
-            number = float(str(value))
+            float(str(value))
         except ValueError:
             self.fail(
-                f"{value!r} is not a number; write the option after the names, or with a number",
+                f"{str(value)[:30]!r} is not a number; write the option after the names, or with a "
+                "number",
                 param,
                 ctx,
             )
-        if not 0 < number < float("inf"):
-            self.fail(f"{value!r} is not a number above 0", param, ctx)
-        return number
+        return super().convert(value, param, ctx)
 
 
 def json_file_option(*old_names: str) -> Callable[[_Command], _Command]:
@@ -64,6 +72,7 @@ def json_file_option(*old_names: str) -> Callable[[_Command], _Command]:
         "--json-file",
         *old_names,
         "json_file",
+        type=OUTPUT,
         metavar="FILE",
         help="Write the result as JSON to this file, too.",
     )
@@ -78,7 +87,13 @@ def json_options(command: _Command, old_names: Sequence[str] = ()) -> _Command:
         command: A command that has a result.
         old_names: What this command called ``--json-file`` before.
     """
-    show = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+    show = click.option(
+        "--json",
+        "as_json",
+        is_flag=True,
+        callback=takes_standard_output,
+        help="Print JSON instead of text.",
+    )
     return show(json_file_option(*old_names)(command))
 
 
@@ -104,25 +119,19 @@ def print_result(result: Mapping[str, Any], as_json: bool, json_file: str | None
         sys.stdout.flush()
 
 
-def reordering_pair(
-    old: str | None, new: str | None, table: str, output: str
-) -> tuple[str, str] | None:
+def reordering_pair(old: str | None, new: str | None, output: str) -> tuple[str, str] | None:
     """Return what ``--reordering`` and ``--reordering-output`` name, or ``None`` for neither.
 
     Args:
         old: The reordering table to read.
         new: Where to write one for the pairs of the output.
-        table: The phrase table that is read.
         output: The phrase table that is written.
 
     Raises:
-        SettingsError: There is one without the other, the output is no file, or a file would be
-            written that is also read, or twice.
+        SettingsError: There is one without the other, or the output is no file.
     """
-    from pathlib import Path
-
     from phrasescore.errors import SettingsError
-    from phrasescore.files import is_new_or_file, refuse_same_file
+    from phrasescore.files import is_new_or_file
 
     if (old is None) != (new is None):
         raise SettingsError(
@@ -137,9 +146,4 @@ def reordering_pair(
             path=output,
             remedy="name a file with -o",
         )
-    for written in (output, new):
-        refuse_same_file(old, written, "the reordering table that is read")
-        refuse_same_file(table, written, "the table itself")
-    if Path(new).resolve() == Path(output).resolve():
-        raise SettingsError("an output is written twice", path=new, remedy="name another output")
     return old, new

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from phrasescore.commands.device_option import device_option
+from phrasescore.commands.numbers import BATCH, COLUMN, FACTOR, THREADS
 from phrasescore.commands.options import json_options, print_result
-from phrasescore.errors import SettingsError
+from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
 from phrasescore.provenance import provenance
 from phrasescore.words import Unknown
 
@@ -19,17 +21,17 @@ if TYPE_CHECKING:
     from phrasescore.scoring.model_loading import ComputeSettings, ReadyModels
     from phrasescore.table.block import TableBlock
 
-Device = Literal["auto", "cpu", "cuda"]
 Precision = Literal["auto", "fp32", "bf16"]
 
 
 @click.command("score")
-@click.argument("table")
+@click.argument("table", type=INPUT)
 @click.option(
     "--model",
     "folders",
     multiple=True,
     required=True,
+    type=INPUT_FOLDER,
     metavar="FOLDER",
     help="A model folder; may be repeated, one column each in this order.",
 )
@@ -37,6 +39,7 @@ Precision = Literal["auto", "fp32", "bf16"]
     "-o",
     "--output",
     required=True,
+    type=OUTPUT,
     metavar="FILE",
     help="Where to write the table; gzip if the name ends in .gz; - is standard output.",
 )
@@ -60,16 +63,16 @@ Precision = Literal["auto", "fp32", "bf16"]
 )
 @click.option(
     "--replace-column",
-    type=click.IntRange(min=1),
+    type=COLUMN,
     metavar="N",
     help="Replace score N (counted from 1) and, for further columns, N+1 ... instead of appending.",
 )
 @click.option(
     "--factor",
-    type=click.IntRange(min=0),
+    type=FACTOR,
     help="The factor of a token surface|tag to score, from 0.  [default: the models' own]",
 )
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto")
+@device_option
 @click.option(
     "--precision",
     type=click.Choice(["auto", "fp32", "bf16"]),
@@ -77,15 +80,13 @@ Precision = Literal["auto", "fp32", "bf16"]
     help="Of the large products; sums are in fp32 or better. auto: bf16 where it is faster "
     "and, on a sample of the table, within 0.01 per word of fp32 on average and 0.05 at worst.",
 )
-@click.option(
-    "--batch-size", type=click.IntRange(min=1), metavar="PAIRS", help="Pairs scored at a time."
-)
+@click.option("--batch-size", type=BATCH, metavar="PAIRS", help="Pairs scored at a time.")
 @click.option(
     "--no-sharing",
     is_flag=True,
     help="Compute each pair separately, in fp32: slow, for comparison.",
 )
-@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="CPU threads.")
+@click.option("--threads", type=THREADS, metavar="N", help="CPU threads.")
 @partial(json_options, old_names=("--report",))
 def score(
     table: str,
@@ -96,7 +97,7 @@ def score(
     unknown: Unknown,
     replace_column: int | None,
     factor: int | None,
-    device: Device,
+    device: str,
     precision: Precision,
     batch_size: int | None,
     no_sharing: bool,
@@ -114,11 +115,6 @@ def score(
     from phrasescore.scoring.model_loading import ComputeSettings
     from phrasescore.scoring.table_rescoring import rescore_table
 
-    if as_json and output == "-":
-        raise SettingsError(
-            "the table and the JSON would both go to standard output",
-            remedy="write the JSON to a file with --json-file",
-        )
     _use_threads(threads)
     compute = ComputeSettings(device, precision, batch_size, not no_sharing)
     ready, blocks = _load_models(table, folders, compute, factor)

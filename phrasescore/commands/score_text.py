@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from phrasescore.commands.device_option import device_option
+from phrasescore.commands.numbers import BATCH, FACTOR, THREADS
 from phrasescore.commands.options import json_options, print_result
+from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
 from phrasescore.errors import SettingsError, counted
 from phrasescore.provenance import provenance
 
@@ -16,16 +19,20 @@ if TYPE_CHECKING:
     from phrasescore.model.folder import LoadedModel
     from phrasescore.streaming.text_blocks import Texts
 
-Device = Literal["auto", "cpu", "cuda"]
 _SKIP = ", or give --on-error skip to leave its score empty"
 
 
 @click.command("score-text")
-@click.argument("texts", nargs=-1, required=True, metavar="PAIRS | SOURCE TARGET | TEXT")
-@click.option("--model", "folder", required=True, metavar="FOLDER", help="A model folder.")
+@click.argument(
+    "texts", nargs=-1, required=True, type=INPUT, metavar="PAIRS | SOURCE TARGET | TEXT"
+)
+@click.option(
+    "--model", "folder", required=True, type=INPUT_FOLDER, metavar="FOLDER", help="A model folder."
+)
 @click.option(
     "-o",
     "--output",
+    type=OUTPUT,
     metavar="FILE",
     help="Where to write the lines; gzip if the name ends in .gz; - is standard output.  "
     "[default: standard output; with --perplexity nowhere]",
@@ -46,14 +53,12 @@ _SKIP = ", or give --on-error skip to leave its score empty"
 )
 @click.option(
     "--factor",
-    type=click.IntRange(min=0),
+    type=FACTOR,
     help="The factor of a token surface|tag to score, from 0.  [default: the model's own]",
 )
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto")
-@click.option(
-    "--batch-size", type=click.IntRange(min=1), metavar="PAIRS", help="Pairs scored at a time."
-)
-@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="CPU threads.")
+@device_option
+@click.option("--batch-size", type=BATCH, metavar="PAIRS", help="Pairs scored at a time.")
+@click.option("--threads", type=THREADS, metavar="N", help="CPU threads.")
 @json_options
 def score_text(
     texts: tuple[str, ...],
@@ -63,7 +68,7 @@ def score_text(
     perplexity: bool,
     on_error: Literal["stop", "skip"],
     factor: int | None,
-    device: Device,
+    device: str,
     batch_size: int | None,
     threads: int | None,
     as_json: bool,
@@ -139,10 +144,6 @@ def _texts(paths: tuple[str, ...], loaded: LoadedModel, factor: int | None, skip
         raise SettingsError(
             f"{counted(len(paths), 'file')}, where this kind of model takes at most {columns}",
             remedy=remedy if columns > 1 else "give the text alone: a language model has no source",
-        )
-    if paths.count("-") > 1:
-        raise SettingsError(
-            "both texts would come from standard input", remedy="give one of them as a file"
         )
     chosen = settings.factor if factor is None else factor
     return Texts(paths, columns, chosen, skips, advice=_SKIP)

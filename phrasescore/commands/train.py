@@ -9,7 +9,21 @@ from typing import Any
 
 import click
 
+from phrasescore.commands.device_option import device_option
+from phrasescore.commands.numbers import (
+    BATCH,
+    FACTOR,
+    ITEMS,
+    ITEMS_OR_NONE,
+    SEED,
+    THREADS,
+    UNITS,
+    WORDS,
+    Real,
+    Whole,
+)
 from phrasescore.commands.options import Duration, OptionalNumber
+from phrasescore.commands.paths import PathName, Use
 from phrasescore.model.kinds import KINDS, kind_named
 from phrasescore.model.model_settings import (
     EncoderDecoderSettings,
@@ -70,16 +84,16 @@ SIZES = {
     f"[default: {_PHRASE.direction}]",
     "factor": f"Which factor of factored tokens to read.  [default: {_PHRASE.factor}]",
 }
-_NUMBERS = {"hidden": 1, "embedding": 1, "maxout": 1, "rank": 1, "alignment": 1}
-_NUMBERS |= {"phrase_length": 1, "factor": 0, "second_hidden": 1, "order": 1}
+_NUMBERS = dict.fromkeys(("hidden", "second_hidden", "embedding", "maxout", "rank"), UNITS)
+_NUMBERS |= {"alignment": UNITS, "phrase_length": Whole(1, 1000), "order": Whole(1, 100)}
+_NUMBERS |= {"factor": FACTOR}
 
 
 def _model_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add an option for each setting of a model; what is not given is ``None``."""
     for name, text in reversed(SIZES.items()):
-        least = _NUMBERS.get(name)
-        kind = click.STRING if least is None else click.IntRange(min=least)
-        metavar = "NAME" if least is None else "N"
+        kind = _NUMBERS.get(name, click.STRING)
+        metavar = "N" if name in _NUMBERS else "NAME"
         option = f"--{name.replace('_', '-')}"
         command = click.option(option, type=kind, metavar=metavar, help=text)(command)
     return click.option(
@@ -128,7 +142,7 @@ def _kind_among(args: Sequence[str]) -> str:
     metavar="INPUT... MODEL/",
     nargs=-1,
     required=True,
-    type=click.Path(path_type=Path),
+    type=PathName(Use.READ, Path),
 )
 @click.option(
     "--kind",
@@ -146,7 +160,7 @@ def _kind_among(args: Sequence[str]) -> str:
 )
 @click.option(
     "--max-epochs",
-    type=click.IntRange(min=0),
+    type=Whole(0, 10**9),
     help="Passes over the pairs; 0 writes the untrained model.  "
     "[default: 10 unless --max-time is given]",
 )
@@ -155,48 +169,48 @@ def _kind_among(args: Sequence[str]) -> str:
 )
 @click.option(
     "--patience",
-    type=click.IntRange(min=0),
+    type=Whole(0, 10**9),
     help="End after this many evaluations without a better figure on unseen sources; 0: never.  "
     f"[default: {PATIENCE['fast']}; paper: {PATIENCE['paper']}]",
 )
 @click.option(
     "--evaluations",
-    type=click.IntRange(min=1),
+    type=Whole(1, 10**9),
     help=f"How often the held-out pairs are scored in a run.  [default: {EVALUATIONS}; of language "
     "models with --recipe paper: after each pass]",
 )
 @_model_options
 @click.option(
     "--source-words",
-    type=click.IntRange(min=1),
+    type=ITEMS,
     help=f"Size of the source shortlist.  [default: {SHORTLIST_WORDS}]",
 )
 @click.option(
     "--target-words",
-    type=click.IntRange(min=1),
+    type=ITEMS,
     help=f"Size of the target shortlist.  [default: {SHORTLIST_WORDS}]",
 )
 @click.option(
     "--batch-size",
-    type=click.IntRange(min=1),
+    type=BATCH,
     help="Pairs in an update.  [default: by the size of the table; paper: 64; search, encdec: 64; "
     "paper: 80; language models: 64 sentences]",
 )
 @click.option(
     "--learning-rate",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Real(0, 100, above=True),
     help="The highest learning rate.  [default: the recipe's]",
 )
 @click.option(
     "--held-out-sources",
-    type=click.IntRange(min=0),
+    type=ITEMS_OR_NONE,
     help="Pairs to hold out whose sources are in no training pair.  "
     f"[default: {HELD_OUT['fast']}; search, encdec: {HELD_OUT_SENTENCES['fast']}; "
     f"paper: {HELD_OUT['paper']}]",
 )
 @click.option(
     "--held-out-pairs",
-    type=click.IntRange(min=0),
+    type=ITEMS_OR_NONE,
     help="Pairs to hold out, drawn at random from the rest; of a text sentences.  "
     f"[default: {HELD_OUT['fast']}; search, encdec: 0; paper: {HELD_OUT['paper']}; language "
     f"models: one sentence in 1,000, {HELD_OUT_OF_TEXT} at least]",
@@ -204,31 +218,31 @@ def _kind_among(args: Sequence[str]) -> str:
 @click.option(
     _HELD_OUT_TEXT,
     multiple=True,
-    type=click.Path(path_type=Path),
+    type=PathName(Use.READ, Path),
     metavar="[SOURCE] TARGET",
     help="Texts to hold out instead of a part of the inputs: dev source and reference, or for a "
     "language model one text.",
 )
 @click.option(
     "--max-length",
-    type=click.IntRange(min=1),
+    type=WORDS,
     metavar="N",
     help=f"Leave out sentences of more words on either side.  [default: {MAX_LENGTH}]",
 )
 @click.option(
     "--dropout",
-    type=click.FloatRange(min=0, max=1, max_open=True),
+    type=Real(0, 1, below=True),
     help=f"Of models of sentences: share of units set to 0 in training.  [default: {DROPOUT}; "
     f"language models: {DROPOUT_OF_TEXT}; "
     "paper: 0]",
 )
 @click.option(
     "--label-smoothing",
-    type=click.FloatRange(min=0, max=1, max_open=True),
+    type=Real(0, 1, below=True),
     help=f"Of models of sentences.  [default: {LABEL_SMOOTHING}; paper, language models: 0]",
 )
 @click.option(
-    "--seed", type=int, default=1, help="For the weights, the order and the held-out pairs."
+    "--seed", type=SEED, default=1, help="For the weights, the order and the held-out pairs."
 )
 @click.option(
     "--precision",
@@ -236,8 +250,8 @@ def _kind_among(args: Sequence[str]) -> str:
     default="auto",
     help="Of matrix products; auto: bf16 with recipe fast where the hardware has it.",
 )
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto")
-@click.option("--threads", type=click.IntRange(min=1), help="Cores to use.  [default: all]")
+@device_option
+@click.option("--threads", type=THREADS, help="Cores to use.  [default: all]")
 @click.option(
     "--checkpoint-every",
     type=Duration(),
@@ -246,7 +260,7 @@ def _kind_among(args: Sequence[str]) -> str:
 )
 @click.option(
     "--tensorboard",
-    type=click.Path(path_type=Path),
+    type=PathName(Use.WRITE_FOLDER, Path),
     metavar="FOLDER",
     help="Also write curves for TensorBoard (extra: tensorboard).",
 )

@@ -192,8 +192,9 @@ class StreamOutput:
         self._stream: BinaryIO = sys.stdout.buffer
 
     def append(self, data: bytes, state: dict[str, Any]) -> None:
-        """Write one more block."""
+        """Write one more block, and hand it to whoever reads."""
         self._stream.write(compress_member(data) if is_gzip_name(self._path) else data)
+        self._stream.flush()
 
     def finish(self) -> None:
         """Hand over what is still buffered."""

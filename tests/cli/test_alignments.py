@@ -74,7 +74,7 @@ def test_a_picture_for_each_pair(
         (["--sentences", "1", "--model", "encdec"], "encdec aligns no words, and a picture needs"),
         (["--sentences", "1", "--model", "phrases"], "kind phrase does not translate sentences"),
         (["--sentences", "1", "-o", "source"], "cannot make this folder"),
-        (["--sentences", "1", "--source", "-", "--target", "-"], "both texts would come from"),
+        (["--sentences", "1", "--source", "-", "--target", "-"], "would both read standard input"),
     ],
 )
 def test_wrong_calls(

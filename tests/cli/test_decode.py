@@ -10,6 +10,7 @@ import pytest
 
 from moses_integration.nbest.format import read_nbest_lists
 from tests.conftest import Phrasescore
+from tests.support.killed import kill_when_blocks_are_done
 from tests.support.random_system import write_random_system
 
 TEXT = b"s0 s1 s2 s3\n\ns2 s4 s1 s0 s3\ns3\n"  # s4 is in no table
@@ -50,6 +51,46 @@ def test_threads_do_not_matter(phrasescore: Phrasescore, ini: Path) -> None:
     text = TEXT * 20
     one = phrasescore("decode", ini, stdin=text)
     assert phrasescore("decode", ini, "--threads", "3", stdin=text).stdout == one.stdout
+
+
+def test_a_killed_run_is_gone_on_with(phrasescore: Phrasescore, ini: Path, tmp_path: Path) -> None:
+    """Translations, lists and unknown words have the bytes of an undisturbed run."""
+    (tmp_path / "long").write_bytes(TEXT * 500)
+    kept = ["--nbest", "list.gz", "--nbest-size", "3", "--output-unknowns", "unknown"]
+    command = ["decode", str(ini), "-i", "long", "-o", "out.gz", *kept]
+    whole = phrasescore(*command)
+    assert whole.returncode == 0, whole.stderr.decode()
+    names = ("out.gz", "list.gz", "unknown")
+    expected = {name: (tmp_path / name).read_bytes() for name in names}
+    assert gzip.decompress(expected["out.gz"]).count(b"\n") == 2000
+    for name in names:
+        (tmp_path / name).unlink()
+    before = set(tmp_path.iterdir())
+    kill_when_blocks_are_done(command, tmp_path, "out.gz", blocks=2)
+    again = phrasescore(*command)
+    assert b"out.gz: going on after line" in again.stderr
+    assert {name: (tmp_path / name).read_bytes() for name in names} == expected
+    assert set(tmp_path.iterdir()) - before == {tmp_path / name for name in names}
+
+
+def test_another_weight_begins_anew(phrasescore: Phrasescore, ini: Path, tmp_path: Path) -> None:
+    """What was decoded with other weights is thrown away, and it is said."""
+    (tmp_path / "long").write_bytes(TEXT * 500)
+    command = ["decode", str(ini), "-i", "long", "-o", "out"]
+    kill_when_blocks_are_done(command, tmp_path, "out", blocks=1)
+    changed = phrasescore(*command, "--weight", "Distortion0= 0.5")
+    assert b"thrown away" in changed.stderr
+    phrasescore(*command[:-1], "fresh", "--weight", "Distortion0= 0.5")
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "fresh").read_bytes()
+
+
+def test_nothing_to_decode_is_a_header_and_whole_files(
+    phrasescore: Phrasescore, ini: Path, tmp_path: Path
+) -> None:
+    done = phrasescore("decode", ini, "-o", "out.gz", "--statistics", "cost.tsv", stdin=b"")
+    assert done.returncode == 0, done.stderr.decode()
+    assert gzip.decompress((tmp_path / "out.gz").read_bytes()) == b""
+    assert (tmp_path / "cost.tsv").read_text().startswith("sentence\t")
 
 
 def test_side_files(phrasescore: Phrasescore, ini: Path, tmp_path: Path) -> None:

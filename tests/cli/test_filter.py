@@ -63,7 +63,7 @@ def test_tables_are_cut_down_to_all_texts(
 @pytest.mark.parametrize(
     ("arguments", "status", "sentence"),
     [
-        (["-o", "dev"], 6, "there is something of this name already"),
+        (["-o", "dev"], 2, "--output would replace what --input reads"),
         (["-o", "new", "--set", "stack"], 2, "is not SECTION=VALUE"),
         (["-o", "new", "--set", "stak=5"], 2, "did you mean stack?"),
         (["-o", "new", "--input", "nothing"], 3, "nothing: no such file"),

@@ -135,7 +135,7 @@ def test_an_extended_table_goes_through_ini_doctor_and_decoder(
         ),
         (
             ["--table", "t", "--reordering", "r", "--reordering-output", "o", "-o", "./o"],
-            "written twice",
+            "would write the same file",
         ),
         (
             [
@@ -148,13 +148,13 @@ def test_an_extended_table_goes_through_ini_doctor_and_decoder(
                 "-o",
                 "phrases",
             ],
-            "the reordering table that is read",
+            "--output would replace what --reordering reads",
         ),
         (["--table", "t", "--format", "tsv"], "--format belongs to -i"),
         (["-i", "phrases", "--temperature", "2"], "--temperature is about samples"),
         (["-i", "phrases", "--samples", "2", "--beam", "2"], "--beam is about beam search"),
         (["-i", "phrases", "--json"], "both go to standard output"),
-        (["-i", "phrases", "-o", "phrases"], "the output is the input"),
+        (["-i", "phrases", "-o", "phrases"], "--output would replace what --input reads"),
         (["-i", "empty"], "the source phrase is empty"),
         (["-i", "missing"], "no such file"),
     ],

@@ -118,12 +118,12 @@ def test_weights_through_pipes(phrasescore: Phrasescore, folder: Path) -> None:
         (["--top", "1", "--column", "1", "--feature", "T"], 2, "but there is none"),
         (["--significance", "a+e"], 2, "--significance and --sentences go together"),
         (["--drop", "drop.tsv", "--reordering", "reordering"], 2, "go together"),
-        (["--drop", "drop.tsv", "-o", "table"], 2, "the output is the table itself"),
-        (["--drop", "drop.tsv", "-o", "same-table"], 2, "the output is the table itself"),
+        (["--drop", "drop.tsv", "-o", "table"], 2, "would replace what TABLE reads"),
+        (["--drop", "drop.tsv", "-o", "same-table"], 2, "would replace what TABLE reads"),
         (
             ["--drop", "drop.tsv", "--reordering", "drop.tsv", "--reordering-output", "./small"],
             2,
-            "an output is written twice",
+            "would write the same file",
         ),
         (["--drop", "drop.tsv", "-o", "-", "--json"], 2, "would both go to standard output"),
         (

@@ -124,8 +124,8 @@ def test_faulty_lines(data: Path, phrasescore: Phrasescore) -> None:
     ("arguments", "code", "message"),
     [
         (["a", "b", "c"], 2, "3 files, where this kind of model takes at most 2"),
-        (["-", "-"], 2, "both texts would come from standard input"),
-        (["target", "source", "-o", "source"], 2, "the output is one of the texts"),
+        (["-", "-"], 2, "would both read standard input"),
+        (["target", "source", "-o", "source"], 2, "--output would replace what"),
         (["source", "--json"], 2, "the lines and the JSON would both go to standard output"),
         (["source", "--perplexity", "-o", "-"], 2, "the lines and the perplexity would both go"),
         (["source", "--perplexity", "--words"], 2, "--words is about the lines"),

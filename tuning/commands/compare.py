@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from phrasescore.commands.numbers import SEED, Whole
 from phrasescore.commands.options import json_options, print_result
 from phrasescore.errors import SettingsError
 from tuning.commands.options import (
@@ -38,8 +39,8 @@ from tuning.metrics.metric_settings import TEST_SEED, TRIALS
     help="A translation by another system; repeat it for each tuning run, with NAME= for each of "
     "several systems.",
 )
-@click.option("--trials", type=click.IntRange(min=100), default=TRIALS, help="Trials of each test.")
-@click.option("--seed", type=int, default=TEST_SEED, help="For both tests.")
+@click.option("--trials", type=Whole(100, 10**7), default=TRIALS, help="Trials of each test.")
+@click.option("--seed", type=SEED, default=TEST_SEED, help="For both tests.")
 @selection_options
 @json_options
 @click.option("--markdown", "form", flag_value="markdown", help="Print a table of Markdown.")

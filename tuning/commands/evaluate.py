@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from phrasescore.commands.options import json_options, print_result
+from phrasescore.commands.paths import INPUT
 from tuning.commands.options import (
     parse_scoring,
     parse_selection,
@@ -15,7 +16,7 @@ from tuning.commands.options import (
 
 
 @click.command("evaluate", context_settings={"show_default": True})
-@click.argument("translations", nargs=-1, required=True, metavar="TRANSLATION...")
+@click.argument("translations", nargs=-1, required=True, type=INPUT, metavar="TRANSLATION...")
 @scoring_options
 @selection_options
 @json_options

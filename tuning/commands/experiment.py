@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from phrasescore.commands.numbers import THREADS
 from phrasescore.commands.options import json_options, print_result
+from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT_FOLDER
 from phrasescore.errors import SettingsError, did_you_mean
 
 if TYPE_CHECKING:
@@ -21,16 +23,20 @@ if TYPE_CHECKING:
     context_settings={"show_default": True},
     short_help="Compare systems over tuning seeds, in one table.",
 )
-@click.argument("path", metavar="EXPERIMENT.toml")
+@click.argument("path", type=INPUT, metavar="EXPERIMENT.toml")
 @click.option(
     "-o",
     "--output",
     required=True,
+    type=OUTPUT_FOLDER,
     metavar="FOLDER",
     help="The folder for all results; a stopped run continues in the same one.",
 )
 @click.option(
-    "--data", metavar="FOLDER", help="The data's folder, instead of the one that the file names."
+    "--data",
+    type=INPUT_FOLDER,
+    metavar="FOLDER",
+    help="The data's folder, instead of the one that the file names.",
 )
 @click.option(
     "--decoder",
@@ -43,7 +49,7 @@ if TYPE_CHECKING:
     metavar="SYSTEM",
     help="Run this system, by its name in the file, and the first one; may be repeated.",
 )
-@click.option("--jobs", type=click.IntRange(min=1), default=1, help="Steps at a time.")
+@click.option("--jobs", type=THREADS, default=1, help="Steps at a time.")
 @click.option("--dry-run", is_flag=True, help="Print the commands, and run none.")
 @json_options
 def experiment(

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from phrasescore.commands.options import json_options, print_result
+from phrasescore.commands.paths import INPUT
 from tuning.commands.options import optimization_options, parse_optimization, show_notes
 
 
@@ -17,6 +18,7 @@ from tuning.commands.options import optimization_options, parse_optimization, sh
     "lists",
     multiple=True,
     required=True,
+    type=INPUT,
     metavar="FILE",
     help="An n-best list, plain or gzip; may be repeated, one for each round.",
 )
@@ -25,11 +27,13 @@ from tuning.commands.options import optimization_options, parse_optimization, sh
     "references",
     multiple=True,
     required=True,
+    type=INPUT,
     metavar="FILE",
     help="A reference translation, tokenised as the lists are; may be repeated.",
 )
 @click.option(
     "--start",
+    type=INPUT,
     metavar="FILE",
     help="Where to begin: a moses.ini, or the weights.json of another run; features that it lacks "
     "begin with 0.  [default: equal influence of every feature]",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import click
 
+from phrasescore.commands.numbers import SEED, THREADS, Whole
+from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
 from phrasescore.errors import SettingsError
 from tuning.metrics.metric_settings import (
     METRICS,
@@ -38,6 +41,7 @@ scoring_options = _together(
         "references",
         multiple=True,
         required=True,
+        type=INPUT,
         metavar="FILE",
         help="A reference translation, plain or gzip; may be repeated.",
     ),
@@ -68,17 +72,20 @@ selection_options = _together(
     ),
     click.option(
         "--known-words",
+        type=INPUT_FOLDER,
         metavar="MODEL/",
         help="Score only sentences without a word outside this model's lists, in source or in any "
         "reference.",
     ),
     click.option(
         "--source",
+        type=INPUT,
         metavar="FILE",
         help="The text that was translated, for --by-length and --known-words.",
     ),
     click.option(
         "--picture",
+        type=OUTPUT,
         metavar="FILE",
         help="Draw the first metric by length; .png, .svg or .pdf (extra: report).",
     ),
@@ -92,7 +99,7 @@ optimization_options = _together(
     ),
     click.option(
         "--restarts",
-        type=click.IntRange(min=0),
+        type=Whole(0, 100_000),
         default=OptimizerSettings.restarts,
         help="Of MERT: climbs from other points than the start.",
     ),
@@ -123,11 +130,11 @@ optimization_options = _together(
         help="Keep weights within bounds, e.g. LM0=0..1 or LM0=0.. ; may be repeated.",
     ),
     click.option(
-        "--seed", type=int, default=OptimizationSettings.seed, help="Of all that is random."
+        "--seed", type=SEED, default=OptimizationSettings.seed, help="Of all that is random."
     ),
     click.option(
         "--threads",
-        type=click.IntRange(min=1),
+        type=THREADS,
         default=OptimizerSettings.threads,
         help="The result does not depend on it.",
     ),
@@ -162,13 +169,13 @@ def parse_selection(options: Mapping[str, Any]) -> SentenceSelection:
 def _parse_bins(text: str | None) -> tuple[int, ...]:
     if text is None:
         return ()
-    try:
-        return tuple(int(bound) for bound in text.split(","))
-    except ValueError:
+    bounds = text.split(",")
+    if not all(re.fullmatch("-?[0-9]{1,9}", bound.strip()) for bound in bounds):
         raise SettingsError(
-            f"the bounds {text!r} are not whole numbers with a comma between",
+            f"the bounds {text[:30]!r} are not whole numbers with a comma between",
             remedy="write for example --length-bins 5,10,15,20",
-        ) from None
+        )
+    return tuple(map(int, bounds))
 
 
 def parse_optimization(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,14 +9,16 @@ from click.core import ParameterSource
 
 from moses_integration.commands.decode import risk_options
 from moses_integration.decoder.settings import RiskSettings
+from phrasescore.commands.paths import INPUT, OUTPUT
 from phrasescore.errors import SettingsError
 from tuning.commands.options import show_notes
 
 
 @click.command("rerank")
-@click.argument("nbest", metavar="NBEST")
+@click.argument("nbest", type=INPUT, metavar="NBEST")
 @click.option(
     "--weights",
+    type=INPUT,
     metavar="FILE",
     help='A weights.json of optimize or tune, any JSON such as {"LM0": 0.5}, or a moses.ini.',
 )
@@ -24,11 +26,13 @@ from tuning.commands.options import show_notes
     "-o",
     "--output",
     required=True,
+    type=OUTPUT,
     metavar="FILE",
     help="Where to write the translations; gzip if the name ends in .gz; - is standard output.",
 )
 @click.option(
     "--source",
+    type=INPUT,
     metavar="FILE",
     help="The text that the list translates: where its lines are empty, no candidate is expected; "
     "for all others there must be one.",

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from phrasescore.commands.numbers import Whole
 from phrasescore.commands.options import json_options, print_result
+from phrasescore.commands.paths import INPUT, OUTPUT_FOLDER
 from phrasescore.errors import SettingsError
 from phrasescore.resuming.interruption import interruptible
 from tuning.commands.options import optimization_options, parse_optimization
@@ -18,19 +20,31 @@ if TYPE_CHECKING:
 
 
 @click.command("tune", context_settings={"show_default": True})
-@click.argument("ini", metavar="MOSES_INI")
+@click.argument("ini", type=INPUT, metavar="MOSES_INI")
 @click.option(
-    "--source", required=True, metavar="FILE", help="The dev set, prepared like the training text."
+    "--source",
+    required=True,
+    type=INPUT,
+    metavar="FILE",
+    help="The dev set, prepared like the training text.",
 )
 @click.option(
     "--reference",
     "references",
     multiple=True,
     required=True,
+    type=INPUT,
     metavar="FILE",
     help="Its translation, prepared in the same way; may be repeated.",
 )
-@click.option("-o", "--output", required=True, metavar="FOLDER", help="Where everything goes.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=OUTPUT_FOLDER,
+    metavar="FOLDER",
+    help="Where everything goes.",
+)
 @click.option(
     "--decoder",
     type=click.Choice(["auto", "embedded", "moses"]),
@@ -39,6 +53,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--moses-bin",
+    type=INPUT,
     metavar="PATH",
     help="The moses binary or its folder.  [default: MOSES_BIN, then PATH]",
 )
@@ -52,23 +67,23 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--nbest-size",
-    type=click.IntRange(min=2),
+    type=Whole(2, 100_000),
     default=TuningSettings.nbest_size,
     help="Different translations of each sentence in a round.",
 )
 @click.option(
-    "--rounds", type=click.IntRange(min=1), default=StopRules.rounds, help="Most optimisations."
+    "--rounds", type=Whole(1, 10_000), default=StopRules.rounds, help="Most optimisations."
 )
 @click.option(
     "--patience",
-    type=click.IntRange(min=0),
+    type=Whole(0, 10_000),
     default=StopRules.patience,
     help="End after this many rounds without a better score on the dev set; 0: never.",
 )
 @click.option(
     "--seeds",
     "runs",
-    type=click.IntRange(min=1),
+    type=Whole(1, 10_000),
     default=TuningSettings.runs,
     help="How many runs, with seeds from --seed on, each in FOLDER/seedN.",
 )

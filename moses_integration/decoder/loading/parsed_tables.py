@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.errors import SettingsError
+from phrasescore.errors import SettingsError, StorageError
 from phrasescore.files import open_output
 
 # of several types, as the files hold them
@@ -58,7 +58,7 @@ class ParsedTables:
         if stored is not None:
             return stored
         arrays = parse()
-        with contextlib.suppress(OSError, SettingsError):  # a full or read-only disk
+        with contextlib.suppress(OSError, SettingsError, StorageError):  # a full or read-only disk
             self._folder.mkdir(parents=True, exist_ok=True)
             with open_output(path) as stream:
                 save: Callable[..., None] = np.savez

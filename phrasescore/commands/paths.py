@@ -1,0 +1,252 @@
+"""Paths on the command line: named once as what is read or written, checked alike for all commands.
+
+Each option or argument that takes a path has one of the types below. A path is compared with
+those of the same call that came before it, so that no output replaces an input or another output,
+and it is found before the work whether an output can be written at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+import click
+
+from phrasescore.errors import InputError, SettingsError
+from phrasescore.files import STANDARD_STREAM, is_stream, own_file
+from phrasescore.parts import part_path
+from phrasescore.system_errors import refusal, too_long, unwritable
+
+
+class Use(Enum):
+    """What a command does with a path."""
+
+    READ = "reads"
+    READ_FOLDER = "reads from"
+    WRITE = "writes"
+    WRITE_FOLDER = "writes into"
+
+    @property
+    def writes(self) -> bool:
+        """Whether what is there may be replaced."""
+        return self in (Use.WRITE, Use.WRITE_FOLDER)
+
+
+@dataclass(frozen=True)
+class _Named:
+    """A path of this call.
+
+    Args:
+        path: As it was written.
+        use: What happens to it.
+        label: The option or argument that names it.
+        found: What is there, links followed; ``None`` for nothing.
+        may_replace: The label of another path whose place it may take.
+    """
+
+    path: str
+    use: Use
+    label: str
+    found: os.stat_result | None
+    may_replace: str = ""
+
+
+class PathName(click.ParamType):  # type: ignore[type-arg]  # generic in new versions only
+    """The name of a file or folder.
+
+    Args:
+        use: What the command does with it; ``-`` is standard input or output where it is a file.
+        kind: What the command gets.
+        may_replace: The label of another path of the call whose place it may take.
+    """
+
+    name = "path"
+
+    def __init__(
+        self, use: Use, kind: type[str] | type[Path] = str, *, may_replace: str = ""
+    ) -> None:
+        self._use = use
+        self._kind = kind
+        self._may_replace = may_replace
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str | Path:
+        """Check it, alone and with the paths before it.
+
+        Raises:
+            InputError: There can be no such input.
+            SettingsError: An output cannot be written, or would replace what is needed.
+        """
+        text = os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+        if ctx is not None and not ctx.resilient_parsing:
+            _refuse_impossible(text)
+            found = _found(text, self._use)
+            named = _Named(text, self._use, _label(param), found, self._may_replace)
+            _add(named, ctx)
+            if self._use.writes:
+                _refuse_unwritable(named)
+        return self._kind(text)
+
+
+INPUT = PathName(Use.READ)
+INPUT_FOLDER = PathName(Use.READ_FOLDER)
+OUTPUT = PathName(Use.WRITE)
+OUTPUT_FOLDER = PathName(Use.WRITE_FOLDER)
+
+
+def takes_standard_output(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
+    """Take standard output for a flag that prints there; the callback of such a flag.
+
+    Raises:
+        SettingsError: An output goes there already.
+    """
+    if value and not ctx.resilient_parsing:
+        found = _found(STANDARD_STREAM, Use.WRITE)
+        _add(_Named(STANDARD_STREAM, Use.WRITE, _label(param), found), ctx)
+    return value
+
+
+def refuse_replaced_inputs(inputs: Iterable[tuple[str, str | Path]]) -> None:
+    """Refuse outputs of this call that are files which it reads although no option names them.
+
+    Args:
+        inputs: For each such file what reads it, e.g. ``the phrase table of the ini``, and it.
+
+    Raises:
+        SettingsError: An output would replace one.
+    """
+    context = click.get_current_context()
+    for label, path in inputs:
+        named = _Named(str(path), Use.READ, label, _found(str(path), Use.READ))
+        for other in context.meta.get(__name__, ()):
+            _refuse_clash(named, other)
+
+
+def _add(named: _Named, context: click.Context) -> None:
+    """Compare a path with those before it, and note it for those to come."""
+    before = context.meta.setdefault(__name__, [])
+    for other in before:
+        _refuse_clash(named, other)
+    before.append(named)
+
+
+def _label(param: click.Parameter | None) -> str:
+    if isinstance(param, click.Option):
+        return max(param.opts, key=len)
+    return param.human_readable_name if param is not None else "the path"
+
+
+def _refuse_impossible(text: str) -> None:
+    if not text:
+        raise SettingsError("the name of a file is empty", remedy="name one")
+    if "\0" in text:
+        raise SettingsError("a NUL in the name of a file", path=text, remedy="name another")
+    problem = too_long(text)
+    if problem is not None:
+        raise InputError(problem, path=text, remedy="choose a shorter one")
+    if text != STANDARD_STREAM and not Path(text).is_absolute():
+        try:
+            Path.cwd()
+        except OSError as error:
+            raise refusal(error) from None
+
+
+def _found(text: str, use: Use) -> os.stat_result | None:
+    """Return what is there; of standard streams what the shell opened."""
+    with contextlib.suppress(OSError):
+        if text == STANDARD_STREAM and use in (Use.READ, Use.WRITE):
+            return os.fstat(1 if use.writes else 0)
+        return Path(text).stat()
+    return None
+
+
+def _refuse_clash(one: _Named, other: _Named) -> None:
+    """Refuse an output that is an input, or another output, or both on one stream."""
+    if one.may_replace == other.label or other.may_replace == one.label:
+        return
+    if one.path == other.path == STANDARD_STREAM and one.use is other.use:
+        verb = "go to standard output" if one.use.writes else "read standard input"
+        raise SettingsError(
+            f"{other.label} and {one.label} would both {verb}",
+            remedy="name a file for one of them",
+        )
+    if not (one.use.writes or other.use.writes):
+        return
+    if one.use.writes and other.use.writes:
+        if _is_same(one, other):
+            raise SettingsError(
+                f"{other.label} and {one.label} would write the same file",
+                path=one.path,
+                remedy="name another output",
+            )
+        return
+    written, read = (one, other) if one.use.writes else (other, one)
+    if _is_same(written, read) or _is_within(written, read):
+        raise SettingsError(
+            f"{written.label} would replace what {read.label} {read.use.value}",
+            path=written.path,
+            remedy="name another output",
+        )
+
+
+def _is_same(one: _Named, other: _Named) -> bool:
+    if one.found is None or other.found is None:
+        both_new = one.found is None and other.found is None
+        streams = STANDARD_STREAM in (one.path, other.path)
+        return both_new and not streams and _absolute(one.path) == _absolute(other.path)
+    # a device such as /dev/null takes any number of outputs
+    kept = stat.S_ISREG(one.found.st_mode) or stat.S_ISDIR(one.found.st_mode)
+    return kept and os.path.samestat(one.found, other.found)
+
+
+def _is_within(written: _Named, read: _Named) -> bool:
+    """Tell whether an output replaces a file of a folder that is read."""
+    if written.found is None or read.found is None or read.use is not Use.READ_FOLDER:
+        return False
+    with contextlib.suppress(OSError):
+        return os.path.samestat(Path(written.path).absolute().parent.stat(), read.found)
+    return False
+
+
+def _absolute(text: str) -> Path:
+    path = Path(text)
+    return path.parent.resolve() / path.name
+
+
+def _refuse_unwritable(named: _Named) -> None:
+    path = Path(named.path)
+    if named.use is Use.WRITE_FOLDER:
+        _refuse_unwritable_folder(path, named.found)
+        return
+    if named.path == STANDARD_STREAM or is_stream(path):
+        return
+    if named.found is not None and stat.S_ISDIR(named.found.st_mode):
+        raise SettingsError("a folder, where a file was expected", path=path, remedy="name a file")
+    try:
+        part = part_path(path)
+        own_file(part).close()
+        part.unlink()
+    except OSError as error:
+        raise unwritable(error, path) from None
+
+
+def _refuse_unwritable_folder(path: Path, found: os.stat_result | None) -> None:
+    if found is not None and not stat.S_ISDIR(found.st_mode):
+        raise SettingsError(
+            "a file, where a folder was expected", path=path, remedy="name a folder"
+        )
+    if os.path.realpath(path) == "/":
+        raise SettingsError("not the root of all files", path=path, remedy="name a folder in it")
+    there = path.absolute()
+    while not there.exists():
+        if there.is_symlink():
+            raise SettingsError("its links lead nowhere", path=path, remedy="name another folder")
+        there = there.parent
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        raise SettingsError("cannot write there", path=path, remedy="name another folder")
