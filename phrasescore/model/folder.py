@@ -8,10 +8,6 @@ Who wants the weights alone, as arrays, needs no torch: it is imported where a n
 
 from __future__ import annotations
 
-import dataclasses
-import json
-import os
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,22 +15,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import safetensors
-import safetensors.numpy
 from numpy.typing import NDArray
 
-from phrasescore.errors import ModelError, SettingsError
-from phrasescore.files import write_atomically
-from phrasescore.model.folder_digests import (
-    DIGESTS,
-    RETRAIN,
-    check_file,
-    digest_of_folder,
-    read_digests,
-    write_digests,
+from phrasescore.errors import ModelError, SettingsError, visible
+from phrasescore.json_files import read_object
+from phrasescore.model.folder_digests import RETRAIN, check_file, digest_of_folder, read_digests
+from phrasescore.model.folder_names import (
+    CONFIG,
+    FORMAT,
+    NEEDED,
+    SOURCE_VOCABULARY,
+    TARGET_OUTSIDE,
+    TARGET_VOCABULARY,
+    WEIGHTS,
+    replaced,
 )
 from phrasescore.model.kinds import build, kind_named, read_settings
 from phrasescore.model.model_settings import Direction, ModelSettings
-from phrasescore.provenance import write_json
 from phrasescore.table.phrase_table import Side
 from phrasescore.words.outside_words import OutsideWords
 from phrasescore.words.vocabulary import Vocabulary
@@ -42,12 +39,8 @@ from phrasescore.words.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from phrasescore.model.sequence_model import SequenceModel
 
-FORMAT = 1  # raised when a folder of today could no longer be read
-CONFIG, WEIGHTS = "config.json", "model.safetensors"
-SOURCE_VOCABULARY, TARGET_VOCABULARY = "source.vocabulary.txt", "target.vocabulary.txt"
-TARGET_OUTSIDE = "target.outside.txt"
-PROVENANCE, CURVES = "provenance.json", "curves.jsonl"
-_NEEDED = (CONFIG, WEIGHTS, TARGET_VOCABULARY, PROVENANCE)
+_LONGEST = 80  # characters of a name in an error
+_KIND = "F32"  # of all weights, as safetensors calls float32
 
 
 @dataclass(frozen=True)
@@ -95,56 +88,6 @@ class StoredWeights:
     path: Path
 
 
-def save_model(
-    folder: Path,
-    model: SequenceModel,
-    vocabularies: tuple[Vocabulary, Vocabulary],
-    provenance: dict[str, Any],
-    *,
-    curves: Path | None = None,
-    outside: OutsideWords | None = None,
-) -> None:
-    """Write a model folder; it gets its name when it is whole, and replaces an older one.
-
-    Args:
-        folder: Its name.
-        model: On any device.
-        vocabularies: Source and target; only the target's is written where it reads no source.
-        provenance: Where it comes from.
-        curves: A learning curve to keep beside it.
-        outside: The words outside the target vocabulary.
-    """
-    from safetensors import torch as torch_files
-
-    part = folder.with_name(f".{folder.name}.{os.getpid()}.part")
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True)
-    try:
-        weights = {name: value.cpu().contiguous() for name, value in model.state_dict().items()}
-        write_atomically(part / WEIGHTS, torch_files.save(weights))
-        write_json(part / CONFIG, {"format": FORMAT, **dataclasses.asdict(model.settings)})
-        if kind_named(model.settings.kind).reads_source:
-            vocabularies[0].write(part / SOURCE_VOCABULARY)
-        vocabularies[1].write(part / TARGET_VOCABULARY)
-        if outside is not None:
-            outside.write(part / TARGET_OUTSIDE)
-        write_json(part / PROVENANCE, provenance)
-        if curves is not None and curves.exists():
-            write_atomically(part / CURVES, curves.read_bytes())
-        write_digests(part)
-        if folder.exists():
-            shutil.rmtree(folder)
-        part.replace(folder)
-    except BaseException:
-        shutil.rmtree(part, ignore_errors=True)
-        raise
-
-
-def is_model_folder(folder: Path) -> bool:
-    """Tell whether a folder looks like one that :func:`save_model` wrote."""
-    return (folder / CONFIG).is_file() and (folder / DIGESTS).is_file()
-
-
 @dataclass(frozen=True)
 class ModelWords:
     """The words that a model knows, by the side of a text and not by what it reads or predicts.
@@ -181,10 +124,8 @@ def load_model(folder: str | Path) -> LoadedModel:
         ModelError: It is not a model folder, or is incomplete, damaged or from a newer version.
     """
     stored = load_weights(folder)
-    model = build(stored.settings)
-    _fill(model, stored)
     return LoadedModel(
-        model.eval(),
+        _filled(stored).eval(),
         stored.source_vocabulary,
         stored.target_vocabulary,
         stored.digest,
@@ -214,23 +155,40 @@ def load_weights(folder: str | Path) -> StoredWeights:
     """
     folder = Path(folder)
     settings, source, target = _opened(folder)
-    try:
-        read = safetensors.numpy.load_file(folder / WEIGHTS)
-    except (safetensors.SafetensorError, OSError) as error:
-        raise ModelError(
-            f"unreadable weights ({error})", path=folder / WEIGHTS, remedy=RETRAIN
-        ) from None
-    weights = {name: value.astype(np.float32, copy=False) for name, value in read.items()}
+    weights = _read_weights(folder / WEIGHTS)
     return StoredWeights(settings, source, target, weights, digest_of_folder(folder), folder)
+
+
+def _read_weights(path: Path) -> dict[str, NDArray[np.float32]]:
+    weights = {}
+    try:
+        with safetensors.safe_open(path, framework="numpy") as stored:
+            for name in stored.keys():  # noqa: SIM118 - it is no mapping
+                kind = stored.get_slice(name).get_dtype()
+                if kind != _KIND:
+                    problem = f"the weights {_shown(name)} are of the type {kind}, not {_KIND}"
+                    raise ModelError(problem, path=path, remedy=RETRAIN)
+                weights[name] = stored.get_tensor(name)
+    except (safetensors.SafetensorError, OSError) as error:
+        problem = f"unreadable weights ({_shown(str(error))})"
+        raise ModelError(problem, path=path, remedy=RETRAIN) from None
+    for name, values in weights.items():
+        if not np.isfinite(values).all():
+            raise ModelError(
+                f"the weights {_shown(name)} have numbers that are not finite",
+                path=path,
+                remedy="train the model again, perhaps with a lower learning rate",
+            )
+    return weights
 
 
 def _opened(folder: Path) -> tuple[ModelSettings, Vocabulary, Vocabulary]:
     """Check a folder; return its settings and the vocabularies it reads and predicts."""
     if not folder.is_dir():
-        raise ModelError("no such model folder", path=folder, remedy="train one: phrasescore train")
+        raise _no_folder(folder)
     config = _read_config(folder)
     digests = read_digests(folder)
-    for name in sorted({*_NEEDED, *digests}):
+    for name in sorted({*NEEDED, *digests}):
         check_file(folder, name, digests)
     try:
         settings = read_settings(config, where=CONFIG)
@@ -243,6 +201,15 @@ def _opened(folder: Path) -> tuple[ModelSettings, Vocabulary, Vocabulary]:
     return settings, source, target
 
 
+def _no_folder(folder: Path) -> ModelError:
+    if replaced(folder).is_dir():
+        problem = "training was killed while it replaced this model, which is kept"
+        remedy = f"repeat the command of training, or rename {replaced(folder)}"
+        return ModelError(problem, path=folder, remedy=remedy)
+    problem, remedy = "no such model folder", "train one: phrasescore train"
+    return ModelError(problem, path=folder, remedy=remedy)
+
+
 def _read_config(folder: Path) -> dict[str, Any]:
     if not (folder / CONFIG).is_file():
         raise ModelError(
@@ -251,18 +218,19 @@ def _read_config(folder: Path) -> dict[str, Any]:
             remedy="name the folder that phrasescore train wrote",
         )
     try:
-        config = json.loads((folder / CONFIG).read_bytes())
-    except ValueError:
-        raise ModelError(f"{CONFIG} is not JSON", path=folder, remedy=RETRAIN) from None
-    if not isinstance(config, dict) or not isinstance(config.get("format"), int):
+        config = read_object(folder / CONFIG)
+    except ValueError as error:
+        raise ModelError(f"{CONFIG} is not JSON ({error})", path=folder, remedy=RETRAIN) from None
+    number = config.get("format")
+    if type(number) is not int or number < 1:
         raise ModelError(
             f"not a phrasescore model: its {CONFIG} names no format number",
             path=folder,
             remedy="name the folder that phrasescore train wrote",
         )
-    if config["format"] > FORMAT:
+    if number > FORMAT:
         raise ModelError(
-            f"a model of format {config['format']}; this version reads up to {FORMAT}",
+            f"a model of format {_shown(str(number))}; this version reads up to {FORMAT}",
             path=folder,
             remedy="update phrasescore",
         )
@@ -280,16 +248,25 @@ def _read_vocabulary(folder: Path, name: str, size: int) -> Vocabulary:
     return vocabulary
 
 
-def _fill(model: SequenceModel, stored: StoredWeights) -> None:
+def _filled(stored: StoredWeights) -> SequenceModel:
+    """Return the network with the weights; nothing is allocated that the weights do not need."""
     import torch
 
+    with torch.device("meta"):
+        model = build(stored.settings)
     expected = {name: tuple(value.shape) for name, value in model.state_dict().items()}
     found = {name: value.shape for name, value in stored.weights.items()}
     if expected != found:
         wrong = sorted(set(expected.items()) ^ set(found.items()))[0][0]
         raise ModelError(
-            f"the weights are not those of its {CONFIG}: {wrong} differs",
+            f"the weights are not those of its {CONFIG}: {_shown(wrong)} differs",
             path=stored.path / WEIGHTS,
             remedy=RETRAIN,
         )
+    model = model.to_empty(device="cpu")
     model.load_state_dict({name: torch.from_numpy(v) for name, v in stored.weights.items()})
+    return model
+
+
+def _shown(text: str) -> str:
+    return visible(text.encode("utf-8", "backslashreplace"), _LONGEST)

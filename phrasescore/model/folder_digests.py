@@ -10,16 +10,17 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from phrasescore.errors import ModelError
+from phrasescore.errors import ModelError, visible
 from phrasescore.files import sha256_of, write_atomically
+from phrasescore.model.folder_names import DIGESTS
 
-DIGESTS = "SHA256SUMS"
+_LONGEST = 80  # characters of a name in an error
 RETRAIN = "copy the folder again, or train the model again"
 
 
 def write_digests(folder: Path) -> None:
     """Write the digests of all files in a folder."""
-    names = sorted(path.name for path in folder.iterdir())
+    names = sorted(path.name for path in folder.iterdir() if path.name != DIGESTS)
     digests = "".join(f"{sha256_of(folder / name)}  {name}\n" for name in names)
     write_atomically(folder / DIGESTS, digests.encode())
 
@@ -43,8 +44,10 @@ def check_file(folder: Path, name: str, digests: Mapping[str, str]) -> None:
     Raises:
         ModelError: It is not.
     """
-    if not (folder / name).is_file():
-        raise ModelError(f"incomplete: {name} is missing", path=folder, remedy=RETRAIN)
+    # by the folder's own list: a name in a file of digests may say another place
+    if name not in {path.name for path in folder.iterdir()} or not (folder / name).is_file():
+        shown = visible(name.encode("utf-8", "backslashreplace"), _LONGEST)
+        raise ModelError(f"incomplete: {shown} is missing", path=folder, remedy=RETRAIN)
     if digests.get(name) != sha256_of(folder / name):
         raise ModelError(
             f"damaged: {name} is not the file that was written", path=folder, remedy=RETRAIN

@@ -27,6 +27,8 @@ from phrasescore.model.model_settings import (
 if TYPE_CHECKING:
     from phrasescore.model.sequence_model import SequenceModel
 
+_LONGEST = 80  # characters of a name in an error
+
 # pairs of phrases, pairs of sentences, or sentences of one language
 Material = Literal["phrases", "sentences", "text"]
 
@@ -146,7 +148,8 @@ def kind_named(name: str) -> Kind:
             return kind
     known = [kind.name for kind in KINDS]
     raise SettingsError(
-        f"{name!r} is not a kind of model that this version knows{did_you_mean(name, known)}",
+        f"{name[:_LONGEST]!r} is not a kind of model that this version knows"
+        f"{did_you_mean(name[:_LONGEST], known)}",
         remedy=f"the kinds are: {', '.join(known)}",
     )
 

@@ -14,6 +14,8 @@ Direction = Literal["source-target", "target-source"]
 UnitName = Literal["gated", "tanh", "lstm"]
 ContextName = Literal["every-step", "once"]
 
+_MOST = 100_000_000  # of any size: a product of two, in bytes, is still a number that torch counts
+
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSettings:
@@ -40,16 +42,19 @@ class ModelSettings:
 
     def __post_init__(self) -> None:
         """Refuse sizes that no model can have."""
-        if self.factor < 0:
-            raise SettingsError(f"factor is {self.factor}; factors are counted from 0")
+        if not 0 <= self.factor <= _MOST:
+            raise SettingsError(
+                f"factor is {self.factor}; factors are counted from 0, and there are few"
+            )
         self._at_least(2, ("target_vocabulary",), ": </s> and <unk> alone are 2")
 
     def _at_least(self, least: int, names: tuple[str, ...], why: str = "") -> None:
         for name in names:
-            if getattr(self, name) < least:
-                raise SettingsError(
-                    f"the model's {name} is {getattr(self, name)}, below {least}{why}"
-                )
+            value = getattr(self, name)
+            if value < least:
+                raise SettingsError(f"the model's {name} is {value}, below {least}{why}")
+            if value > _MOST:
+                raise SettingsError(f"the model's {name} is {value}, above {_MOST:,}")
 
 
 @dataclass(frozen=True, kw_only=True)

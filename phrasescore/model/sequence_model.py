@@ -99,7 +99,7 @@ class Regularisation:
     Attributes:
         dropout: Share of the elements that are set to 0, the others growing by so much.
         label_smoothing: Share of the probability that is wanted of all words alike.
-        generator: Draws what is dropped; on the CPU.
+        generator: Draws what is dropped; on the device of the model.
     """
 
     dropout: float
@@ -110,8 +110,8 @@ class Regularisation:
         """Return values of which a share is 0; the expectation stays."""
         if not self.dropout:
             return values
-        kept = torch.empty(values.shape).uniform_(generator=self.generator) >= self.dropout
-        return values * (kept.to(values.dtype) / (1 - self.dropout)).to(values.device)
+        drawn = torch.empty(values.shape, device=values.device).uniform_(generator=self.generator)
+        return values * ((drawn >= self.dropout).to(values.dtype) / (1 - self.dropout))
 
 
 class StepModel(nn.Module, ABC):

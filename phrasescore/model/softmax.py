@@ -2,7 +2,7 @@
 
 A batch of training has about 3,000 positions over 10,000 words or more: 120 MB of logits, which
 would go through memory five times. A chunk of rows small enough for the cache is made, reduced to
-what is wanted, and overwritten by the next.
+what is wanted, and overwritten by the next. A GPU has the memory, and wants large products.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from torch.autograd.function import once_differentiable
 
 from phrasescore.model import kernels
 
-_CHUNK_BYTES = 8 << 20  # of logits: fits the last-level cache beside the weights of the layer
+# Of logits: on a CPU as many as fit the last-level cache beside the weights of the layer.
+_CHUNK_BYTES = {"cpu": 8 << 20, "cuda": 512 << 20}
 
 
 def _rows(words: Tensor, features: Tensor) -> int:
-    return max(16, _CHUNK_BYTES // (features.element_size() * words.shape[0]))
+    most = _CHUNK_BYTES[features.device.type]
+    return max(16, most // (features.element_size() * words.shape[0]))
 
 
 def gathered_log_softmax(features: Tensor, words: Tensor, bias: Tensor, wanted: Tensor) -> Tensor:
@@ -101,7 +103,7 @@ class _SummedCrossEntropy(torch.autograd.Function):
         grad_words = words.new_zeros(V, R, dtype=wide)
         grad_bias = bias.new_zeros(V, dtype=wide)
         narrow_words, wide_bias = words.to(features.dtype), bias.detach().to(wide)
-        loss = 0.0
+        loss: float | Tensor = 0.0
         # passing over the gradient of the layer, V x R, costs as much as over the logits of R rows
         step = min(N, max(R, _rows(words, features)))
         buffer = features.new_empty(step, V)
@@ -118,7 +120,7 @@ class _SummedCrossEntropy(torch.autograd.Function):
             else:
                 grad_words += torch.mm(logits.t(), part, out=part_of_words)
         ctx.save_for_backward(grad_features, grad_words.to(words.dtype), grad_bias.to(bias.dtype))
-        return torch.tensor(loss, dtype=wide, device=features.device)
+        return torch.as_tensor(loss, dtype=wide, device=features.device)
 
     @staticmethod
     @once_differentiable
@@ -135,21 +137,24 @@ def _softmax_gradient(
     grad_bias: Tensor,
     smoothing: float,
     normaliser_weight: float,
-) -> float:
-    """Turn logits into the gradient of the loss, add it to grad_bias, return the loss."""
+) -> float | Tensor:
+    """Turn logits into the gradient of the loss, add it to grad_bias, return the loss.
+
+    On a GPU nothing waits for the result, so that the work can be recorded.
+    """
     if kernels.can_compile(logits):
         x, b, ids, out = map(kernels.array_of, (logits, bias, wanted, grad_bias))
         return float(kernels.softmax_gradient(x, b, ids, out, smoothing, normaliser_weight))
     full = logits.to(bias.dtype) + bias
     at = torch.arange(len(wanted), device=wanted.device)
     log_probabilities = full.log_softmax(1)
-    loss = -float(log_probabilities[at, wanted].sum(dtype=torch.float64)) * (1 - smoothing)
+    loss = -log_probabilities[at, wanted].sum(dtype=torch.float64) * (1 - smoothing)
     if smoothing:
-        loss -= float(log_probabilities.mean(1).sum(dtype=torch.float64)) * smoothing
+        loss -= log_probabilities.mean(1).sum(dtype=torch.float64) * smoothing
     gradient = log_probabilities.exp_()
     if normaliser_weight:
         normaliser = full.logsumexp(1)
-        loss += normaliser_weight * float(normaliser.square().sum(dtype=torch.float64))
+        loss += normaliser_weight * normaliser.square().sum(dtype=torch.float64)
         gradient *= (1 + 2 * normaliser_weight * normaliser)[:, None]
     gradient[at, wanted] -= 1 - smoothing
     if smoothing:

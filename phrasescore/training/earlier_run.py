@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from phrasescore.errors import ResumeError, SettingsError
-from phrasescore.model.folder import PROVENANCE
+from phrasescore.model.folder_names import PROVENANCE
 from phrasescore.provenance import write_json
 from phrasescore.resuming.comparison import refuse_differences
 from phrasescore.training.checkpoint import BEST, LATEST

@@ -15,9 +15,10 @@ import torch
 from phrasescore.device import choose_device, has_fast_bf16
 from phrasescore.errors import ResumeError, SettingsError
 from phrasescore.files import sha256_of
-from phrasescore.model.folder import is_model_folder, save_model
+from phrasescore.model.folder_names import is_model_folder
 from phrasescore.model.kinds import build
 from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
+from phrasescore.model.saved_model import save_model
 from phrasescore.pairs.training_pairs import Split, TrainingPairs, split
 from phrasescore.provenance import provenance
 from phrasescore.resuming.interruption import interruptible

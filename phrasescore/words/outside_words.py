@@ -20,15 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import ModelError, visible
-from phrasescore.files import read_lines, write_atomically
+from phrasescore.files import write_atomically
 from phrasescore.words.token_sequences import Ids
-from phrasescore.words.vocabulary import UNK_ID
+from phrasescore.words.vocabulary import UNK_ID, plain_lines
 from phrasescore.words.word_table import WordTable
 
 if TYPE_CHECKING:
     from phrasescore.table.block import TokenSpans
 
 _RESTORE = "restore the file, or train the model again"
+_LONGEST = 80  # bytes of a line in an error
 _MOST_DIGITS = 18  # of a count that fits into 64 bits
 
 
@@ -54,7 +55,9 @@ class OutsideWords:
         for line, word in enumerate(self.words, 1):
             if word in seen:
                 raise ModelError(
-                    f"the word {visible(word)} stands here twice", line=line, remedy=_RESTORE
+                    f"the word {visible(word[:_LONGEST])} stands here twice",
+                    line=line,
+                    remedy=_RESTORE,
                 )
             seen.add(word)
 
@@ -83,11 +86,11 @@ class OutsideWords:
             ModelError: A line is not a word and a count, or a word stands twice.
         """
         words, counts = [], []
-        for number, line in enumerate(read_lines(path), 1):
+        for number, line in enumerate(plain_lines(path), 1):
             word, _, count = line.partition(b"\t")
             if not word or b" " in word or not _is_count(count):
                 raise ModelError(
-                    f"'{visible(line)}' is not a word, a tab and its count",
+                    f"'{visible(line[:_LONGEST])}' is not a word, a tab and its count",
                     path=path,
                     line=number,
                     remedy=_RESTORE,

@@ -7,6 +7,7 @@ the id, lines end at ``\n`` only.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from phrasescore.errors import ModelError
-from phrasescore.files import read_lines, write_atomically
+from phrasescore.errors import ModelError, visible
+from phrasescore.files import write_atomically
+from phrasescore.system_errors import refusal
 from phrasescore.words.token_sequences import Ids, TokenSequences
 from phrasescore.words.word_table import WordTable
 
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 EOS_ID, UNK_ID = 0, 1
 EOS, UNK = b"</s>", b"<unk>"
 SPECIALS = (EOS, UNK)
+_NOT_IN_A_WORD = re.compile(rb"[\0 \t\n]|\r$")
+_LONGEST = 80  # bytes of a word in an error
 
 
 @dataclass(frozen=True)
@@ -76,11 +80,12 @@ class Vocabulary:
             )
         seen: set[bytes] = set()
         for line, word in enumerate(self.words, 1):
-            text = word.decode("utf-8", "backslashreplace")
-            if not word or b" " in word or b"\t" in word or b"\n" in word:
-                raise ModelError(f"{text!r} is not one word", line=line, remedy=_RESTORE)
+            if not _is_word(word):
+                shown = visible(word[:_LONGEST])
+                raise ModelError(f"'{shown}' is not one word", line=line, remedy=_RESTORE)
             if word in seen:
-                raise ModelError(f"the word {text} stands here twice", line=line, remedy=_RESTORE)
+                shown = visible(word[:_LONGEST])
+                raise ModelError(f"the word {shown} stands here twice", line=line, remedy=_RESTORE)
             seen.add(word)
 
     def __len__(self) -> int:
@@ -100,7 +105,7 @@ class Vocabulary:
             ModelError: A word stands twice, a line is not one word, or the first two are missing.
         """
         try:
-            return cls(tuple(read_lines(path)))
+            return cls(tuple(plain_lines(path)))
         except ModelError as error:
             raise error.at(path, error.line) from None
 
@@ -137,8 +142,27 @@ class Vocabulary:
 _RESTORE = "restore the file; line numbers are ids, so lines cannot be added or removed"
 
 
+def plain_lines(path: str | Path) -> list[bytes]:
+    """Return the lines of a file that is never compressed, without their line feeds.
+
+    Raises:
+        InputError: It cannot be read.
+    """
+    try:
+        lines = Path(path).read_bytes().split(b"\n")
+    except OSError as error:
+        raise refusal(error, path) from None
+    return lines if lines[-1] else lines[:-1]
+
+
+def _is_word(word: bytes) -> bool:
+    return bool(word) and not _NOT_IN_A_WORD.search(word)
+
+
 def shortlist(words: Sequence[bytes], counts: NDArray[Any], size: int) -> Vocabulary:
     """Take the most frequent words, equally frequent ones in the order of their bytes.
+
+    What a list of words cannot hold, such as one that ends in a carriage return, stays unknown.
 
     Args:
         words: Every distinct word of the side.
@@ -147,7 +171,7 @@ def shortlist(words: Sequence[bytes], counts: NDArray[Any], size: int) -> Vocabu
     """
     counts = np.array(counts, np.int64)
     for number, word in enumerate(words):
-        if word in SPECIALS:
+        if word in SPECIALS or not _is_word(word):
             counts[number] = 0
     order = np.flatnonzero(counts)
     if size < len(order):

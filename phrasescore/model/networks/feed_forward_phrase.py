@@ -93,10 +93,12 @@ class FeedForwardPhrase(SequenceModel):
         """See :meth:`SequenceModel.loss`."""
         features, ended, counted = self._asked(batch, dtype)
         K = self.settings.phrase_length
-        known = counted[:, :K]
         beyond = counted[:, K:] & (ended[:, K:] != END)
-        given = features[:, : known.shape[1]][known]
-        loss = summed_cross_entropy(given, self.output_words, self.output_bias, ended[:, :K][known])
+        given, wanted = features[:, : ended.shape[1]].flatten(0, 1), ended[:, :K].flatten()
+        if batch.lengths is not None:
+            known = counted[:, :K].flatten()
+            given, wanted = given[known], wanted[known]
+        loss = summed_cross_entropy(given, self.output_words, self.output_bias, wanted)
         return loss - _IMPOSSIBLE * beyond.sum()
 
     def score(self, batch: Batch, dtype: torch.dtype | None = None) -> Tensor:

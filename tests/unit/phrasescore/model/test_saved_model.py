@@ -1,0 +1,165 @@
+"""Saving a model loses neither another model nor anything else, at whatever moment it is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from phrasescore.errors import ModelError, SettingsError
+from phrasescore.model.folder import load_model
+from phrasescore.model.folder_names import replaced
+from phrasescore.model.kinds import build
+from phrasescore.model.model_settings import EncoderDecoderSettings
+from phrasescore.model.saved_model import put_right, save_model
+from phrasescore.words.vocabulary import Vocabulary
+
+SETTINGS = EncoderDecoderSettings(
+    source_vocabulary=3, target_vocabulary=3, hidden=2, embedding=2, maxout=1, rank=1
+)
+_EVENTS = {"open", "os.rename", "os.remove", "os.rmdir", "os.mkdir"}
+
+
+def save(folder: Path, seed: int) -> None:
+    """Write the model of a seed."""
+    model = build(SETTINGS)
+    model.initialise(torch.Generator().manual_seed(seed))
+    words = Vocabulary.from_words([b"a"])
+    save_model(folder, model, (words, words), {"seed": seed})
+
+
+def killed_at(moment: int, work: Callable[[], object]) -> bool:
+    """Do work in another process, killed before so many things that it does to files.
+
+    Returns:
+        Whether the process was killed; otherwise there are fewer.
+    """
+    child = os.fork()
+    if child == 0:
+        left = moment
+
+        def count(event: str, arguments: object) -> None:
+            nonlocal left
+            if event in _EVENTS:
+                left -= 1
+                if left < 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(count)
+        work()
+        os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+def digest(folder: Path) -> str | None:
+    """The digest of a whole model; ``None`` without one."""
+    if not folder.exists():
+        return None
+    return load_model(folder).digest
+
+
+def test_a_kill_leaves_the_old_model_or_the_new_one(tmp_path: Path) -> None:
+    """At every moment; the next call ends with the new one and with nothing beside it."""
+    save(tmp_path / "one", 1)
+    save(tmp_path / "two", 2)
+    old, new = digest(tmp_path / "one"), digest(tmp_path / "two")
+    assert old != new
+    seen = []
+    for moment in range(1000):
+        folder = tmp_path / str(moment) / "model"
+        save(folder, 1)
+        if not killed_at(moment, lambda folder=folder: save(folder, 2)):  # type: ignore[misc]
+            assert digest(folder) == new
+            break
+        found = digest(folder)
+        if found is None:
+            assert digest(replaced(folder)) == old
+            with pytest.raises(ModelError, match="killed while it replaced this model, which is"):
+                load_model(folder)
+            seen.append("moved")
+            if len(seen) % 2:
+                put_right(folder)
+                assert digest(folder) == old
+        else:
+            assert found in (old, new)
+            seen.append("old" if found == old else "new")
+        save(folder, 2)
+        assert digest(folder) == new
+        assert [path.name for path in folder.parent.iterdir()] == ["model"]
+    assert {"old", "moved", "new"} == set(seen)
+    assert seen == sorted(seen, key=["old", "moved", "new"].index)
+
+
+def test_a_kill_of_a_first_model_leaves_none(tmp_path: Path) -> None:
+    """There is nothing under its name until it is whole."""
+    for moment in range(1000):
+        folder = tmp_path / str(moment) / "model"
+        folder.parent.mkdir()
+        if not killed_at(moment, lambda folder=folder: save(folder, 1)):  # type: ignore[misc]
+            break
+        digest(folder)  # nothing, or a whole one
+        save(folder, 1)
+        assert [path.name for path in folder.parent.iterdir()] == ["model"]
+    assert moment > 10
+
+
+@pytest.mark.parametrize("what", ["folder", "file", "link", "loop", "guest"])
+def test_what_is_no_model_stays(tmp_path: Path, what: str) -> None:
+    """Whatever else is there is refused, and not touched."""
+    folder, elsewhere = tmp_path / "model", tmp_path / "elsewhere"
+    save(elsewhere, 1)
+    if what == "folder":
+        folder.mkdir()
+        (folder / "thesis.tex").write_text("do not lose me")
+    elif what == "file":
+        folder.write_text("do not lose me")
+    elif what in ("link", "loop"):
+        folder.symlink_to("elsewhere" if what == "link" else "model")
+    else:
+        save(folder, 1)
+        (folder / "notes.txt").write_text("do not lose me")
+    before = sorted((path, path.is_symlink()) for path in tmp_path.rglob("*"))
+    problem = r"something else is there|has notes\.txt in it"
+    with pytest.raises(SettingsError, match=problem) as error:
+        save(folder, 2)
+    assert error.value.path == folder
+    assert sorted((path, path.is_symlink()) for path in tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+def test_what_appears_meanwhile_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_place: bool
+) -> None:
+    """What is put there while the model is being written is not removed with the old one."""
+    folder = tmp_path / "model"
+    if in_place:
+        save(folder, 1)
+    write = Vocabulary.write
+
+    def and_a_guest(self: Vocabulary, path: Path) -> None:
+        write(self, path)
+        folder.mkdir(exist_ok=True)
+        (folder / "thesis.tex").write_text("do not lose me")
+
+    monkeypatch.setattr(Vocabulary, "write", and_a_guest)
+    with pytest.raises(SettingsError, match=r"something else is there|has thesis\.tex in it"):
+        save(folder, 2)
+    assert (folder / "thesis.tex").read_text() == "do not lose me"
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_a_folder_that_is_called_as_the_hidden_one(tmp_path: Path) -> None:
+    """Nothing of it is removed but the files of a model."""
+    folder = tmp_path / "model"
+    save(folder, 1)
+    replaced(folder).mkdir()
+    (replaced(folder) / "thesis.tex").write_text("do not lose me")
+    with pytest.raises(SettingsError, match=r"\.model\.replaced: something else is there"):
+        save(folder, 2)
+    assert (replaced(folder) / "thesis.tex").exists()
+    assert load_model(folder)
