@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 from moses_integration.ini.moses_ini import MosesIni
-from phrasescore.errors import IniError, SettingsError
+from phrasescore.errors import IniError, SettingsError, visible
 
 STACK_SEARCH, CUBE_PRUNING = 0, 1
 DEFAULT_TABLE_LIMIT = 20
@@ -55,10 +55,12 @@ class SearchSettings:
                 f"beam-threshold is {self.beam_threshold:g}, expected a ratio of probabilities "
                 "from 0 (no beam) up to, but not including, 1"
             )
-        for name, lowest in _LOWEST.items():
-            if getattr(self, name) < lowest:
-                option = name.replace("_", "-")
-                raise SettingsError(f"{option} is {getattr(self, name)}, expected {lowest} or more")
+        for name, (least, most) in BOUNDS.items():
+            if not least <= getattr(self, name) <= most:
+                raise SettingsError(
+                    f"{name.replace('_', '-')} is {getattr(self, name)}, expected {least:,} to "
+                    f"{most:,}"
+                )
 
     @property
     def beam_ln(self) -> float:
@@ -92,13 +94,16 @@ class SearchSettings:
         return replace(settings, **(overrides or {}))
 
 
-_LOWEST = {
-    "stack": 0,
-    "max_phrase_length": 1,
-    "max_trans_opt_per_coverage": 0,
-    "cube_pruning_pop_limit": 1,
-    "cube_pruning_diversity": 0,
+# what each may be: from none, where that has a meaning, up to more than anybody waits for
+BOUNDS = {
+    "stack": (0, 10**6),
+    "distortion_limit": (-(10**6), 10**6),
+    "max_phrase_length": (1, 10**6),
+    "max_trans_opt_per_coverage": (0, 10**6),
+    "cube_pruning_pop_limit": (1, 10**6),
+    "cube_pruning_diversity": (0, 10**6),
 }
+_DIGITS = 400  # of a number
 _TRUE = ("1", "true", "yes", "y", "on")
 _FALSE = ("0", "false", "no", "n", "off")
 
@@ -108,10 +113,13 @@ def _parse(section: str, text: str, kind: type) -> bool | int | float:
         if text.lower() in _TRUE + _FALSE:
             return text.lower() in _TRUE
         raise SettingsError(f"{section} is {text!r}, expected true or false")
+    wanted = "a whole number" if kind is int else "a number"
+    # int and float read the digits of other scripts, too
+    if not (text.isascii() and len(text) <= _DIGITS):
+        raise SettingsError(f"{section} is {visible(text.encode(), 30)!r}, expected {wanted}")
     try:
         return int(text) if kind is int else float(text)
     except ValueError:
-        wanted = "a whole number" if kind is int else "a number"
         raise SettingsError(f"{section} is {text!r}, expected {wanted}") from None
 
 

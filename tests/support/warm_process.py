@@ -6,23 +6,85 @@ each call is still a process of its own, with its own arguments, folder, environ
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import importlib
 import json
 import os
 import pkgutil
+import resource
 import signal
 import socket
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 PROJECT = Path(__file__).resolve().parents[2]
 _PACKAGES = ("phrasescore", "moses_integration", "tuning")
 _MOST = 1 << 20  # bytes of a request
+_PR_SET_CHILD_SUBREAPER = 36
+_UNCAUGHT = 1
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a process finds when it starts.
+
+    Args:
+        folder: Where it runs.
+        environment: Its variables.
+        stdin: What it can read.
+        stdout: A device that its output goes to instead of a pipe; ``abandoned`` is a pipe that
+            nobody reads.
+        closed: Which of the three standard streams do not exist.
+        gone: Whether its folder is deleted as soon as it is in it.
+        timeout: Seconds after which it is killed.
+        memory: How many bytes it may ask for beyond what the imported modules have; ``None`` for
+            any number.
+        largest_file: How many bytes it may write into a file.
+        signals: Which signals it gets, each after so many seconds.
+        last_step: It is killed when it is about to make, rename or remove a file, or to truncate
+            one, for this time, counted from 1.
+    """
+
+    folder: Path
+    environment: Mapping[str, str]
+    stdin: bytes = b""
+    stdout: str | None = None
+    closed: tuple[int, ...] = ()
+    gone: bool = False
+    timeout: float = 300
+    memory: int | None = None
+    largest_file: int | None = None
+    signals: tuple[tuple[float, int], ...] = ()
+    last_step: int | None = None
+
+
+@dataclass(frozen=True)
+class Observed:
+    """How a process ended: as `subprocess.CompletedProcess`, and what it cost.
+
+    Args:
+        status: Its exit status; negative for a signal.
+        output: What it printed.
+        errors: What it said on standard error.
+        seconds: How long it ran.
+        peak: Bytes of memory at most, beyond those of the imported modules.
+        left: Processes that it started and that were still there after it; they are dead now.
+    """
+
+    status: int
+    output: bytes
+    errors: bytes
+    seconds: float
+    peak: int
+    left: int
 
 
 class WarmProcesses:
@@ -47,21 +109,45 @@ class WarmProcesses:
         timeout: float,
     ) -> subprocess.CompletedProcess[bytes]:
         """Run ``phrasescore ARGUMENTS`` in a folder; as ``subprocess.run`` with pipes."""
-        request = {"arguments": list(arguments), "folder": str(folder), "timeout": timeout}
-        request["environment"] = dict(environment)
+        found = self.observe(
+            arguments, Surroundings(folder, environment, stdin=stdin, timeout=timeout)
+        )
+        if found.status == -signal.SIGKILL:
+            raise subprocess.TimeoutExpired(list(arguments), timeout, found.output, found.errors)
+        return subprocess.CompletedProcess(
+            list(arguments), found.status, found.output, found.errors
+        )
+
+    def observe(self, arguments: Sequence[str], surroundings: Surroundings) -> Observed:
+        """Run ``phrasescore ARGUMENTS`` and measure it; one that runs too long is killed."""
+        request: dict[str, Any] = {
+            "arguments": list(arguments),
+            "folder": str(surroundings.folder),
+            "environment": dict(surroundings.environment),
+            "timeout": surroundings.timeout,
+            "memory": surroundings.memory,
+            "closed": surroundings.closed,
+            "gone": surroundings.gone,
+            "largest_file": surroundings.largest_file,
+            "signals": surroundings.signals,
+            "last_step": surroundings.last_step,
+        }
         (read, fed), (out, printed), (err, told) = os.pipe(), os.pipe(), os.pipe()
+        if surroundings.stdout == "abandoned":
+            os.close(out)
+            out = os.open(os.devnull, os.O_RDONLY)
+        elif surroundings.stdout is not None:
+            os.close(printed)
+            printed = os.open(surroundings.stdout, os.O_WRONLY)
         socket.send_fds(self._ours, [json.dumps(request).encode()], [read, printed, told])
         for end in (read, printed, told):
             os.close(end)
         with ThreadPoolExecutor(3) as pool:
-            feeding = pool.submit(_feed, fed, stdin)
+            feeding = pool.submit(_feed, fed, surroundings.stdin)
             texts = [pool.submit(_drain, end) for end in (out, err)]
             output, errors = (text.result() for text in texts)
             feeding.result()
-        status = int(self._ours.recv(_MOST))
-        if status == -signal.SIGKILL:
-            raise subprocess.TimeoutExpired(list(arguments), timeout, output, errors)
-        return subprocess.CompletedProcess(list(arguments), status, output, errors)
+        return Observed(output=output, errors=errors, **json.loads(self._ours.recv(_MOST)))
 
     def __enter__(self) -> WarmProcesses:
         return self
@@ -90,18 +176,29 @@ def _serve(connection: socket.socket) -> None:
         for module in pkgutil.walk_packages([str(PROJECT / package)], f"{package}."):
             if not module.name.endswith("__main__"):
                 importlib.import_module(module.name)
+    # what a process leaves behind becomes a child of this one
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
     while True:
         text, ends, *_ = socket.recv_fds(connection, _MOST, 3)
         if not text:
             return
         request = json.loads(text)
+        before = _memory("VmRSS")
         child = os.fork()
         if child == 0:
             connection.close()
             _become(request, ends)
         for end in ends:
             os.close(end)
-        connection.send(str(_status_of(child, request["timeout"])).encode())
+        reply = _observed(child, request["timeout"], request["signals"])
+        reply["peak"] = max(0, reply["peak"] - before)
+        connection.send(json.dumps({**reply, "left": _end_orphans()}).encode())
+
+
+def _memory(name: str) -> int:
+    """Return a figure of this process's memory, in bytes."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:")) * 1024
 
 
 def _become(request: dict[str, Any], ends: Sequence[int]) -> None:
@@ -109,7 +206,16 @@ def _become(request: dict[str, Any], ends: Sequence[int]) -> None:
     for number, end in enumerate(ends):
         os.dup2(end, number)
         os.close(end)
+    for number in request["closed"]:
+        # as Python finds it when it starts so
+        os.close(number)
+        setattr(sys, ("stdin", "stdout", "stderr")[number], None)
     os.chdir(request["folder"])
+    if request["gone"]:
+        Path("gone").mkdir()
+        os.chdir("gone")
+        Path("../gone").rmdir()
+    _limit(request)
     os.environ.clear()
     os.environ.update(request["environment"])
     sys.argv = ["phrasescore", *request["arguments"]]
@@ -121,27 +227,96 @@ def _become(request: dict[str, Any], ends: Sequence[int]) -> None:
         status = 0
     except SystemExit as stop:
         status = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+    except BaseException:
+        traceback.print_exc()
+        status = _UNCAUGHT
     finally:
         for stream in (sys.stdout, sys.stderr):
             try:
-                stream.flush()
-            except (BrokenPipeError, ValueError):
+                if stream is not None:
+                    stream.flush()
+            except (OSError, ValueError):
                 status = status or 120
         os._exit(status)
 
 
-def _status_of(child: int, timeout: float) -> int:
-    """Wait for a process; kill it when its time is up."""
-    end = time.monotonic() + timeout
+def _limit(request: dict[str, Any]) -> None:
+    """Set the bounds of this process's memory, files and life."""
+    if request["memory"] is not None:
+        most = _memory("VmSize") + request["memory"]
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    if request["largest_file"] is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (request["largest_file"],) * 2)
+    if request["last_step"] is not None:
+        _die_at(request["last_step"])
+
+
+def _die_at(step: int) -> None:
+    """Kill this process when it is about to change a folder for this time."""
+    left = step
+
+    def count(event: str, arguments: tuple[Any, ...]) -> None:
+        nonlocal left
+        if event == "open":
+            name, _, flags = arguments
+            if not flags & os.O_CREAT or str(name) == os.devnull:
+                return
+        elif event not in ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate"):
+            return
+        left -= 1
+        if not left:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(count)
+
+
+def _observed(
+    child: int, timeout: float, signals: Sequence[tuple[float, int]] = ()
+) -> dict[str, Any]:
+    """Wait for a process; send it signals at their times, kill it when its time is up."""
+    begin = time.monotonic()
     pause = 0.001
+    waiting = sorted(signals)
     while True:
-        found, status = os.waitpid(child, os.WNOHANG)
+        while waiting and time.monotonic() > begin + waiting[0][0]:
+            os.kill(child, waiting.pop(0)[1])
+        found, status, usage = os.wait4(child, os.WNOHANG)
         if found:
-            return os.waitstatus_to_exitcode(status)
-        if time.monotonic() > end:
+            return {
+                "status": os.waitstatus_to_exitcode(status),
+                "seconds": time.monotonic() - begin,
+                "peak": usage.ru_maxrss * 1024,
+            }
+        if time.monotonic() > begin + timeout:
             os.kill(child, signal.SIGKILL)
         time.sleep(pause)
         pause = min(0.02, pause * 1.5)
+
+
+def _end_orphans() -> int:
+    """Kill what is still there of a process that has ended; return how many those were."""
+    count = 0
+    while True:
+        try:
+            if os.waitpid(-1, os.WNOHANG)[0]:
+                continue  # it had ended by itself
+        except ChildProcessError:
+            return count
+        time.sleep(0.3)  # one that is just ending may
+        for child in Path("/proc/self/task").glob("*/children"):
+            for number in child.read_text().split():
+                with contextlib.suppress(ProcessLookupError):
+                    if _is_running(int(number)):
+                        os.kill(int(number), signal.SIGKILL)
+                        count += 1
+
+
+def _is_running(number: int) -> bool:
+    """Tell a child that runs from one that has ended and waits to be asked for its status."""
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 if __name__ == "__main__":
