@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from typing import Any, TypeVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from phrasescore.errors import SettingsError
+
+Found = TypeVar("Found")
 
 
 def choose_device(name: str) -> torch.device:
@@ -69,3 +75,25 @@ def has_fast_bf16(device: torch.device) -> bool:
         bool(getattr(torch.cpu, name, lambda: False)())
         for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
     )
+
+
+def in_fitting_parts(
+    work: Callable[[NDArray[Any]], Found], rows: NDArray[Any]
+) -> list[tuple[NDArray[Any], Found]]:
+    """Work on rows; where a GPU's memory does not suffice, on their halves, and so on.
+
+    Returns:
+        The parts in their order, each with what the work gave; mostly one.
+
+    Raises:
+        torch.OutOfMemoryError: The memory does not suffice for a single row.
+    """
+    try:
+        return [(rows, work(rows))]
+    except torch.OutOfMemoryError:
+        if len(rows) < 2:
+            raise
+    # not above, where the traceback still holds what the work had made
+    torch.cuda.empty_cache()
+    halves = np.array_split(rows, 2)
+    return [found for half in halves for found in in_fitting_parts(work, half)]

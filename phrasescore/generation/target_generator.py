@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from phrasescore.device import choose_device
+from phrasescore.device import choose_device, in_fitting_parts
 from phrasescore.errors import ModelError
 from phrasescore.generation.targets import Targets
 from phrasescore.model.sequence_model import StepModel
@@ -88,7 +88,10 @@ class TargetGenerator:
 
         before = torch.get_num_threads()
         try:
-            found = list(self._pool.map(work, [order[cut] for cut in cuts]))
+            parts = self._pool.map(
+                lambda rows: in_fitting_parts(work, rows), [order[c] for c in cuts]
+            )
+            found = [targets for each in parts for _, targets in each]
         finally:
             torch.set_num_threads(before)
         targets = _in_order(found, order)

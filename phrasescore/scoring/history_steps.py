@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
 from phrasescore.model.sequence_model import END
@@ -50,9 +51,10 @@ class HistorySteps:
             b = min(a + self._chunk, len(histories))
             ln_p = self._ln_p(histories[a:b])
             nodes = asking[slice(*np.searchsorted(ends, (a, b)).tolist())]
-            at_ends[nodes] = ln_p[which[nodes] - a, END]
+            at_ends[nodes] = ln_p[self._index(which[nodes] - a), END].cpu().numpy()
             nodes = children[slice(*np.searchsorted(words, (a, b)).tolist())]
-            edges[nodes] = ln_p[which[trie.parents[nodes]] - a, trie.words[nodes]]
+            places, wanted = which[trie.parents[nodes]] - a, trie.words[nodes]
+            edges[nodes] = ln_p[self._index(places), self._index(wanted)].cpu().numpy()
         return edges, at_ends, len(histories)
 
     def _histories(self, trie: PrefixTrie) -> Numbers:
@@ -65,12 +67,15 @@ class HistorySteps:
             histories[nodes, -1] = trie.words[nodes]
         return histories
 
-    def _ln_p(self, histories: Numbers) -> NDArray[np.float32]:
+    def _ln_p(self, histories: Numbers) -> Tensor:
         """Return ln p of every word after histories, ``(N, V)``."""
         model = self._model
-        features = model.features(torch.from_numpy(histories).to(model.device), self._dtype)
+        features = model.features(self._index(histories), self._dtype)
         kind = model.output_words.dtype
-        return log_softmax(features.to(kind), model.output_words, model.output_bias).cpu().numpy()
+        return log_softmax(features.to(kind), model.output_words, model.output_bias)
+
+    def _index(self, numbers: Numbers) -> Tensor:
+        return torch.from_numpy(numbers).to(self._model.device)
 
 
 def _distinct(histories: Numbers) -> tuple[Numbers, Numbers]:

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from phrasescore.device import choose_device
+from phrasescore.device import choose_device, in_fitting_parts
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
 from phrasescore.model.sequence_model import SequenceModel
@@ -33,9 +33,11 @@ from phrasescore.scoring.shared_work import SharedWork
 from phrasescore.words.token_sequences import TokenSequences
 
 _GROUP = {"cpu": 2048, "cuda": 32768}
-# Prefixes at a time: on a CPU few enough for the caches, enough for the products' full rate.
-_CHUNK = {"cpu": 256, "cuda": 8192}
-_PANEL = {"cpu": 1024, "cuda": 4096}
+# Prefixes at a time: on a CPU few enough for the caches, enough for the products' full rate; on a
+# GPU as many as keep it at work for longer than it takes to ask it.
+_CHUNK = {"cpu": 256, "cuda": 16384}
+_PANEL = {"cpu": 1024, "cuda": 16384}
+_GPU_THREADS = 2  # one gets the next group ready while the GPU is at work on the other's
 # More words than any phrase has: a chunk of sources of this length is what may be padded at once.
 _LONG = 64
 
@@ -76,14 +78,26 @@ class SharedScorer:
         self._group = group or _GROUP[kind]
         dtype = torch.bfloat16 if precision == "bf16" else torch.float32
         self._chunk = min(_CHUNK[kind], self._group)
-        steps = _maker(model, self.device, dtype, self._group, self._chunk, compiled)
-        threads = torch.get_num_threads() if kind == "cpu" else 1
+        make = _maker(model, self.device, dtype, compiled)
+        threads = torch.get_num_threads() if kind == "cpu" else _GPU_THREADS
         # the same threads and memory for all blocks: new ones would each leave memory behind
         self._pool = ThreadPoolExecutor(threads)
         self._free: queue.SimpleQueue[TrieSteps] = queue.SimpleQueue()
         with torch.inference_mode():
             for _ in range(threads):
-                self._free.put(steps())
+                self._free.put(self._fitting_steps(make))
+
+    def _fitting_steps(self, make: Callable[[int, int], TrieSteps]) -> TrieSteps:
+        """Make steps for groups that the device's memory has room for."""
+        while True:
+            try:
+                return make(self._group, self._chunk)
+            except torch.OutOfMemoryError:
+                if self._group == 1:
+                    raise
+            torch.cuda.empty_cache()
+            self._group = -(-self._group // 2)
+            self._chunk = min(self._chunk, self._group)
 
     def score(self, sources: TokenSequences, targets: TokenSequences) -> NDArray[np.float64]:
         """Return ln p(target and final </s> | source) of N pairs, ``(N,)``, in their order.
@@ -126,10 +140,15 @@ class SharedScorer:
         def work(rows: Rows) -> SharedWork:
             return self._score_group(sources, targets, rows, keep)
 
+        def fit(rows: Rows) -> list[tuple[Rows, SharedWork]]:
+            return in_fitting_parts(work, rows)
+
         before = torch.get_num_threads()
         try:
-            for done in self._pool.map(work, self._groups(sources, targets)):
-                self.work += done
+            for parts in self._pool.map(fit, self._groups(sources, targets)):
+                if len(parts) > 1:  # what did not fit once is not tried again
+                    self._group = min(self._group, max(len(rows) for rows, _ in parts))
+                self.work += sum((done for _, done in parts), SharedWork())
         finally:
             torch.set_num_threads(before)
 
@@ -165,15 +184,16 @@ def _maker(
     model: SequenceModel,
     device: torch.device,
     dtype: torch.dtype,
-    group: int,
-    chunk: int,
     compiled: bool | None,
-) -> Callable[[], TrieSteps]:
-    """Return what makes the steps of one thread: a kind's own where it has faster ones."""
+) -> Callable[[int, int], TrieSteps]:
+    """Return what makes the steps of one thread: a kind's own where it has faster ones.
+
+    It is given how many pairs a group has at most, and how many prefixes to take at a time.
+    """
     if isinstance(model, EncoderDecoder) and model.settings.unit == "gated":
         weights = pack(model, device, dtype, _PANEL[device.type])
-        return lambda: GatedSteps(weights, group, chunk, compiled)
+        return lambda group, chunk: GatedSteps(weights, group, chunk, compiled)
     placed = copy.deepcopy(model).to(device).eval()
     if isinstance(placed, FeedForwardLm):
-        return lambda: HistorySteps(placed, dtype, chunk)
-    return lambda: ModelSteps(placed, dtype, chunk)
+        return lambda _, chunk: HistorySteps(placed, dtype, chunk)
+    return lambda _, chunk: ModelSteps(placed, dtype, chunk)

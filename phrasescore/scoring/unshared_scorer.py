@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from phrasescore.device import choose_device
+from phrasescore.device import choose_device, in_fitting_parts
 from phrasescore.model.sequence_model import END, Batch, SequenceModel
 from phrasescore.scoring.shared_work import SharedWork
 from phrasescore.words.token_sequences import TokenSequences, as_matrix
@@ -73,7 +73,8 @@ class UnsharedScorer:
 
         before = torch.get_num_threads()
         try:
-            for _ in self._pool.map(work, self._batches(sources.lengths, targets.lengths)):
+            batches = self._batches(sources.lengths, targets.lengths)
+            for _ in self._pool.map(lambda rows: in_fitting_parts(work, rows), batches):
                 pass
         finally:
             torch.set_num_threads(before)

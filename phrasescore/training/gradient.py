@@ -3,6 +3,7 @@
 On a CPU each core takes its own share of the batch through the whole network: products on one core
 are as fast as a share of products on many, and the passes between them come along for nothing.
 The shares are added up in a fixed order, so results repeat to the bit for a given thread count.
+A GPU takes the whole batch (see ``recorded_gradients``).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from phrasescore.model.sequence_model import Regularisation, SequenceModel
 from phrasescore.pairs.training_pairs import TrainingPairs
 from phrasescore.training.batches import Indices, make_batch, share
 from phrasescore.training.rare_words import with_unknown
+from phrasescore.training.recorded_gradients import RecordedGradients
 from phrasescore.training.training_settings import TrainingSettings
 
 # pairs; a smaller share leaves the matrix products too thin
@@ -96,10 +98,13 @@ class GradientWorkers:
         self._model, self._pairs, self._dtype, self._device = model, pairs, dtype, device
         self._threads = threads if device.type == "cpu" else 1
         self._settings, self._rank = settings, rank
-        self._rare = None if rare is None else torch.from_numpy(rare)
+        self._rare = None if rare is None else torch.from_numpy(rare).to(device)
         self._least = _LEAST_SHARE[settings.learns_from]
         self._pool = ThreadPoolExecutor(self._threads)
         self.parameters: list[nn.Parameter] = list(model.parameters())
+        self._recorded: RecordedGradients | None = None
+        if device.type == "cuda":
+            self._recorded = RecordedGradients(model, dtype, self.parameters)
 
     def __call__(self, rows: Indices, update: int) -> float:
         """Set every parameter's ``grad`` to that of the summed loss of a batch.
@@ -132,17 +137,20 @@ class GradientWorkers:
             return None
         place = [settings.seed, update, self._rank, share]
         seed = int(np.random.SeedSequence(place).generate_state(1, np.uint64)[0])
-        generator = torch.Generator().manual_seed(seed)
+        generator = torch.Generator(self._device).manual_seed(seed)
         return Regularisation(settings.dropout, settings.label_smoothing, generator)
 
     def _differentiate(
         self, rows: Indices, count: int, regularisation: Regularisation | None
-    ) -> tuple[float, tuple[Tensor, ...]]:
+    ) -> tuple[float, Sequence[Tensor]]:
         torch.set_num_threads(max(1, self._threads // count))
-        batch = make_batch(self._pairs.source, self._pairs.target, rows)
+        batch = make_batch(self._pairs.source, self._pairs.target, rows).to(self._device)
+        if self._recorded is not None and regularisation is None and batch.lengths is None:
+            loss, gradients = self._recorded(batch)
+            return loss.item(), gradients
         if self._rare is not None and regularisation is not None:
             batch = with_unknown(batch, self._rare, regularisation.generator)
-        loss = self._model.loss(batch.to(self._device), self._dtype, regularisation)
+        loss = self._model.loss(batch, self._dtype, regularisation)
         # the loss of two shares cannot both write to .grad, so the gradients come back instead
         return loss.item(), torch.autograd.grad(loss, self.parameters)
 

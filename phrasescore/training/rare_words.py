@@ -39,9 +39,10 @@ def with_unknown(batch: Batch, rare: Tensor, generator: torch.Generator) -> Batc
     """Return a batch in whose targets a share of rare words are the unknown word.
 
     Args:
-        batch: On the CPU.
-        rare: ``(V,)`` bool, which words these are.
-        generator: Draws; on the CPU.
+        batch: On any device.
+        rare: ``(V,)`` bool, which words these are; on the same device.
+        generator: Draws; on the same device.
     """
-    chosen = rare[batch.target] & (torch.rand(batch.target.shape, generator=generator) < SHARE)
+    drawn = torch.rand(batch.target.shape, generator=generator, device=batch.target.device)
+    chosen = rare[batch.target] & (drawn < SHARE)
     return dataclasses.replace(batch, target=batch.target.masked_fill(chosen, UNKNOWN))

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from phrasescore.device import choose_device
+from phrasescore.device import choose_device, in_fitting_parts
 from phrasescore.model.networks.attention_model import AttentionModel
 from phrasescore.model.sequence_model import END, Batch
 from phrasescore.scoring.pair_order import cut_by_area
@@ -64,8 +64,11 @@ class SoftAlignments:
 
         before = torch.get_num_threads()
         try:
-            parts = self._pool.map(work, [order[cut] for cut in cuts])
-            found.update(itertools.chain.from_iterable(parts))
+            parts = self._pool.map(
+                lambda rows: in_fitting_parts(work, rows), [order[c] for c in cuts]
+            )
+            for _, aligned in itertools.chain.from_iterable(parts):
+                found.update(aligned)
         finally:
             torch.set_num_threads(before)
         return [found[row] for row in range(len(S))]

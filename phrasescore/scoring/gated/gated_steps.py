@@ -33,8 +33,30 @@ _NAMES = (
 class _Level:
     """States of the prefixes of one level that have children."""
 
-    carried: Tensor  # (group, H) float32
-    narrow: Tensor  # (group, H) in the type of the products; the same tensor if that is float32
+    carried: Tensor  # (group + 1, H) float32; the last row is for states that nobody needs
+    narrow: Tensor  # likewise, in the type of the products; the same tensor if that is float32
+
+
+class _Asked:
+    """What is asked of the prefixes of a trie, ln p of each child's word and of </s>; the answers.
+
+    Args:
+        parents: ``(nodes,)``.
+        words: ``(nodes,)``.
+        device: Where all is.
+    """
+
+    def __init__(self, parents: Tensor, words: Tensor, device: torch.device) -> None:
+        self._parents, self._words = parents, words
+        self.edges = torch.zeros(len(words), dtype=torch.float32, device=device)
+        self.at_ends = torch.zeros_like(self.edges)
+
+    def of(self, rows: tuple[int, int], children: slice) -> tuple[Tensor, Tensor]:
+        """Return which row of some prefixes, and which word, is asked: the children's, </s>."""
+        a, b = rows
+        own = torch.arange(b - a, device=self._words.device)
+        places = torch.cat([self._parents[children] - a, own])
+        return places, torch.cat([self._words[children], torch.full_like(own, END)])
 
 
 class GatedSteps:
@@ -63,11 +85,11 @@ class GatedSteps:
             return like.new_zeros(shape, dtype=torch.float32)
 
         def level() -> _Level:
-            carried = exact(group, H)
-            return _Level(carried, carried if like.dtype == torch.float32 else narrow(group, H))
+            carried = exact(group + 1, H)
+            return _Level(carried, carried if like.dtype == torch.float32 else narrow(group + 1, H))
 
         self._levels = level(), level()
-        self._contexts = narrow(group, H)
+        self._contexts = narrow(group + 1, H)
         self._projections = narrow(group, like.shape[1])
         self._no_context = narrow(1, 3 * H)
         self._products = narrow(chunk, 3 * H)
@@ -113,7 +135,7 @@ class GatedSteps:
 
     def decode(self, trie: PrefixTrie) -> tuple[NDArray[np.float32], NDArray[np.float32], int]:
         """See :meth:`phrasescore.scoring.model_steps.TrieSteps.decode`."""
-        edges, at_ends = np.zeros(len(trie), np.float32), np.zeros(len(trie), np.float32)
+        asked = _Asked(self._index(trie.parents), self._index(trie.words), self._shift.device)
         nodes, ranks = self._nodes(trie), self._index(trie.ranks)
         here, there = self._levels
         self._start(int(trie.levels[1]), here)
@@ -132,10 +154,12 @@ class GatedSteps:
                         states = self._narrow_states[: b - a].copy_(states)
                 else:  # word 1 is predicted from the first state, without a step
                     states = here.narrow[a:b]
-                self._predict(states, trie, (a, b), nodes[a:b], edges, at_ends)
+                children = slice(*trie.first_children[[a, b]].tolist())
+                self._predict(states, nodes[a:b], (a, b), children, asked)
             if level or inside:
                 here, there = there, here
-        return edges, at_ends, len(trie)
+        # on a GPU this is the only time that it is waited for
+        return asked.edges.cpu().numpy(), asked.at_ends.cpu().numpy(), len(trie)
 
     def _start(self, sources: int, level: _Level) -> None:
         """Project the summaries and set the decoder's first states."""
@@ -150,20 +174,11 @@ class GatedSteps:
                 level.narrow[a:b].copy_(start)
 
     def _predict(
-        self,
-        states: Tensor,
-        trie: PrefixTrie,
-        rows: tuple[int, int],
-        nodes: Tensor,
-        edges: NDArray[np.float32],
-        at_ends: NDArray[np.float32],
+        self, states: Tensor, nodes: Tensor, rows: tuple[int, int], children: slice, asked: _Asked
     ) -> None:
         """Fill in ln p of the words after some prefixes."""
         (a, b), B = rows, len(states)
-        children = slice(*trie.first_children[[a, b]].tolist())
-        count = children.stop - children.start
-        words = self._index(np.r_[trie.words[children], np.full(B, END)])
-        places = self._index(np.r_[trie.parents[children] - a, np.arange(B)])
+        places, words = asked.of(rows, children)
         features = self._see(states, nodes)
         shift, total = self._shift[:B], self._total[:B]
         picked = shift.new_zeros(len(words))
@@ -178,9 +193,8 @@ class GatedSteps:
             exact = self._features[:B], self._weights.output_words, bias
             self._do["refine"](*exact, places, words, shift, total, picked)
         self._do["normalise"](picked, places, shift, total)
-        found = picked.cpu().numpy()
-        edges[children] = found[:count]
-        at_ends[a:b] = found[count:]
+        asked.edges[children] = picked[:-B]
+        asked.at_ends[a:b] = picked[-B:]
 
     def _see(self, states: Tensor, nodes: Tensor) -> Tensor:
         """Return what the output layer sees, ``(B, R)``."""

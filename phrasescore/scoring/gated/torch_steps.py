@@ -1,4 +1,8 @@
-"""``step_kernels`` in plain torch, for any device: the same names, arguments and results."""
+"""``step_kernels`` in plain torch, for any device: the same names, arguments and results.
+
+A place of -1 is the last row here, which nobody reads. Nothing waits for a GPU, and nothing is
+added up in an order of its own, so that a run can be repeated to the bit.
+"""
 
 from __future__ import annotations
 
@@ -60,15 +64,13 @@ def take_step_with_context_inside(
 
 def keep_states(states: Tensor, places: Tensor, carried: Tensor, narrow: Tensor) -> None:
     """Copy states to their places in float32 and in the type of the products."""
-    rows = places >= 0
-    carried[places[rows]] = states[rows]
-    narrow[places[rows]] = states[rows].to(narrow.dtype)
+    carried[places] = states
+    narrow[places] = states.to(narrow.dtype)
 
 
 def narrow_states(states: Tensor, places: Tensor, narrow: Tensor) -> None:
     """Copy states to their places in the type of the products."""
-    rows = places >= 0
-    narrow[places[rows]] = states[rows].to(narrow.dtype)
+    narrow[places] = states.to(narrow.dtype)
 
 
 def maxout(products: Tensor, nodes: Tensor, table: Tensor, context: Tensor, out: Tensor) -> None:
@@ -94,9 +96,10 @@ def pick_logits(
     logits: Tensor, bias: Tensor, first: int, rows: Tensor, words: Tensor, out: Tensor
 ) -> None:
     """Set ``out`` to the logits of the wanted words that are among ``first .. first + W``."""
-    inside = (words >= first) & (words < first + logits.shape[1])
-    wanted = words[inside]
-    out[inside] = logits[rows[inside], wanted - first].float() + bias[wanted]
+    columns = words - first
+    there = columns.clamp(0, logits.shape[1] - 1)
+    found = logits[rows, there].float() + bias[words]
+    out.copy_(torch.where(columns == there, found, out))
 
 
 def refine(
@@ -111,8 +114,8 @@ def refine(
 ) -> None:
     """Replace rounded logits by exact ones, in ``picked`` and in the rows' totals."""
     logits = (features[rows] * output_words[words]).sum(1) + bias[words]
-    total.index_add_(0, rows, -torch.exp(picked - shift[rows]))
-    total.clamp_(min=0).index_add_(0, rows, torch.exp(logits - shift[rows]))
+    total.index_put_((rows,), -torch.exp(picked - shift[rows]), accumulate=True)
+    total.clamp_(min=0).index_put_((rows,), torch.exp(logits - shift[rows]), accumulate=True)
     picked.copy_(logits)
 
 
