@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from phrasescore.signals import interrupt_on_signals
 
 
@@ -11,8 +13,14 @@ def main() -> None:
     try:
         from phrasescore.cli import main as run
     except KeyboardInterrupt:
-        raise SystemExit(130) from None
-    run()
+        os._exit(130)
+    try:
+        run()
+    except SystemExit as stop:
+        if stop.code:
+            # at once: Python would wait for threads, and one may read what never comes
+            os._exit(int(stop.code))
+        raise
 
 
 if __name__ == "__main__":

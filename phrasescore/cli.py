@@ -119,10 +119,6 @@ def main() -> None:
         status = _status(debug="--debug" in sys.argv[1:])
     except KeyboardInterrupt:
         status = _interrupted("interrupted")
-    if status == InterruptedWorkError.exit_code:
-        # a thread may wait for input that never comes, and what had to be kept is kept
-        _flush()
-        os._exit(status)
     sys.exit(_flush() or status)
 
 

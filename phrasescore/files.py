@@ -22,6 +22,8 @@ from typing import IO, Any, BinaryIO, cast
 
 from phrasescore.errors import InputError, SettingsError
 from phrasescore.parts import part_path
+from phrasescore.pipes import STANDARD_STREAM as STANDARD_STREAM
+from phrasescore.pipes import refuse_pipe, refuse_second_reading
 from phrasescore.system_errors import is_full, refusal, unwritable
 
 try:
@@ -30,7 +32,6 @@ except ImportError:  # a platform without isal wheels
     igzip = isal_zlib = None  # type: ignore[assignment]
 
 GZIP_MAGIC = b"\x1f\x8b"
-STANDARD_STREAM = "-"
 _BLOCK = 1 << 20
 # isal's level 1 is 10 times faster than zlib's 6 and costs 15 % in size
 _LEVEL = 1
@@ -76,6 +77,7 @@ def open_input(path: str | Path) -> Iterator[BinaryIO]:
 def _opened(path: str | Path, stack: contextlib.ExitStack) -> BinaryIO:
     if str(path) == STANDARD_STREAM:
         return sys.stdin.buffer
+    refuse_second_reading(path)
     return stack.enter_context(Path(path).open("rb", buffering=_BLOCK))
 
 
@@ -192,12 +194,32 @@ def write_atomically(path: str | Path, data: bytes) -> None:
 
 
 def sha256_of(path: str | Path) -> str:
-    """Return the hexadecimal SHA-256 of a file's bytes as they lie on disk."""
+    """Return the hexadecimal SHA-256 of a file's bytes as they lie on disk.
+
+    Raises:
+        InputError: It is a pipe, which nothing would be left of.
+    """
+    refuse_pipe(path)
     digest = hashlib.sha256()
     with Path(path).open("rb") as stream:
         while block := stream.read(_BLOCK):
             digest.update(block)
     return digest.hexdigest()
+
+
+def file_state(path: str | Path) -> list[Any]:
+    """Return what changes with a file, or with one of a folder: place, size, time of change.
+
+    It stands for the content where reading all of it would take too long; JSON values.
+
+    Raises:
+        OSError: It is not there.
+    """
+    path = Path(path)
+    if path.is_dir():
+        return [file_state(part) for part in sorted(path.iterdir())]
+    found = path.stat()
+    return [str(path.absolute()), found.st_size, found.st_mtime_ns]
 
 
 def refuse_same_file(path: str | Path, output: str | Path, what: str) -> None:

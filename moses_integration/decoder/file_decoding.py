@@ -7,7 +7,6 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from moses_integration.decoder.decoded_sentence import DecodedSentence
@@ -24,7 +23,7 @@ from moses_integration.ini.listing import files_read
 from moses_integration.nbest.format import format_entry
 from moses_integration.nbest.minimum_bayes_risk import least_risk
 from phrasescore import __version__
-from phrasescore.files import STANDARD_STREAM
+from phrasescore.files import STANDARD_STREAM, file_state
 from phrasescore.progress import Progress
 from phrasescore.streaming.sinks import SinksInStep, announce
 from phrasescore.streaming.sinks import keeps_work as is_kept
@@ -104,19 +103,12 @@ def _signature(task: DecodingTask, sentences: Sequence[tuple[bytes, ...]]) -> di
         "weights": {name: list(values) for name, values in task.weights.items()},
         "search": asdict(system.settings),
         "table limits": [table.limit for table in system.features.tables],
-        "models": [_state(path) for _, path in files_read(task.ini)],
+        "models": [file_state(path) for _, path in files_read(task.ini)],
         "nbest": task.nbest and task.nbest._asdict(),
         "risk": task.risk and asdict(task.risk),
         "printed": asdict(task.output_settings),
         "outputs": [each.name for each in _outputs(task)],
     }
-
-
-def _state(path: Path) -> list[Any]:
-    if path.is_dir():
-        return [_state(part) for part in sorted(path.iterdir())]
-    found = path.stat()
-    return [str(path.absolute()), found.st_size, found.st_mtime_ns]
 
 
 def _block(outputs: Sequence[_Output]) -> int:

@@ -6,25 +6,36 @@ Kept lines are copied byte for byte, in order.
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import itertools
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
 from moses_integration.ini.model_files import find_binary_file, find_model_file
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
-from phrasescore.errors import InputError
+from phrasescore.errors import InputError, ResumeError
 from phrasescore.file_names import file_name
-from phrasescore.files import open_input, open_output, write_atomically
-from phrasescore.progress import Progress
+from phrasescore.files import file_state, open_input, write_atomically
+from phrasescore.json_files import JsonError, read_object
+from phrasescore.parts import hidden
+from phrasescore.provenance import write_json
+from phrasescore.resuming.lock import held
+from phrasescore.streaming.block_stream import BlockStream
 
 INI_NAME = "moses.ini"
+# in the folder of a call that is not finished: what it is about, and the tables that it has
+_RECORD = "filtered.json"
+_UNFINISHED = ("part", "journal", "lock")
 _REORDERING = "LexicalReordering"
 _PIPES = b"|||"
 # longer phrases are looked for in the text itself, one by one: there are hardly any
 _LONGEST_IN_SET = 7
-_BLOCK = 1 << 20
+_BLOCK = 1 << 24
 
 
 class PhraseFilter:
@@ -81,22 +92,52 @@ class FilteredTable:
     kept: int
 
 
-def filter_table(source: str | Path, output: str | Path, phrases: PhraseFilter) -> tuple[int, int]:
-    """Copy the lines whose source phrase occurs; return how many there were and how many stay."""
-    lines = kept = 0
-    with (
-        open_input(source) as table,
-        open_output(output) as filtered,
-        Progress(f"filtering {Path(source).name}", unit="lines") as progress,
-    ):
-        while block := table.readlines(_BLOCK):
-            chosen = [line for line in block if phrases.occurs(line.partition(_PIPES)[0])]
-            # the text loader of reordering tables ignores a last line without a line feed
-            filtered.writelines(line if line.endswith(b"\n") else line + b"\n" for line in chosen)
-            lines += len(block)
-            kept += len(chosen)
-            progress.advance(len(block))
-    return lines, kept
+@dataclass(frozen=True)
+class _Lines:
+    """How many lines were read, and how many of them stay."""
+
+    lines: int = 0
+    kept: int = 0
+
+
+def filter_table(
+    source: str | Path,
+    output: str | Path,
+    phrases: PhraseFilter,
+    signature: dict[str, Any] | None = None,
+) -> tuple[int, int]:
+    """Copy the lines whose source phrase occurs; return how many there were and how many stay.
+
+    Args:
+        source: A table.
+        output: Where to; gzip if the name ends in ``.gz``.
+        phrases: Those that occur.
+        signature: What decides the output, for a run that goes on where another was killed.
+    """
+
+    def work(block: list[bytes], counts: _Lines) -> tuple[bytes, _Lines]:
+        chosen = [line for line in block if phrases.occurs(line.partition(_PIPES)[0])]
+        # the text loader of reordering tables ignores a last line without a line feed
+        kept = b"".join(line if line.endswith(b"\n") else line + b"\n" for line in chosen)
+        return kept, _Lines(counts.lines + len(block), counts.kept + len(chosen))
+
+    stream = BlockStream(
+        read=lambda _, done: itertools.islice(_line_lists(source), done, None),
+        work=work,
+        nothing=_Lines(),
+        restored=lambda state: _Lines(**state),
+        unlike="another table or text",
+        what=f"filtering {Path(source).name}",
+        unit="lines",
+    )
+    counts, _ = stream.write(output, signature)
+    return counts.lines, counts.kept
+
+
+def _line_lists(path: str | Path) -> Iterator[list[bytes]]:
+    with open_input(path) as stream:
+        while block := stream.readlines(_BLOCK):
+            yield block
 
 
 def filter_system(
@@ -107,15 +148,18 @@ def filter_system(
     Args:
         ini: The system; its paths resolve against the current directory.
         text: What will be translated.
-        folder: Gets its name only when everything in it is whole.
+        folder: Gets its name only when everything in it is whole. What a killed call has done
+            stays beside it, for the same call.
 
     Returns:
         The system with absolute paths to the filtered tables, also written to
-        ``folder/moses.ini``, and what was filtered (nothing the second time).
+        ``folder/moses.ini``, and what was filtered.
 
     Raises:
         InputError: A table does not exist or is damaged, or what its feature is called cannot be
             the name of a file.
+        ResumeError: The folder has what was made from another system or text, or another process
+            is making it.
     """
     folder = Path(folder).absolute()
     names = [
@@ -123,18 +167,57 @@ def filter_system(
     ]
     if (folder / INI_NAME).exists():
         return MosesIni.read(folder / INI_NAME), []
-    part = folder.with_name(f".{folder.name}.part")
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True)
-    phrases = PhraseFilter(text)
-    reports = []
-    for feature, name in names:
-        found = find_model_file(feature.options["path"], ini=ini.path)
-        reports.append(FilteredTable(feature.name, *filter_table(found.path, part / name, phrases)))
-        ini = ini.with_feature_option(feature.name, "path", str(folder / name))
-    write_atomically(part / INI_NAME, ini.to_bytes())
-    part.rename(folder)
-    return ini, reports
+    asked = {
+        "ini": hashlib.sha256(ini.to_bytes()).hexdigest(),
+        "text": hashlib.sha256(b"\n".join(text)).hexdigest(),
+    }
+    tables = [find_model_file(each.options["path"], ini=ini.path).path for each, _ in names]
+    part = hidden(folder, "part")
+    with held(folder):
+        done = _done(part, asked, [name for _, name in names])
+        phrases = PhraseFilter(text)
+        try:
+            for (feature, name), table in zip(names, tables, strict=True):
+                if name not in done:
+                    signature = {**asked, "table": file_state(table)}
+                    done[name] = filter_table(table, part / name, phrases, signature)
+                    write_json(part / _RECORD, {"asked": asked, "tables": done})
+                ini = ini.with_feature_option(feature.name, "path", str(folder / name))
+        except InputError:
+            shutil.rmtree(part)  # a table that must be repaired will be another one
+            raise
+        write_atomically(part / INI_NAME, ini.to_bytes())
+        (part / _RECORD).unlink()
+        part.rename(folder)
+    return ini, [FilteredTable(feature.name, *done[name]) for feature, name in names]
+
+
+def _done(part: Path, asked: dict[str, str], names: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Return the tables that a killed call has filtered, or make the folder anew for this one."""
+    if part.is_symlink() or (part.exists() and not part.is_dir()):
+        raise _foreign(part)
+    part.mkdir(parents=True, exist_ok=True)
+    record = part / _RECORD
+    with contextlib.suppress(OSError, JsonError, KeyError, TypeError, AttributeError):
+        content = read_object(record)
+        if content["asked"] == asked:
+            return {name: tuple(counts) for name, counts in content["tables"].items()}
+    unfinished = (hidden(part / name, ending).name for name in names for ending in _UNFINISHED)
+    ours = {_RECORD, INI_NAME, *names, *unfinished}
+    if any(path.name not in ours for path in part.iterdir()):
+        raise _foreign(part)
+    shutil.rmtree(part)
+    part.mkdir()
+    write_json(record, {"asked": asked, "tables": {}})
+    return {}
+
+
+def _foreign(part: Path) -> ResumeError:
+    return ResumeError(
+        "this stands where tables are filtered, and has something else in it",
+        path=part,
+        remedy="move it away",
+    )
 
 
 def filtered_name(ini: MosesIni, feature: FeatureLine) -> str:

@@ -47,9 +47,9 @@ class BlockStream(Generic[Block, Counts]):
             several outputs a text for each, the first for the output itself.
         nothing: The counts before the first block.
         restored: Returns counts from their JSON values.
-        check: Reads the whole input beside the work; ``None`` for a pipe.
-        changed: Raised if the check counted other lines.
         unlike: What must be the same for an interrupted run to be continued.
+        check: Reads the whole input beside the work; ``None`` for a pipe, or work that is fast.
+        changed: Raised if the check counted other lines.
         what: What is done, for the progress.
         unit: What a line is, in the plural.
     """
@@ -58,9 +58,9 @@ class BlockStream(Generic[Block, Counts]):
     work: Callable[[Block, Counts], tuple[Written, Counts]]
     nothing: Counts
     restored: Callable[[dict[str, Any]], Counts]
-    check: InputCheck | None
-    changed: PhrasescoreError
     unlike: str
+    check: InputCheck | None = None
+    changed: PhrasescoreError | None = None
     what: str = "scoring"
     unit: str = "pairs"
 
@@ -100,7 +100,9 @@ class BlockStream(Generic[Block, Counts]):
             if check is not None:
                 stack.enter_context(check)
             # one thread reads and one writes, so blocks stay in order
-            reader = stack.enter_context(ThreadPoolExecutor(1, "reader"))
+            reader = ThreadPoolExecutor(1, "reader")
+            # what it reads may never come
+            stack.callback(reader.shutdown, wait=False, cancel_futures=True)
             writer = stack.enter_context(ThreadPoolExecutor(1, "writer"))
             written: Future[None] | None = None
             for block in _ahead(self.read(counts, sinks.blocks), reader):
@@ -115,7 +117,7 @@ class BlockStream(Generic[Block, Counts]):
                 progress.advance(len(block))
             if written is not None:
                 written.result()
-            if check is not None and check.wait() != counts.lines:
+            if check is not None and check.wait() != counts.lines and self.changed is not None:
                 raise self.changed
         return counts
 

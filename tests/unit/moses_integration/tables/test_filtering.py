@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moses_integration.ini.moses_ini import MosesIni
+from moses_integration.tables import filtering
 from moses_integration.tables.filtering import (
     PhraseFilter,
     filter_system,
     filter_table,
     is_filterable,
 )
-from phrasescore.errors import InputError
+from phrasescore.errors import InputError, ResumeError
 
 WORDS = st.sampled_from([b"a", b"b", "\u00a0".encode(), b"c"])
 LINES = st.lists(st.lists(WORDS, max_size=12), max_size=4)
@@ -85,15 +87,60 @@ def test_a_system_is_filtered_once(tmp_path: Path) -> None:
     assert (again.to_bytes(), none) == (ini.to_bytes(), [])
 
 
-def test_a_killed_filter_begins_anew(tmp_path: Path) -> None:
-    """What was left under the temporary name is not taken for a whole system."""
+def test_a_killed_filter_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table that is filtered stays so for the same system and text, and for no other."""
     ini = write_system(tmp_path)
     part = tmp_path / ".out.part"
-    part.mkdir()
-    (part / "TM.gz").write_bytes(b"half")
+
+    def killed(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(filtering, "write_atomically", killed)
+        with pytest.raises(KeyboardInterrupt):
+            filter_system(ini, [b"a"], tmp_path / "out")
+    assert sorted(path.name for path in part.iterdir()) == ["LR.gz", "TM.gz", "filtered.json"]
+    before = (part / "TM.gz").stat().st_ino
+    if_other = shutil.copytree(tmp_path, tmp_path.with_name(f"{tmp_path.name}-other"))
     filter_system(ini, [b"a"], tmp_path / "out")
-    assert not part.exists()
-    assert gzip.decompress((tmp_path / "out/TM.gz").read_bytes()) == b"a ||| x ||| 1\n"
+    assert (tmp_path / "out/TM.gz").stat().st_ino == before
+    filter_system(ini, [b"q"], if_other / "out")
+    assert gzip.decompress((if_other / "out/TM.gz").read_bytes()) == b"q ||| x ||| 1\n"
+    for folder in (tmp_path, if_other):
+        assert sorted(path.name for path in (folder / "out").iterdir()) == [
+            "LR.gz",
+            "TM.gz",
+            "moses.ini",
+        ]
+        assert not [path for path in folder.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize("kind", ["file", "folder", "link"])
+def test_what_others_left_in_its_place_stays(tmp_path: Path, kind: str) -> None:
+    """A folder of somebody else is neither deleted nor written to."""
+    ini = write_system(tmp_path)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/thesis").write_bytes(b"")
+    part = tmp_path / ".out.part"
+    if kind == "link":
+        part.symlink_to("mine")
+    elif kind == "file":
+        part.write_bytes(b"mine")
+    else:
+        shutil.copytree(tmp_path / "mine", part)
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(ResumeError, match="something else in it"):
+        filter_system(ini, [b"a"], tmp_path / "out")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_damaged_table_leaves_nothing(tmp_path: Path) -> None:
+    """The tables before it would be filtered again anyway, with the mended one."""
+    ini = write_system(tmp_path)
+    (tmp_path / "ro").write_bytes(gzip.compress(b"a ||| x ||| 1\n")[:-9])
+    with pytest.raises(InputError, match="ro: the gzip data end in the middle"):
+        filter_system(ini, [b"a"], tmp_path / "out")
+    assert not [path for path in tmp_path.iterdir() if "out" in path.name]
 
 
 def test_a_missing_table_leaves_nothing(tmp_path: Path) -> None:
