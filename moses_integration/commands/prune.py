@@ -16,6 +16,7 @@ from phrasescore.provenance import provenance
 if TYPE_CHECKING:
     from moses_integration.tables.ranking import Ranking
     from moses_integration.tables.significance import SignificanceLevel
+    from phrasescore.streaming.sinks import Sink
 
 
 @click.command("prune")
@@ -111,8 +112,13 @@ def prune(
     """
     from moses_integration.tables.drop_list import DropList
     from moses_integration.tables.pruning import PruningConditions, prune_table
-    from moses_integration.tables.reordering_pruning import check_reordering, prune_reordering
+    from moses_integration.tables.reordering_pruning import (
+        CutReordering,
+        check_reordering,
+        prune_reordering,
+    )
     from phrasescore.resuming.interruption import interruptible
+    from phrasescore.resuming.journaled_output import JournaledOutput
 
     both = reordering_pair(reordering, reordering_output, output)
     conditions = PruningConditions(
@@ -124,14 +130,20 @@ def prune(
     )
     if both is not None:
         check_reordering(both[0])
+    cuts: list[CutReordering] = []
+
+    def cut_reordering(pruned: Sink) -> None:
+        """Cut the other table while the first has no name yet: both are there, or none."""
+        if both is not None and isinstance(pruned, JournaledOutput):
+            cuts.append(prune_reordering(*both, pruned.part_path))
+
     # what comes or goes through a pipe cannot be gone on with
     keeps = "-" not in (table, output)
     with interruptible(output) if keeps else contextlib.nullcontext():
-        report = prune_table(table, output, conditions)
+        report = prune_table(table, output, conditions, before_name=cut_reordering)
         click.echo(str(report), err=True)
         result = report.to_json()
-        if both is not None:
-            cut = prune_reordering(*both, output)
+        for cut in cuts:
             click.echo(str(cut), err=True)
             result["reordering"] = vars(cut)
     result["provenance"] = provenance(settings=conditions.to_json())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,10 @@ from moses_integration.tables.significance import SignificanceLevel
 from phrasescore import __version__
 from phrasescore.errors import PhraseTableError, SettingsError, counted
 from phrasescore.files import is_gzip_name, sha256_of
+from phrasescore.pipes import can_be_read_again
 from phrasescore.progress import Progress
-from phrasescore.streaming.sinks import announce, open_sink
-from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, can_be_read_again
+from phrasescore.streaming.sinks import Sink, announce, open_sink
+from phrasescore.table.block import LINES_PER_BLOCK, TableBlock
 from phrasescore.table.source_runs import read_source_runs
 
 
@@ -188,6 +190,7 @@ def prune_table(
     conditions: PruningConditions,
     *,
     lines_per_block: int = LINES_PER_BLOCK,
+    before_name: Callable[[Sink], None] = lambda sink: None,
 ) -> PruningReport:
     """Write the lines of a table that meet all conditions, byte for byte and in order.
 
@@ -196,6 +199,7 @@ def prune_table(
         output: Where to; gzip if the name ends in ``.gz``; ``-`` is standard output.
         conditions: What a pair must meet.
         lines_per_block: How many lines to hold at a time.
+        before_name: What to do when all is written, before the output gets its name.
 
     Raises:
         InputError: The table cannot be read, breaks its format or is not sorted, or nothing is
@@ -229,6 +233,7 @@ def prune_table(
                 path=table,
                 remedy="check --threshold, --significance and the column",
             )
+        before_name(sink)
         sink.finish()
     return PruningReport(conditions, counts, resumed, time.monotonic() - start, sha256)
 

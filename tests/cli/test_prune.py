@@ -159,6 +159,20 @@ def test_wrong_calls(
     assert (folder / "table").read_bytes() == TABLE
 
 
+def test_a_reordering_table_of_another_system_leaves_nothing(
+    phrasescore: Phrasescore, folder: Path
+) -> None:
+    """The pruned table has no name before the other one is whole."""
+    (folder / "damaged").write_bytes(b"la ||| x ||| 0.1 0.2\nl\n")
+    before = sorted(folder.iterdir())
+    done = phrasescore(
+        "prune", "table", "-o", "small", "--top", "1", "--column", "1",
+        "--reordering", "damaged", "--reordering-output", "cut",
+    )  # fmt: skip
+    assert done.returncode == 3, done.stderr
+    assert sorted(folder.iterdir()) == before
+
+
 def test_unsorted_tables(phrasescore: Phrasescore, folder: Path) -> None:
     """They are refused with what sorts them."""
     (folder / "table").write_bytes(b"".join(reversed(lines_of(TABLE))))
@@ -189,12 +203,13 @@ def test_killed_in_either_table(phrasescore: Phrasescore, tmp_path: Path) -> Non
     wait(process, lambda: part.exists() and part.stat().st_size > 0)
     said = end(process)
     assert b"out.gz: going on after line " in said
-    assert (tmp_path / "out.gz").exists()
+    # the two get their names together
+    assert not (tmp_path / "out.gz").exists()
     assert not (tmp_path / "r.gz").exists()
     for output, reordering in [("out.gz", "r.gz"), ("whole.gz", "whole-r.gz")]:
         done = phrasescore(*arguments, output, "--reordering-output", reordering)
         assert done.returncode == 0, done.stderr
-        assert b"going on" not in done.stderr
+        assert (b"out.gz: going on after line" in done.stderr) == (output == "out.gz")
     assert (tmp_path / "out.gz").read_bytes() == (tmp_path / "whole.gz").read_bytes()
     assert (tmp_path / "r.gz").read_bytes() == (tmp_path / "whole-r.gz").read_bytes()
     assert gzip.decompress((tmp_path / "r.gz").read_bytes()).count(b"\n") == 80_000

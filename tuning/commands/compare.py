@@ -8,6 +8,7 @@ import click
 
 from phrasescore.commands.numbers import SEED, Whole
 from phrasescore.commands.options import json_options, print_result
+from phrasescore.commands.paths import refuse_replaced_inputs
 from phrasescore.errors import SettingsError
 from tuning.commands.options import (
     parse_scoring,
@@ -80,6 +81,8 @@ def compare(
                 f"two systems are called {name}", remedy="give each a name with NAME=FILE"
             )
         named[name] = files
+    texts = [(name, file) for name, files in named.items() for file in files]
+    refuse_replaced_inputs(texts)
     found = compare_systems(
         references,
         named,
