@@ -14,6 +14,7 @@ from typing import Any
 
 from phrasescore import __version__
 from phrasescore.files import sha256_of, write_atomically
+from phrasescore.pipes import can_be_read_again
 
 _LIBRARIES = ("torch", "numpy", "numba", "sacremoses", "sacrebleu", "safetensors", "isal")
 
@@ -24,7 +25,7 @@ def provenance(
     """Describe this run: what it ran with, on what.
 
     Args:
-        inputs: Files whose SHA-256 to record; ``-`` is skipped.
+        inputs: Files whose SHA-256 to record; standard input and other pipes are skipped.
         settings: Everything that changes the result, seed included, as JSON values.
     """
     return {
@@ -33,7 +34,7 @@ def provenance(
         "libraries": {name: _version(name) for name in _LIBRARIES},
         "machine": platform.machine(),
         "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
-        "inputs": {str(path): sha256_of(path) for path in inputs if str(path) != "-"},
+        "inputs": {str(path): sha256_of(path) for path in inputs if can_be_read_again(path)},
         "settings": dict(settings or {}),
     }
 

@@ -17,9 +17,10 @@ import numpy as np
 from moses_integration.tables.pruning import chosen_lines
 from phrasescore.compiled import leaf
 from phrasescore.errors import counted
+from phrasescore.pipes import can_be_read_again
 from phrasescore.progress import Progress
 from phrasescore.streaming.sinks import open_sink
-from phrasescore.table.block import TableBlock, can_be_read_again
+from phrasescore.table.block import TableBlock
 from phrasescore.table.phrase_table import INSPECTED_LINES
 from phrasescore.table.reordering_table import reordering_format
 from phrasescore.table.scanning import SOURCE, TARGET, compare_phrases

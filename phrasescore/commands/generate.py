@@ -147,8 +147,8 @@ def generate(
     import torch
 
     from phrasescore.generation.target_generator import TargetGenerator
+    from phrasescore.pipes import can_be_read_again
     from phrasescore.resuming.interruption import interruptible
-    from phrasescore.table.block import can_be_read_again
 
     if threads is not None:
         torch.set_num_threads(threads)

@@ -90,10 +90,10 @@ def score_text(
     import torch
 
     from phrasescore.model.folder import load_model
+    from phrasescore.pipes import can_be_read_again
     from phrasescore.resuming.interruption import interruptible
     from phrasescore.scoring.shared_scorer import SharedScorer
     from phrasescore.scoring.text_scoring import score_texts
-    from phrasescore.table.block import can_be_read_again
 
     to = _destination(output, perplexity, words, as_json)
     if threads is not None:

@@ -15,12 +15,13 @@ from phrasescore.files import is_gzip_name, refuse_same_file, sha256_of
 from phrasescore.generation.phrase_output import PhraseCounts, PhraseWriter
 from phrasescore.generation.reordering_output import ReorderingCounts, generate_reordering
 from phrasescore.generation.table_output import TableCounts, TableWriter
+from phrasescore.pipes import can_be_read_again
 from phrasescore.resuming.journaled_output import JournaledOutput
 from phrasescore.streaming.block_stream import BlockStream
 from phrasescore.streaming.input_check import InputCheck
 from phrasescore.streaming.sinks import Sink
 from phrasescore.streaming.text_blocks import Texts
-from phrasescore.table.block import TableBlock, can_be_read_again
+from phrasescore.table.block import TableBlock
 from phrasescore.table.source_runs import read_source_runs
 
 # of an output's block: some seconds of work, which is what a kill can lose

@@ -31,7 +31,8 @@ from phrasescore.pairs.encoded_sides import (
     stream_sides,
 )
 from phrasescore.pairs.phrase_pairs import EncodedPairs, PairSettings
-from phrasescore.table.block import can_be_read_again, read_blocks
+from phrasescore.pipes import can_be_read_again
+from phrasescore.table.block import read_blocks
 
 # a change of the files' meaning must change this number
 _FORMAT = 3

@@ -16,6 +16,7 @@ from typing import Any
 from phrasescore import __version__
 from phrasescore.errors import InputError, SettingsError
 from phrasescore.files import is_gzip_name, refuse_same_file, sha256_of
+from phrasescore.pipes import can_be_read_again
 from phrasescore.scoring.block_scoring import (
     BlockScorer,
     ScoringCounts,
@@ -24,7 +25,7 @@ from phrasescore.scoring.block_scoring import (
 )
 from phrasescore.streaming.block_stream import BlockStream
 from phrasescore.streaming.input_check import TableCheck
-from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, can_be_read_again, read_blocks
+from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, read_blocks
 from phrasescore.words import Unknown
 
 _FIRST_LINES = 1024

@@ -18,13 +18,13 @@ from phrasescore import __version__
 from phrasescore.errors import InputError, ModelError
 from phrasescore.files import is_gzip_name, refuse_same_file, sha256_of
 from phrasescore.model.folder import LoadedModel
+from phrasescore.pipes import can_be_read_again
 from phrasescore.scoring.probability_column import ln_p_texts
 from phrasescore.scoring.shared_work import SharedWork
 from phrasescore.scoring.text_report import TextCounts, TextReport
 from phrasescore.streaming.block_stream import BlockStream
 from phrasescore.streaming.input_check import InputCheck
 from phrasescore.streaming.text_blocks import TextBlock, Texts
-from phrasescore.table.block import can_be_read_again
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import UNK_ID
 

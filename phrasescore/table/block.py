@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import PhraseTableError
-from phrasescore.files import STANDARD_STREAM, open_input
+from phrasescore.files import open_input
+from phrasescore.pipes import can_be_read_again
 from phrasescore.table.phrase_table import (
     GAP,
     INSPECTED_LINES,
@@ -187,11 +188,6 @@ def _spliced(text: bytes, begins: list[int], ends: list[int], new: list[bytes]) 
     return b"".join(parts)
 
 
-def can_be_read_again(path: str | Path) -> bool:
-    """Tell a file from a pipe: standard input, a named pipe or the shell's ``<(...)``."""
-    return str(path) != STANDARD_STREAM and Path(path).is_file()
-
-
 def read_blocks(
     path: str | Path, lines: int = LINES_PER_BLOCK, *, skip: int = 0, first: int | None = None
 ) -> Iterator[TableBlock]:
@@ -272,7 +268,7 @@ def truncation_named(path: str | Path) -> Iterator[None]:
     """Turn the end of gzip data in the middle into an error that names the line it happens in.
 
     Raises:
-        PhraseTableError: In the place of ``EOFError``; without a line for standard input.
+        PhraseTableError: In the place of ``EOFError``; without a line for a pipe.
     """
     try:
         yield
@@ -280,7 +276,7 @@ def truncation_named(path: str | Path) -> Iterator[None]:
         raise PhraseTableError(
             "the gzip data end in the middle",
             path=path,
-            line=None if str(path) == STANDARD_STREAM else _lines_that_can_be_read(path) + 1,
+            line=_lines_that_can_be_read(path) + 1 if can_be_read_again(path) else None,
             remedy="copy or make the file again",
         ) from None
 

@@ -20,7 +20,8 @@ from moses_integration.language_model.kenlm.probing import ProbingModel
 from moses_integration.language_model.kenlm.trie import TrieModel
 from moses_integration.language_model.kenlm.words import read_words
 from phrasescore.errors import LanguageModelError
-from phrasescore.files import GZIP_MAGIC, STANDARD_STREAM, open_input
+from phrasescore.files import GZIP_MAGIC, open_input
+from phrasescore.pipes import can_be_read_again
 
 _MISSING_LOG10 = -100.0  # what build_binary gives <unk> where the ARPA file has none
 
@@ -86,7 +87,7 @@ def _checked(ngrams: NGrams) -> NGrams:
 
 def is_kenlm_binary(path: str | Path) -> bool:
     """Tell a file written by KenLM's build_binary by its first bytes."""
-    if str(path) == STANDARD_STREAM:
+    if not can_be_read_again(path):
         return False
     with open_input(path) as stream:
         return stream.read(len(KENLM_BINARY_MAGIC)) == KENLM_BINARY_MAGIC
