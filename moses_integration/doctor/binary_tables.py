@@ -18,6 +18,7 @@ from moses_integration.doctor.findings import Finding, at
 from moses_integration.ini.feature_kinds import component_count
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from phrasescore.errors import IniError, InputError, PhraseTableError
+from phrasescore.number_text import whole_number
 
 _LONG = struct.Struct("<Q")
 _LARGEST = 1 << 40
@@ -77,8 +78,10 @@ def _named_number(path: Path, name: str) -> int:
     """Read a number from a file of lines ``name number``."""
     for line in path.read_bytes().split(b"\n"):
         words = line.split()
-        if len(words) == 2 and words[0] == name.encode() and words[1].isdigit():
-            return int(words[1])
+        if len(words) == 2 and words[0] == name.encode():
+            number = whole_number(words[1], _LARGEST)
+            if number is not None:
+                return number
     raise PhraseTableError(
         f"the line {name} is missing", path=path, remedy="make the binary table again"
     )

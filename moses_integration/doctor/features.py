@@ -21,6 +21,8 @@ from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from moses_integration.ini.parameters import OLD_STYLE_SECTIONS, SECTIONS, SHORT_NAMES
 from moses_integration.ini.table_feature import path_keys
 from phrasescore.errors import IniError, InputError, did_you_mean
+from phrasescore.files import is_stream
+from phrasescore.number_text import whole_number
 
 # what mert-moses.pl takes for the name of a dense feature
 _TUNABLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
@@ -74,14 +76,15 @@ def _section_findings(ini: MosesIni) -> Iterator[Finding]:
 
 
 def _mapping_findings(ini: MosesIni) -> Iterator[Finding]:
-    tables = sum(line.kind in PHRASE_TABLE_KINDS for line in ini.features)
+    names = [line.name for line in ini.features if line.kind in PHRASE_TABLE_KINDS]
     for value in ini.values("mapping"):
         words = value.split(" ")
         number = words[-1]
-        if "T" in words and number.isdigit() and int(number) >= tables:
+        named = number in names or whole_number(number, len(names) - 1) is not None
+        if "T" in words and not named:
             yield Finding(
                 "error",
-                f"[mapping] uses the phrase table {number}, but there are {tables} (from 0)",
+                f"[mapping] uses the phrase table {number}, but there are {len(names)} (from 0)",
                 ini.path,
                 "correct [mapping], or delete it where there is one table",
             )
@@ -182,6 +185,13 @@ def _file_findings(ini: MosesIni, line: FeatureLine, path: str) -> Iterator[Find
             f"{path} does not exist; {file.path} does, but Moses would not look for it",
             place,
             f"write path={file.path}, or unzip it",
+        )
+    if is_stream(file.path):
+        yield Finding(
+            "error",
+            f"{path} is a pipe or a device, where {line.kind} needs a file",
+            place,
+            "write it to a file, and name that",
         )
     if file.path.is_dir():
         yield Finding(

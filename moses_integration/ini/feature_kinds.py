@@ -10,7 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from phrasescore.errors import IniError
+from phrasescore.errors import IniError, visible
+from phrasescore.number_text import whole_number
+
+_MOST_COMPONENTS = 10_000  # of a feature; no table has as many scores
+_SHOWN = 30
 
 
 @dataclass(frozen=True)
@@ -129,7 +133,8 @@ def component_count(kind: str, options: Mapping[str, str]) -> int:
         options: The options on its line.
 
     Raises:
-        IniError: ``num-features`` is not a count, or a lexical reordering model has no type.
+        IniError: ``num-features`` is not a count, or beyond any table's, or a lexical reordering
+            model has no type.
 
     >>> component_count("LexicalReordering", {"type": "wbe-msd-bidirectional-fe-allff"})
     6
@@ -142,9 +147,13 @@ def component_count(kind: str, options: Mapping[str, str]) -> int:
     text = options.get("num-features")
     if text is None or kind in OWN_KINDS:
         return FEATURE_KINDS[kind].components
-    if not text.isascii() or not text.isdigit():
-        raise IniError(f"num-features is {text!r}, expected a whole number")
-    return int(text)
+    count = whole_number(text, _MOST_COMPONENTS)
+    if count is None:
+        shown = visible(text.encode("utf-8", "surrogateescape"), _SHOWN)
+        raise IniError(
+            f"num-features is '{shown}', expected a whole number up to {_MOST_COMPONENTS:,}"
+        )
+    return count
 
 
 def _reordering_count(options: Mapping[str, str]) -> int:

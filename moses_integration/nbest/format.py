@@ -13,19 +13,18 @@ does the same to whole files without an object a line.
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from phrasescore.errors import NBestError, counted
 from phrasescore.files import open_input
+from phrasescore.number_text import finite_number, whole_number
 
 SEPARATOR = b" ||| "
 _PIPES = b"|||"
 _COLUMNS = "sentence ||| words ||| features ||| total"
-_NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_SENTENCE_DIGITS = 9
+MOST_SENTENCES = 10**9 - 1  # what the arrays of whole lists have room for
 CUT_SHORT = "the list ends in the middle of a line"
 CUT_REMEDY = "whatever wrote it was stopped or the disk was full: decode again"
 
@@ -95,13 +94,13 @@ def _extra_columns(columns: list[bytes]) -> tuple[bytes | None, bytes | None]:
 
 
 def _sentence(text: bytes) -> int:
-    # as many digits as the arrays of whole lists have room for
-    if not text.isdigit() or len(text) > _SENTENCE_DIGITS:
+    number = whole_number(text, MOST_SENTENCES)
+    if number is None:
         raise NBestError(
             f"the line starts with {_shown(text)}, expected the number of a sentence",
             remedy="check that this is an n-best list",
         )
-    return int(text)
+    return number
 
 
 def _features(column: bytes) -> dict[str, tuple[float, ...]]:
@@ -127,9 +126,9 @@ def _features(column: bytes) -> dict[str, tuple[float, ...]]:
 
 
 def _number(text: bytes, what: str) -> float:
-    if not _NUMBER.fullmatch(text):
+    if (number := finite_number(text)) is None:
         raise NBestError(f"the {what} is {_shown(text)}, expected a finite number")
-    return float(text)
+    return number
 
 
 def _shown(text: bytes) -> str:

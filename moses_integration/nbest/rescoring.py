@@ -23,7 +23,7 @@ from moses_integration.nbest.candidate_scores import (
     ln_p_of_phrases,
     ln_p_of_sentences,
 )
-from moses_integration.nbest.format import CUT_REMEDY, CUT_SHORT, words_of
+from moses_integration.nbest.format import CUT_REMEDY, CUT_SHORT, MOST_SENTENCES, words_of
 from moses_integration.nbest.segmentation import phrase_pairs, without_marks
 from phrasescore import __version__
 from phrasescore.errors import InputError, NBestError, SettingsError, counted
@@ -34,8 +34,9 @@ from phrasescore.files import (
     refuse_same_file,
     sha256_of,
 )
+from phrasescore.number_text import whole_number
+from phrasescore.pipes import can_be_read_again
 from phrasescore.streaming.block_stream import BlockStream
-from phrasescore.table.block import can_be_read_again
 from phrasescore.table.phrase_table import phrase_tokens
 
 LINES_PER_BLOCK = 20_000
@@ -258,16 +259,16 @@ class _Rescorer:
 
     def _source(self, number: bytes) -> tuple[bytes, ...]:
         sentences = self._sentences
-        known = number.isdigit()
-        if sentences is None and known:
+        place = whole_number(number, MOST_SENTENCES)
+        if sentences is None and place is not None:
             return ()
-        if sentences is None or not known or int(number) >= len(sentences):
+        if sentences is None or place is None or place >= len(sentences):
             has = "" if sentences is None else f", but the source has {len(sentences):,} (from 0)"
             raise NBestError(
                 f"sentence {number[:40].decode('utf-8', 'replace')!r}{has or ' is no number'}",
                 remedy="name the text that the list was made from as --source",
             )
-        return sentences[int(number)]
+        return sentences[place]
 
     def _with_features(self, line: bytes, values: Sequence[float]) -> bytes:
         columns = line.split(_PIPES, 6)

@@ -13,6 +13,7 @@ from pathlib import Path
 from phrasescore.errors import CorpusError
 from phrasescore.files import read_lines
 from phrasescore.model.model_settings import Direction
+from phrasescore.number_text import finite_number
 from phrasescore.progress import Progress
 
 _NULL = b"NULL"
@@ -67,14 +68,13 @@ def read_lexicon(
 
 
 def _fields(line: bytes, path: str | Path, number: int) -> tuple[bytes, bytes, float]:
-    try:
-        translation, word, text = line.split(b" ")
-        p = float(text)
-    except ValueError:
+    fields = line.split(b" ")
+    p = finite_number(fields[-1])
+    if len(fields) != 3 or p is None or p < 0:
         raise CorpusError(
             "not a line of a lexical table, which is two words and a probability",
             path=path,
             line=number,
             remedy="give lex.f2e or lex.e2f, as Moses's training or phrasescore build wrote it",
-        ) from None
-    return translation, word, p
+        )
+    return fields[0], fields[1], p

@@ -18,7 +18,11 @@ from moses_integration.decoder.settings import DEFAULT_TABLE_LIMIT
 from moses_integration.ini.feature_weights import FeatureLayout, boolean_option
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from phrasescore.errors import IniError
+from phrasescore.number_text import whole_number
 
+_MOST_PATHS = 126  # decoding paths count from 0; one more is for unknown words, in eight bits
+_MOST_ENTRIES = 10**9
+_SHOWN = 30
 _TRUE = ("1", "true", "yes", "y")
 
 
@@ -184,16 +188,18 @@ def _mapped_tables(ini: MosesIni, declared: list[FeatureLine]) -> list[int]:
             tokens = ["0", *tokens] if tokens[0] == "T" else [tokens[0], "T", tokens[1]]
             if tokens[2] in names:
                 tokens[2] = str(names.index(tokens[2]))
-        valid = len(tokens) == 3 and tokens[1] == "T" and tokens[0].isdigit()
-        if not valid or not tokens[2].isdigit() or int(tokens[2]) >= len(declared):
+        valid = len(tokens) == 3 and tokens[1] == "T"
+        path = whole_number(tokens[0], _MOST_PATHS) if valid else None
+        number = whole_number(tokens[2], len(declared) - 1) if valid else None
+        if path is None or number is None:
             raise IniError(
                 f"[mapping] has {text!r}, expected 'path T table' with one of the "
                 f"{len(declared)} phrase tables, counted from 0",
                 path=ini.path,
                 remedy="decode models with generation steps with Moses",
             )
-        paths.append(tokens[0])
-        numbers.append(int(tokens[2]))
+        paths.append(path)
+        numbers.append(number)
     if len(set(paths)) < len(paths):
         raise IniError(
             "[mapping] has two tables on one decoding path, whose options would be intersected",
@@ -205,15 +211,17 @@ def _mapped_tables(ini: MosesIni, declared: list[FeatureLine]) -> list[int]:
 
 def _table(ini: MosesIni, line: FeatureLine, layout: FeatureLayout) -> PhraseTableFeature:
     text = line.options.get("table-limit", str(DEFAULT_TABLE_LIMIT))
-    if not text.isdigit():
+    limit = whole_number(text, _MOST_ENTRIES)
+    if limit is None:
         raise IniError(
-            f"table-limit of {line.name} is {text!r}, expected a whole number",
+            f"table-limit of {line.name} is {text[:_SHOWN]!r}, expected a whole number up to "
+            f"{_MOST_ENTRIES:,}",
             path=ini.path,
             line=line.line,
         )
     part = layout.slices[line.name]
     return PhraseTableFeature(
-        line.options["path"], line.line, part.start, part.stop - part.start, int(text)
+        line.options["path"], line.line, part.start, part.stop - part.start, limit
     )
 
 

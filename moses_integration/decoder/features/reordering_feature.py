@@ -13,6 +13,7 @@ from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from phrasescore.compiled import leaf
 from phrasescore.errors import IniError
+from phrasescore.number_text import finite_number
 
 MONOTONE, SWAP, LEFT, RIGHT = 0, 1, 2, 3
 CLASSES = 4
@@ -170,12 +171,12 @@ def reordering_feature(
 
 
 def _default_ln(ini: MosesIni, line: FeatureLine, text: str) -> tuple[float, ...]:
-    try:
-        return tuple(math.log(float(score)) for score in text.split(","))
-    except ValueError:
+    scores = [finite_number(score) or 0.0 for score in text.split(",")]
+    if min(scores) <= 0:
         raise IniError(
             f"default-scores of {line.name} is {text!r}, expected positive numbers "
             "with commas between them",
             path=ini.path,
             line=line.line,
-        ) from None
+        )
+    return tuple(map(math.log, scores))

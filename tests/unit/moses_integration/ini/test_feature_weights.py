@@ -100,6 +100,13 @@ def test_component_counts(kind: str, options: dict[str, str], count: int) -> Non
     [
         (b"KENML name=LM0\n", "unknown feature class KENML (did you mean KENLM?)"),
         (b"PhrasePenalty num-features=two\n", "num-features is 'two'"),
+        (b"PhrasePenalty num-features=1_0\n", "num-features is '1_0', expected a whole number up"),
+        (b"PhrasePenalty num-features=+1\n", "num-features is '+1'"),
+        (b"PhrasePenalty num-features=\xc2\xb2\n", "num-features is '\u00b2'"),
+        (b"PhrasePenalty num-features=\xff\n", "num-features is '\\xff'"),
+        (b"PhrasePenalty num-features=1000000000\n", "num-features is '1000000000'"),
+        (b"PhrasePenalty num-features=1%s\n" % (b"0" * 30), "whole number up to 10,000"),
+        (b"PhrasePenalty num-features=%s\n" % (b"9" * 5000), "999...', expected a whole number"),
         (b"LexicalReordering type=wbe-fe\n", "the type 'wbe-fe', which names none of msd"),
         (b"WordPenalty tuneable=maybe\n", "tuneable is 'maybe'"),
         (b"WordPenalty tuneable-components=2\n", "tuneable-components is '2'"),

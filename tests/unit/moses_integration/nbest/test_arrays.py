@@ -73,9 +73,10 @@ def test_errors_count_blank_lines(tmp_path: Path, block_size: int) -> None:
 def test_sentences_that_no_text_has(tmp_path: Path) -> None:
     """A number beyond all texts is no number of a sentence."""
     path = tmp_path / "list"
-    path.write_bytes(LINE % 0 + LINE % 3_000_000_000)
-    with pytest.raises(NBestError, match=r"list:2: the line starts with '3000000000', expected"):
-        NBestReader(path, WordTable()).read()
+    for number in (b"3000000000", b"1" + b"0" * 12, b"9" * 5000):
+        path.write_bytes(LINE % 0 + LINE.replace(b"%d", number))
+        with pytest.raises(NBestError, match=r"list:2: the line starts with '[0-9]+', expected"):
+            NBestReader(path, WordTable()).read()
 
 
 def test_sparse_features_without_a_weight_are_known(tmp_path: Path) -> None:

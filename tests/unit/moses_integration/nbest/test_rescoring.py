@@ -168,6 +168,8 @@ def column(words: list[bytes]) -> bytes:
         (LINE.replace(b"0-1=0-1 2=2", b"2=2 0-1=0-1"), "not in the order of the target"),
         (LINE.replace(b"0 ||| la", b"1 ||| la"), "sentence '1', but the source has 1"),
         (LINE.replace(b"0 ||| la", b"x ||| la"), "sentence 'x', but the source has 1"),
+        (LINE.replace(b"0 ||| la", b"9" * 5000 + b" ||| la"), "999', but the source has 1"),
+        (LINE.replace(b"0 ||| la", b"1000000000000 ||| la"), "sentence '1000000000000', but the"),
         (LINE.replace(b"LM0", b"PhraseModel0"), "there is a feature PhraseModel0 already"),
         (LINE.rstrip(b"\n"), "the list ends in the middle of a line"),
         (b"0 ||| la\n", "2 columns, expected at least 4"),

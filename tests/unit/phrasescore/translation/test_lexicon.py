@@ -47,7 +47,10 @@ def test_tables_of_moses(bundled_golden: Path) -> None:
         read_lexicon(folder / "lex.f2e.gz", french, english, "target-source")
 
 
-@pytest.mark.parametrize("line", [b"le the", b"le the x", b"le the 0.5 1", b""])
+@pytest.mark.parametrize(
+    "line",
+    [b"le the", b"le the x", b"le the 0.5 1", b"", b"le the nan", b"le the 1_0", b"le the -1"],
+)
 def test_a_line_that_is_none(tmp_path: Path, line: bytes) -> None:
     """File and line are named."""
     (tmp_path / "lex").write_bytes(b"le the 0.5\n" + line + b"\n")

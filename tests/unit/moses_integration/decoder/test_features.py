@@ -1,0 +1,61 @@
+"""What the decoder takes of the lines of an ini, and the numbers that it refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+from moses_integration.decoder.features.features import FeatureSet
+from moses_integration.ini.moses_ini import MosesIni
+from phrasescore.errors import IniError
+
+INI = (
+    "[mapping]\n{mapping}\n[feature]\n"
+    "PhraseDictionaryMemory name=T num-features=2 path=x table-limit={limit}\n"
+    "LexicalReordering name=R type=wbe-msd-bidirectional-fe-allff input-factor=0 output-factor=0 "
+    "path=x default-scores={scores}\n"
+)
+SCORES = "1,1,1,1,1,1"
+
+
+def features(mapping: str = "0 T 0", limit: str = "20", scores: str = SCORES) -> FeatureSet:
+    text = INI.format(mapping=mapping, limit=limit, scores=scores)
+    return FeatureSet.of(MosesIni.parse(text.encode()))
+
+
+def test_numbers_of_an_ini() -> None:
+    """Limits, tables and default scores are what the lines say."""
+    found = features(mapping="3 T 0", limit="0", scores="1,1,1,1,1,.5")
+    assert found.tables[0].limit == 0
+    assert found.table_numbers == (0,)
+    assert found.reorderings[0].default_ln[:5] == (0,) * 5
+
+
+@pytest.mark.parametrize("number", ["\u00b2", "1_0", "-1", "1e2", "10000000000", "9" * 5000])
+def test_wrong_numbers(number: str) -> None:
+    """Digits that are not ASCII, and numbers that no array holds, are refused with their place."""
+    with pytest.raises(IniError, match=r"moses.ini:4: table-limit of T is .* expected a whole"):
+        features(limit=number)
+    for mapping in (f"0 T {number}", f"{number} T 0"):
+        with pytest.raises(IniError, match=r"\[mapping\] has .*, expected 'path T table'"):
+            features(mapping=mapping.replace("1_0", "\u0661"))
+
+
+@pytest.mark.parametrize("score", ["nan", "inf", "0", "-1", "1_0", "\u00b2", "", "1e999"])
+def test_default_scores(score: str) -> None:
+    """Default scores are probabilities."""
+    with pytest.raises(IniError, match=r"default-scores of R is .*, expected positive numbers"):
+        features(scores=f"{score},1,1,1,1,1")
+
+
+def test_many_tables() -> None:
+    """There are as many decoding paths as eight bits can tell apart."""
+    lines = [f"PhraseDictionaryMemory name=T{n} num-features=1 path=x" for n in range(128)]
+    for most, fits in ((127, True), (128, False)):
+        mapping = "\n".join(f"{number} T {number}" for number in range(most))
+        text = "\n".join(["[mapping]", mapping, "[feature]", *lines])
+        ini = MosesIni.parse(text.encode())
+        if fits:
+            assert len(FeatureSet.of(ini).tables) == most
+        else:
+            with pytest.raises(IniError, match=r"\[mapping\] has '127 T 127'"):
+                FeatureSet.of(ini)
