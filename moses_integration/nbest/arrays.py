@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.nbest.format import CUT_REMEDY, CUT_SHORT, NBestEntry, parse_entry
+from moses_integration.nbest.plain_lines import up_to_short_line, without_blank_lines
 from moses_integration.nbest.scanning import NBestBlock, scan
 from phrasescore.errors import NBestError, did_you_mean
 from phrasescore.files import line_blocks, open_input
@@ -165,7 +166,7 @@ class NBestReader:
     def _read_blocks(self, stream: BinaryIO) -> Iterator[Candidates]:
         for data in line_blocks(stream, self._block_size):
             end = data.rfind(b"\n") + 1
-            whole, numbers = _without_blank_lines(data[:end])
+            whole, numbers = without_blank_lines(data[:end])
             if whole:
                 yield self._block(whole, self._line + numbers)
             self._line += data.count(b"\n")
@@ -177,7 +178,9 @@ class NBestReader:
             self._take_layout(data[: data.index(b"\n")], int(numbers[0]))
         labels = b"".join(name.encode("utf-8", "surrogateescape") + b"= " for name in self._sizes)
         sizes = np.array(list(self._sizes.values()), np.int64)
+        data = up_to_short_line(data, 2 * int(sizes.sum()))
         lines = data.count(b"\n")
+        numbers = numbers[:lines]
         block = NBestBlock(
             np.empty(lines, np.int32),
             np.empty((lines, int(sizes.sum()))),
@@ -301,12 +304,3 @@ class NBestReader:
                 "sentences in rising order",
             )
         self._sentence = int(sentences[-1])
-
-
-def _without_blank_lines(data: bytes) -> tuple[bytes, NDArray[np.int64]]:
-    """Return whole lines without the blank ones, and the number of each, from 1."""
-    if b"\n\n" not in data and not data.startswith(b"\n"):
-        return data, np.arange(1, data.count(b"\n") + 1)
-    kept = [(number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
-    numbers = np.array([number for number, _ in kept], np.int64)
-    return b"".join(line + b"\n" for _, line in kept), numbers

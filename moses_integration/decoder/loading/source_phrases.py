@@ -101,7 +101,7 @@ class SourcePhrases:
                 if word not in numbers:
                     numbers[word] = self.words.add(word)
             ids = np.array([numbers[word] for word in sentence], np.int32)
-            self._reserve(len(ids) * longest)
+            self._reserve(len(ids) * min(longest, len(ids)))
             _add_spans(self.trie, ids, longest)
             self.sentences.append(ids)
         self.digest = digest.hexdigest()

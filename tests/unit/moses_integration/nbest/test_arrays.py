@@ -70,6 +70,15 @@ def test_errors_count_blank_lines(tmp_path: Path, block_size: int) -> None:
         NBestReader(path, WordTable(), block_size=block_size).read()
 
 
+def test_many_values_in_the_first_line(tmp_path: Path) -> None:
+    """Room is made for the values that there are, not for lines times those of the first line."""
+    path = tmp_path / "list"
+    many = b"0 ||| a  ||| LM0= " + b"1 " * 200_000 + b"||| -1\n"
+    path.write_bytes(many + many + (LINE % 0) * 200_000)
+    with pytest.raises(NBestError, match=r"list:3: 1 values of LM0, where the list's first line"):
+        NBestReader(path, WordTable()).read()
+
+
 def test_sentences_that_no_text_has(tmp_path: Path) -> None:
     """A number beyond all texts is no number of a sentence."""
     path = tmp_path / "list"
