@@ -124,12 +124,6 @@ class ScoringCounts:
         """Return the counts before the first line."""
         return cls(0, 0, 0, 0, 0, 0, (0.0,) * models, (0,) * columns, "", SharedWork())
 
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> ScoringCounts:
-        """Return the counts whose JSON values, from ``dataclasses.asdict``, these are."""
-        lists = {name: tuple(values[name]) for name in ("ln_p_sums", "floor_hits")}
-        return cls(**{**values, **lists, "work": SharedWork(**values["work"])})
-
 
 @dataclass(frozen=True)
 class ScoredBlock:

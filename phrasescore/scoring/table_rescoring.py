@@ -167,7 +167,6 @@ def rescore_table(
         lambda _, done: blocks or read_table(table, lines_per_block, skip=done),
         score,
         ScoringCounts.none(len(models), scorer.probability_columns),
-        ScoringCounts.from_json,
         check=None if sha256 is None else TableCheck(table, lines_per_block),
         changed=InputError(
             "the table changed while it was being scored",

@@ -31,11 +31,6 @@ class TextCounts:
     ln_p: float = 0.0
     work: SharedWork = dataclasses.field(default_factory=SharedWork)
 
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> TextCounts:
-        """Return what ``dataclasses.asdict`` was given."""
-        return cls(**{**values, "work": SharedWork(**values["work"])})
-
     @property
     def perplexity(self) -> float | None:
         """exp(-ln p / tokens); ``None`` without a token."""

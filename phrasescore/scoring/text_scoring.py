@@ -165,7 +165,6 @@ def score_texts(
         lambda _, done: texts.blocks(skip=done),
         TextScorer(loaded, scorer, words).score,
         TextCounts(),
-        TextCounts.from_json,
         check=InputCheck(texts.blocks) if again else None,
         changed=InputError(
             "the text changed while it was being scored",

@@ -99,9 +99,8 @@ class GatedSteps:
         self._features, self._narrow_features = exact(chunk, R), narrow(chunk, R)
         self._logits = narrow(chunk * panel)
         self._shift, self._total = exact(chunk), exact(chunk)
-        if compiled is None:
-            compiled = kernels.can_compile(like)
-        self._do = _passes(compiled)
+        self._compiled = kernels.can_compile(like) if compiled is None else compiled
+        self._do = _passes(self._compiled)
 
     # -- source side ---------------------------------------------------------------------------
 
@@ -248,7 +247,9 @@ class GatedSteps:
         nodes[:, 1], nodes[:, 2] = trie.words, trie.roots
         roots = int(trie.levels[1])
         nodes[:roots, 0], nodes[:roots, 1] = np.arange(roots), self._weights.no_word
-        return self._index(nodes)
+        placed = self._index(nodes)
+        # compiled passes read a node at once, torch all parents, then all words: each side by side
+        return placed if self._compiled else placed.t().contiguous().t()
 
     def _chunks(self, trie: PrefixTrie, level: int) -> Iterator[tuple[int, int]]:
         """Cut a level so that neither the prefixes of a part nor their parents are too many."""

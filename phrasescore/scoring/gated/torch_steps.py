@@ -22,10 +22,10 @@ def open_gates(
 ) -> None:
     """Find the gates of children, and what the reset leaves of their parents' states."""
     H = update.shape[1]
-    outside = _outside(nodes, table, context)
-    gates = torch.sigmoid(products[nodes[:, 0] - first].float() + outside[:, H : 3 * H])
+    gates = _outside(nodes, table, context, H, 3 * H)
+    gates.add_(products[nodes[:, 0] - first]).sigmoid_()
     update.copy_(gates[:, :H])
-    resets.copy_(gates[:, H:] * carried[nodes[:, 0]])
+    torch.mul(gates[:, H:], carried[nodes[:, 0]], out=resets)
 
 
 def take_step(
@@ -38,9 +38,8 @@ def take_step(
     states: Tensor,
 ) -> None:
     """Step to the children's states."""
-    H = update.shape[1]
-    k = torch.tanh(products.float() + _outside(nodes, table, context)[:, :H])
-    states.copy_(k + update.float() * (carried[nodes[:, 0]] - k))
+    k = _outside(nodes, table, context, 0, update.shape[1]).add_(products).tanh_()
+    torch.lerp(k, carried[nodes[:, 0]], update.float(), out=states)
 
 
 def take_step_with_context_inside(
@@ -55,11 +54,11 @@ def take_step_with_context_inside(
     """Do both with c inside the reset product."""
     H = states.shape[1]
     g = products[nodes[:, 0] - first].float()
-    x, c = table[nodes[:, 1]].float(), context[nodes[:, 2]].float()
+    x, c = table[:, : 3 * H][nodes[:, 1]].float(), context[:, : 3 * H][nodes[:, 2]].float()
     gates = torch.sigmoid(g[:, : 2 * H] + x[:, H : 3 * H] + c[:, H : 3 * H])
     update, reset = gates[:, :H], gates[:, H:]
     k = torch.tanh(x[:, :H] + reset * (g[:, 2 * H :] + c[:, :H]))
-    states.copy_(k + update * (carried[nodes[:, 0]] - k))
+    torch.lerp(k, carried[nodes[:, 0]], update, out=states)
 
 
 def keep_states(states: Tensor, places: Tensor, carried: Tensor, narrow: Tensor) -> None:
@@ -75,20 +74,19 @@ def narrow_states(states: Tensor, places: Tensor, narrow: Tensor) -> None:
 
 def maxout(products: Tensor, nodes: Tensor, table: Tensor, context: Tensor, out: Tensor) -> None:
     """Add word and source to the readout and take the larger of each two units."""
-    B, M = out.shape
-    at = table.shape[1] - 2 * M
-    units = products.float() + _outside(nodes, table, context)[:, at : at + 2 * M]
-    torch.amax(units.view(B, M, 2), 2, out=out)
+    end = table.shape[1]
+    units = _outside(nodes, table, context, end - 2 * out.shape[1], end).add_(products)
+    torch.maximum(units[:, 0::2], units[:, 1::2], out=out)
 
 
 def add_panel(logits: Tensor, bias: Tensor, first: int, shift: Tensor, total: Tensor) -> None:
     """Add e^(logit - shift) of some of the words to each row's total."""
-    x = logits.float() + bias[first : first + logits.shape[1]]
+    x = logits + bias[first : first + logits.shape[1]]  # float32, as the bias
     if first == 0:
         shift.copy_(x[:, 0])
         total.zero_()
     peak = torch.maximum(shift, x.amax(1))
-    total.mul_(torch.exp(shift - peak)).add_(torch.exp(x - peak[:, None]).sum(1))
+    total.mul_(torch.exp(shift - peak)).add_(x.sub_(peak[:, None]).exp_().sum(1))
     shift.copy_(peak)
 
 
@@ -124,7 +122,7 @@ def normalise(picked: Tensor, rows: Tensor, shift: Tensor, total: Tensor) -> Non
     picked.sub_((shift + total.log())[rows])
 
 
-def _outside(nodes: Tensor, table: Tensor, context: Tensor) -> Tensor:
-    """What words and sources add, for each child; at most the columns that both have."""
-    columns = min(table.shape[1], context.shape[1])
-    return table[nodes[:, 1], :columns].float() + context[nodes[:, 2], :columns].float()
+def _outside(nodes: Tensor, table: Tensor, context: Tensor, begin: int, end: int) -> Tensor:
+    """What words and sources add to some columns, for each child."""
+    word = table[:, begin:end][nodes[:, 1]].float()
+    return word.add_(context[:, begin:end][nodes[:, 2]])

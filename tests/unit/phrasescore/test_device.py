@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import click
+import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 
 from phrasescore.commands.device_option import DeviceName
-from phrasescore.device import choose_device
+from phrasescore.device import choose_device, in_fitting_parts
 from phrasescore.errors import SettingsError
 
 
@@ -66,3 +68,25 @@ def test_what_is_no_name_of_a_device(name: str) -> None:
     """The option refuses it before torch is loaded."""
     with pytest.raises(click.BadParameter, match="is not a device; write auto, cpu, cuda or"):
         DeviceName().convert(name, None, None)
+
+
+def test_rows_that_do_not_fit_are_halved() -> None:
+    """In their order, each once; a single row that does not fit is the end."""
+    tried: list[int] = []
+
+    def work(rows: NDArray[np.int64]) -> int:
+        tried.append(len(rows))
+        if len(rows) > 3:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return int(rows.sum())
+
+    parts = in_fitting_parts(work, np.arange(10))
+    assert [rows.tolist() for rows, _ in parts] == [[0, 1, 2], [3, 4], [5, 6, 7], [8, 9]]
+    assert [found for _, found in parts] == [3, 7, 18, 17]
+    assert tried == [10, 5, 3, 2, 5, 3, 2]
+
+    def fail(rows: NDArray[np.int64]) -> int:
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    with pytest.raises(torch.OutOfMemoryError):
+        in_fitting_parts(fail, np.arange(4))

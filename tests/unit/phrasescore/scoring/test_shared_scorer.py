@@ -16,7 +16,9 @@ from phrasescore.model.model_settings import (
 )
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.sequence_model import Batch
+from phrasescore.scoring.gated.gated_steps import GatedSteps
 from phrasescore.scoring.precision import Precision
+from phrasescore.scoring.prefix_trie import PrefixTrie
 from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.scoring.unshared_scorer import UnsharedScorer
 from phrasescore.words.token_sequences import TokenSequences, from_lists
@@ -237,3 +239,29 @@ def test_a_distribution_over_phrases_sums_to_one() -> None:
         # p(a, b, another word) = p(a) p(b | a) (1 - p(end | a, b))
         rest = (going_on[:, :2].sum(1).exp() * (1 - going_on[:, 2].exp())).sum().item()
     assert ended + rest == pytest.approx(1.0, abs=1e-5)
+
+
+def test_a_group_that_does_not_fit_is_halved(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The scores stay, what was done is counted once, and the next groups are small at once."""
+    model = model_of()
+    sources, targets = map(from_lists, (phrases(rng, 64, 31), phrases(rng, 64, 37)))
+    expected = SharedScorer(model, "cpu", group=64)
+    scorer = SharedScorer(model, "cpu", group=64)
+    decode, asked = GatedSteps.decode, []
+
+    def decode_few(steps: GatedSteps, trie: PrefixTrie) -> object:
+        asked.append(len(trie.ends))
+        if len(trie.ends) > 20:  # as a GPU with little memory would
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return decode(steps, trie)
+
+    whole = expected.score(sources, targets)
+    monkeypatch.setattr(GatedSteps, "decode", decode_few)
+    np.testing.assert_allclose(scorer.score(sources, targets), whole, rtol=0, atol=1e-5)
+    assert asked == [64, 32, 16, 16, 32, 16, 16]
+    assert scorer.work.target_asked == expected.work.target_asked
+    asked.clear()
+    np.testing.assert_allclose(scorer.score(sources, targets), whole, rtol=0, atol=1e-5)
+    assert max(asked) <= 16

@@ -1,0 +1,111 @@
+"""Training on a GPU: recorded work, regularisation, and runs that go on."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from phrasescore.model.kinds import build, read_settings
+from phrasescore.model.sequence_model import SequenceModel
+from phrasescore.pairs.phrase_pairs import EncodedPairs, PairSettings
+from phrasescore.pairs.table_encoding import encode_table
+from phrasescore.training.batches import uniform_plan
+from phrasescore.training.evaluation import lengths_of
+from phrasescore.training.gradient import GradientWorkers
+from phrasescore.training.training_settings import TrainingSettings
+from tests.conftest import Phrasescore
+from tests.support.builders import write_phrase_table
+
+GPU, CPU = torch.device("cuda"), torch.device("cpu")
+SETTINGS = TrainingSettings(max_epochs=1)
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> EncodedPairs:
+    table = write_phrase_table(tmp_path / "table", 1500)
+    return encode_table(table, tmp_path / "pairs", PairSettings())
+
+
+def model_of(pairs: EncodedPairs, kind: str, unit: str) -> SequenceModel:
+    sizes = {
+        "source_vocabulary": len(pairs.source.vocabulary),
+        "target_vocabulary": len(pairs.target.vocabulary),
+        **{"kind": kind, "hidden": 24, "embedding": 12, "rank": 10},
+    }
+    if kind == "rnn-encoder-decoder":
+        sizes |= {"unit": unit, "maxout": 12}
+    model = build(read_settings(sizes, where="a test"))
+    model.initialise(torch.Generator().manual_seed(2), "scaled")
+    return model
+
+
+@pytest.mark.parametrize(
+    ("kind", "unit"),
+    [
+        ("rnn-encoder-decoder", "gated"),
+        ("rnn-encoder-decoder", "tanh"),
+        ("rnn-encoder-decoder", "lstm"),
+        ("feed-forward-phrase", ""),
+    ],
+)
+@pytest.mark.parametrize("dtype", [None, torch.bfloat16])
+def test_recorded_work_gives_the_gradient_of_the_cpu(
+    pairs: EncodedPairs, kind: str, unit: str, dtype: torch.dtype | None
+) -> None:
+    """At first, when it is recorded, and when it is played again, for the shapes of a table."""
+    models = {device: model_of(pairs, kind, unit).to(device) for device in (CPU, GPU)}
+    workers = {
+        device: GradientWorkers(model, pairs, dtype, device, 1, SETTINGS)
+        for device, model in models.items()
+    }
+    rng = np.random.default_rng(3)
+    plan = uniform_plan(*lengths_of(pairs, np.arange(len(pairs))), 32, rng)
+    bound = 1e-4 if dtype is None else 0.06
+    for rows in plan[:60] * 2:
+        losses = {device: each(rows, 0) for device, each in workers.items()}
+        assert losses[GPU] == pytest.approx(losses[CPU], rel=bound)
+        gradients = [
+            torch.cat([p.grad.flatten().cpu() for p in model.parameters() if p.grad is not None])
+            for model in models.values()
+        ]
+        difference = torch.linalg.vector_norm(gradients[1] - gradients[0])
+        assert difference <= bound * torch.linalg.vector_norm(gradients[0])
+
+
+def test_dropout_on_the_gpu_repeats(pairs: EncodedPairs) -> None:
+    """What is dropped depends on the update, and on nothing that came before it."""
+    settings = dataclasses.replace(SETTINGS, dropout=0.3, label_smoothing=0.1)
+    model = model_of(pairs, "rnn-search", "").to(GPU)
+    rows = np.arange(40)
+    found = []
+    for updates in ((0, 1, 2), (2,)):
+        workers = GradientWorkers(model, pairs, None, GPU, 1, settings)
+        found.append([workers(rows, update) for update in updates])
+    assert found[0][2] == found[1][0]
+    assert len(set(found[0])) == 3
+
+
+def test_two_runs_give_one_model(phrasescore: Phrasescore, tmp_path: Path) -> None:
+    """A run on a GPU repeats to the bit, and its model scores on any device."""
+    write_phrase_table(tmp_path / "table", 1500)
+    options = ["--hidden", "24", "--max-epochs", "2", "--evaluations", "2", "--device", "cuda"]
+    for model in ("first", "second"):
+        done = phrasescore("train", "table", model, *options)
+        assert done.returncode == 0, done.stderr.decode()
+    weights = [tmp_path / model / "model.safetensors" for model in ("first", "second")]
+    assert weights[0].read_bytes() == weights[1].read_bytes()
+    for device in ("cpu", "cuda:0"):
+        asked = ["--model", "first", "-o", f"scored.{device}", "--device", device]
+        assert phrasescore("score", "table", *asked, "--precision", "fp32").returncode == 0
+
+
+def test_a_gpu_that_is_not_there(phrasescore: Phrasescore, tmp_path: Path) -> None:
+    """One sentence, and the status of a wrong setting."""
+    write_phrase_table(tmp_path / "table", 50)
+    done = phrasescore("train", "table", "model", "--device", "cuda:77")
+    assert done.returncode == 2
+    assert b"there is no device cuda:77: the last one is cuda:" in done.stderr
