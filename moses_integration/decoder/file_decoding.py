@@ -68,7 +68,7 @@ def decode_file(task: DecodingTask) -> AskedInAll:
     sentences = read_sentences(task.input, longest=task.longest)
     outputs = _outputs(task)
     with SinksInStep([each.path for each in outputs], _signature(task, sentences)) as sinks:
-        asked = AskedInAll(**(sinks.state or {}))
+        asked = sinks.restored(AskedInAll())
         announce(outputs[-1].path, asked.lines, sinks.discarded, "another ini, input or options")
         texts = [[] if sinks.blocks else [each.header] for each in outputs]
         with Progress("decoding", len(sentences) - asked.lines, "sentences") as progress:

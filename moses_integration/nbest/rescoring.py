@@ -65,11 +65,6 @@ class NBestCounts:
     copied: int = 0
     translations: int = 0
 
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> NBestCounts:
-        """Return counts from their JSON values."""
-        return cls(**values)
-
     def __add__(self, other: NBestCounts) -> NBestCounts:
         mine, others = asdict(self), asdict(other)
         return NBestCounts(**{name: mine[name] + others[name] for name in mine})
@@ -135,8 +130,6 @@ def rescore_nbest(
         lambda counts, done: _blocks(path, lines_per_block, skip=done),
         _Rescorer(str(path), sentences, models, table_words).rescored,
         NBestCounts(),
-        NBestCounts.from_json,
-        check=None,
         changed=InputError("the list changed while it was being scored", path=path),
         unlike="other options, models, list or source",
         what="rescoring",

@@ -125,7 +125,6 @@ def filter_table(
         read=lambda _, done: itertools.islice(_line_lists(source), done, None),
         work=work,
         nothing=_Lines(),
-        restored=lambda state: _Lines(**state),
         unlike="another table or text",
         what=f"filtering {Path(source).name}",
         unit="lines",

@@ -85,7 +85,7 @@ class PathName(click.ParamType):  # type: ignore[type-arg]  # generic in new ver
         """
         text = os.fspath(value) if isinstance(value, os.PathLike) else str(value)
         if ctx is not None and not ctx.resilient_parsing:
-            _refuse_impossible(text)
+            _refuse_impossible(text, _label(param), self._use)
             found = _found(text, self._use)
             named = _Named(text, self._use, _label(param), found, self._may_replace)
             _add(named, ctx)
@@ -142,11 +142,12 @@ def _label(param: click.Parameter | None) -> str:
     return param.human_readable_name if param is not None else "the path"
 
 
-def _refuse_impossible(text: str) -> None:
+def _refuse_impossible(text: str, label: str, use: Use) -> None:
     if not text:
-        raise SettingsError("the name of a file is empty", remedy="name one")
-    if "\0" in text:
-        raise SettingsError("a NUL in the name of a file", path=text, remedy="name another")
+        raise SettingsError(f"{label} has an empty name", remedy="name a file or folder")
+    # a moses.ini, a list or a message that has it would break
+    if use.writes and any(ord(letter) < 32 for letter in text):
+        raise SettingsError("a control character in a name", path=text, remedy="choose another")
     problem = too_long(text)
     if problem is not None:
         raise InputError(problem, path=text, remedy="choose a shorter one")

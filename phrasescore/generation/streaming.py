@@ -87,7 +87,6 @@ def generate_for_phrases(
         lambda _, done: texts.blocks(skip=done),
         writer.write,
         PhraseCounts(),
-        lambda state: PhraseCounts(**state),
         check=check,
         **_words_for(path),
     )
@@ -125,7 +124,6 @@ def generate_table(
         pairs_after,
         writer.write,
         TableCounts(),
-        lambda state: TableCounts(**state),
         check=check,
         **_words_for(path),
     )

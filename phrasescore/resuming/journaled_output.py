@@ -19,9 +19,10 @@ from typing import Any, BinaryIO
 
 from phrasescore.errors import InputError
 from phrasescore.files import STANDARD_STREAM, compress_member, is_gzip_name, own_file
+from phrasescore.json_files import JsonError, parse_object
 from phrasescore.parts import hidden
 from phrasescore.resuming.lock import held
-from phrasescore.system_errors import unwritable
+from phrasescore.system_errors import is_full, unwritable
 
 
 class JournaledOutput:
@@ -60,6 +61,7 @@ class JournaledOutput:
     def __enter__(self) -> JournaledOutput:
         with contextlib.ExitStack() as opened:
             opened.enter_context(held(self._path))
+            opened.callback(self._remove_empty_journal)
             with self._refusals_named():
                 if self._path.is_dir():
                     raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
@@ -69,6 +71,12 @@ class JournaledOutput:
             self._opened = opened.pop_all()
         return self
 
+    def _remove_empty_journal(self) -> None:
+        """Leave no journal of nothing, if the part cannot be opened."""
+        with contextlib.suppress(OSError):
+            if not self._journal_path.is_symlink() and not self._journal_path.stat().st_size:
+                self._journal_path.unlink()
+
     def _continue_or_start(self) -> None:
         """Find the last whole block of an earlier run, or begin an empty part."""
         self._journal.seek(0)
@@ -76,7 +84,7 @@ class JournaledOutput:
         here = self._part_path.stat().st_size
         whole: list[dict[str, Any]] = []
         if self._signature and records and records[0].get("signature") == self._signature:
-            whole = [record for record in records[1:] if record.get("size", here + 1) <= here]
+            whole = [record for record in records[1:] if 0 <= record["size"] <= here]
         if not whole:
             self.discarded = bool(here)
             self._journal.truncate(0)
@@ -95,6 +103,11 @@ class JournaledOutput:
         self._journal.truncate(sum(map(len, lines)))
         self._part.truncate(self._size)
         os.fsync(self._journal.fileno())
+
+    @property
+    def journal_path(self) -> Path:
+        """The file that says which blocks are whole."""
+        return self._journal_path
 
     @property
     def part_path(self) -> Path:
@@ -156,14 +169,14 @@ def _line(record: dict[str, Any]) -> bytes:
 
 
 def _whole_records(text: bytes) -> list[dict[str, Any]]:
-    """The records up to the first line that is not whole."""
-    records = []
+    """The signature and the records up to the first line that is not whole, or foreign."""
+    records: list[dict[str, Any]] = []
     for line in text.split(b"\n")[:-1]:
         try:
-            record = json.loads(line)
-        except ValueError:
+            record = parse_object(line)
+        except JsonError:
             break
-        if not isinstance(record, dict):
+        if records and not (type(record.get("size")) is int and "state" in record):
             break
         records.append(record)
     return records
@@ -193,12 +206,23 @@ class StreamOutput:
 
     def append(self, data: bytes, state: dict[str, Any]) -> None:
         """Write one more block, and hand it to whoever reads."""
-        self._stream.write(compress_member(data) if is_gzip_name(self._path) else data)
-        self._stream.flush()
+        with self._refusals_named():
+            self._stream.write(compress_member(data) if is_gzip_name(self._path) else data)
+            self._stream.flush()
 
     def finish(self) -> None:
         """Hand over what is still buffered."""
-        self._stream.flush()
+        with self._refusals_named():
+            self._stream.flush()
+
+    @contextlib.contextmanager
+    def _refusals_named(self) -> Iterator[None]:
+        """Say of a full disk which output does not fit."""
+        try:
+            yield
+        except OSError as error:
+            name = "standard output" if str(self._path) == STANDARD_STREAM else self._path
+            raise unwritable(error, name) if is_full(error) else error from None
 
     def __enter__(self) -> StreamOutput:
         if str(self._path) != STANDARD_STREAM:

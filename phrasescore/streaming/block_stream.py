@@ -21,7 +21,7 @@ from phrasescore.streaming.sinks import Sink, SinksInStep, announce
 
 
 class LineCounts(Protocol):
-    """What was counted, a dataclass of JSON values."""
+    """What was counted, a dataclass of JSON values as ``from_mapping`` takes them."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
@@ -46,7 +46,6 @@ class BlockStream(Generic[Block, Counts]):
         work: Returns what to write for a block, given the counts before it, and those after it; for
             several outputs a text for each, the first for the output itself.
         nothing: The counts before the first block.
-        restored: Returns counts from their JSON values.
         unlike: What must be the same for an interrupted run to be continued.
         check: Reads the whole input beside the work; ``None`` for a pipe, or work that is fast.
         changed: Raised if the check counted other lines.
@@ -57,7 +56,6 @@ class BlockStream(Generic[Block, Counts]):
     read: Callable[[Counts, int], Iterator[Block]]
     work: Callable[[Block, Counts], tuple[Written, Counts]]
     nothing: Counts
-    restored: Callable[[dict[str, Any]], Counts]
     unlike: str
     check: InputCheck | None = None
     changed: PhrasescoreError | None = None
@@ -84,7 +82,7 @@ class BlockStream(Generic[Block, Counts]):
             SettingsError: The output cannot be written.
         """
         with SinksInStep([*beside, output], signature) as sinks:
-            counts = self.nothing if sinks.state is None else self.restored(sinks.state)
+            counts = sinks.restored(self.nothing)
             resumed = counts.lines
             announce(output, resumed, sinks.discarded, self.unlike)
             counts = self._stream(sinks, counts)

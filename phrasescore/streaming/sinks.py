@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
+from phrasescore.closed_settings import from_mapping
+from phrasescore.errors import ResumeError, SettingsError
 from phrasescore.files import STANDARD_STREAM, is_new_or_file
 from phrasescore.resuming.journaled_output import JournaledOutput, StreamOutput
 
 Sink: TypeAlias = JournaledOutput | StreamOutput
+State = TypeVar("State")
 
 
 def keeps_work(path: str | Path) -> bool:
@@ -62,6 +65,28 @@ class SinksInStep:
             self.state = self.sinks[0].state
             self._opened = opened.pop_all()
         return self
+
+    def restored(self, nothing: State) -> State:
+        """Return what an earlier run recorded with its last block, or ``nothing``.
+
+        Args:
+            nothing: A dataclass as ``from_mapping`` takes it; its type is that of the record.
+
+        Raises:
+            ResumeError: The record is none of this type.
+        """
+        if self.state is None:
+            return nothing
+        try:
+            return from_mapping(type(nothing), self.state, where="its last record")
+        except SettingsError as error:
+            journaled = self.sinks[0]
+            assert isinstance(journaled, JournaledOutput)
+            raise ResumeError(
+                f"the journal of an earlier run is damaged: {error.problem}",
+                path=journaled.journal_path,
+                remedy="delete it",
+            ) from None
 
     def append(self, texts: Sequence[bytes], state: dict[str, Any]) -> None:
         """Write one more block, a text to each output."""

@@ -107,7 +107,6 @@ def translate_text(
         lambda _, done: _short_enough(texts.blocks(skip=done), longest),
         writer.write,
         TranslationCounts(),
-        lambda state: TranslationCounts(**state),
         check=InputCheck(lambda: _short_enough(texts.blocks(), longest)) if again else None,
         changed=InputError(
             "the text changed while it was being translated",

@@ -126,3 +126,49 @@ def test_unwritable_folder(tmp_path: Path) -> None:
     """An output in a folder that does not exist is refused at once."""
     with pytest.raises(SettingsError, match="cannot write there"):
         JournaledOutput(tmp_path / "absent" / "out", SIGNATURE).__enter__()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"[" * 100_000,
+        b'{"size": "1", "state": {}}',
+        b'{"size": true, "state": {}}',
+        b'{"size": -1, "state": {}}',
+        b'{"size": 1}',
+        b"\xff",
+        b'{"size": 1e400, "state": {}}',
+    ],
+)
+def test_a_foreign_record_ends_what_is_gone_on_with(tmp_path: Path, line: bytes) -> None:
+    """Records up to it count; it and what follows are made again."""
+    output = tmp_path / "out"
+    with pytest.raises(KeyboardInterrupt), JournaledOutput(output, {"a": 1}) as first:
+        first.append(b"one\n", {"lines": 1})
+        raise KeyboardInterrupt
+    with (tmp_path / ".out.journal").open("ab") as journal:
+        journal.write(line + b"\n")
+    with JournaledOutput(output, {"a": 1}) as second:
+        assert (second.blocks, second.state) == (1, {"lines": 1})
+        second.append(b"two\n", {"lines": 2})
+        second.finish()
+    assert output.read_bytes() == b"one\ntwo\n"
+
+
+@pytest.mark.parametrize("ending", ["part", "journal"])
+@pytest.mark.parametrize("kind", ["link", "loop", "folder"])
+def test_what_stands_in_place_of_its_files_is_neither_followed_nor_removed(
+    tmp_path: Path, ending: str, kind: str
+) -> None:
+    """A link could lead anywhere, and a folder is somebody's."""
+    (tmp_path / "victim").write_bytes(b"mine")
+    place = tmp_path / f".out.{ending}"
+    if kind == "folder":
+        place.mkdir()
+    else:
+        place.symlink_to("victim" if kind == "link" else place.name)
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(SettingsError, match="cannot write there"):
+        JournaledOutput(tmp_path / "out", {"a": 1}).__enter__()
+    assert sorted(tmp_path.iterdir()) == before
+    assert (tmp_path / "victim").read_bytes() == b"mine"

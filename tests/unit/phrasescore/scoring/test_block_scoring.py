@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 import typing
 
 import numpy as np
 import pytest
 
+from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import ModelError, SettingsError
 from phrasescore.scoring.block_scoring import (
     BlockScorer,
@@ -184,7 +186,8 @@ def test_counts() -> None:
 def test_counts_survive_json() -> None:
     """Counts go through the journal unchanged, odd bytes included."""
     counts = score([tiny_model()], lines=[b"\xff\xe9 ||| x ||| 1 1"]).counts
-    assert ScoringCounts.from_json(dataclasses.asdict(counts)) == counts
+    values = json.loads(json.dumps(dataclasses.asdict(counts)))
+    assert from_mapping(ScoringCounts, values, where="journal") == counts
     assert counts.last_source.encode("latin-1") == b"\xff\xe9"
 
 
