@@ -38,7 +38,7 @@ _BINARY_ENDINGS = {
 def find_binary_file(named: str, kind: str) -> ModelFile | None:
     """Find the binary form of a model that a feature of class ``kind`` would read, if any."""
     for ending in _BINARY_ENDINGS.get(kind, ()):
-        if (path := Path(named + ending)).exists():
+        if _is_there(path := Path(named + ending)):
             return ModelFile(path, f"{path} is read")
     return None
 
@@ -69,12 +69,19 @@ def find_model_file(named: str, *, ini: str | Path | None = None) -> ModelFile:
 
 
 def _existing(path: Path) -> ModelFile | None:
-    if path.exists():
+    if _is_there(path):
         return ModelFile(path)
     zipped = path.with_name(f"{path.name}.gz") if path.name else path
-    if zipped.exists():
+    if _is_there(zipped):
         return ModelFile(zipped, f"{path} does not exist, so {zipped} is read")
     return None
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name that is too long for one, among others
+        return False
 
 
 def _folders_above(ini: str | Path | None) -> list[Path]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from moses_integration.language_model.arpa_diagnosis import KENLM_BINARY_MAGIC
 from moses_integration.language_model.automaton_building import HIGHEST_ORDER
-from phrasescore.errors import LanguageModelError
+from phrasescore.errors import LanguageModelError, visible
 
 VERSION = 5
 PROBING, REST_PROBING, TRIE, QUANTISED_TRIE, ARRAY_TRIE, QUANTISED_ARRAY_TRIE = range(6)
@@ -128,8 +128,8 @@ def _check_magic(start: bytes) -> None:
     version = start[len(_TEXT) :].split(b"\n")[0]
     if start.startswith(_TEXT) and version != b"%d" % VERSION:
         raise LanguageModelError(
-            f"a KenLM binary of format version {version.decode('ascii', 'replace')}, where version "
-            f"{VERSION} was expected",
+            f"a KenLM binary of format version {visible(version, 10)}, where version {VERSION} was "
+            "expected",
             remedy=BUILD_AGAIN,
         )
     if len(start) < len(_SANITY):

@@ -233,6 +233,24 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
         "a line that is smaller than the one before",
         f"system/{TABLE}:31",
     ),
+    "a mapping to a number that is none": (
+        replaced("moses.ini", b"0 T 0", b"0 T \xc2\xb2"),
+        "error",
+        "[mapping] uses the phrase table \u00b2, but there are 1 (from 0)",
+        "system/moses.ini",
+    ),
+    "a mapping to a long number": (
+        replaced("moses.ini", b"0 T 0", b"0 T " + b"9" * 5000),
+        "error",
+        "[mapping] uses the phrase table 999",
+        "system/moses.ini",
+    ),
+    "a language model that is no file": (
+        replaced("moses.ini", b"system/lm.arpa", b"/dev/null"),
+        "error",
+        "/dev/null is a pipe or a device, where KENLM needs a file",
+        "system/moses.ini:13",
+    ),
     "the same pair twice": (
         line(TABLE, 30, lambda text: text + b"\n" + text),
         "warning",

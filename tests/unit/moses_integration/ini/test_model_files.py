@@ -64,3 +64,15 @@ def test_binary_forms_have_endings_of_their_class() -> None:
     assert found == ModelFile(Path("cpt.minphr"), "cpt.minphr is read")
     assert find_binary_file("cpt", "LexicalReordering") is None
     assert find_binary_file("cpt", "KENLM") is None
+
+
+@pytest.mark.parametrize("name", ["n" * 253, "n" * 300, "n/" * 3000, "loop"])
+def test_names_that_no_file_can_have(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is too long, or leads in a circle, is not there."""
+    monkeypatch.chdir(tmp_path)
+    Path("loop").symlink_to("loop")
+    with pytest.raises(InputError, match=r"no such file, nor with \.gz"):
+        find_model_file(name)
+    assert find_binary_file(name, "PhraseDictionaryCompact") is None
