@@ -1,0 +1,294 @@
+"""What each reader comes to: a result that can be compared, read in large blocks and tiny."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from moses_integration.decoder.features.features import FeatureSet
+from moses_integration.decoder.loading.entries import collect_entries
+from moses_integration.decoder.loading.parsed_tables import ParsedTables
+from moses_integration.decoder.loading.source_phrases import SourcePhrases
+from moses_integration.decoder.loading.table_loading import (
+    TableEntries,
+    load_phrase_table,
+    load_reordering_table,
+)
+from moses_integration.doctor import table_survey
+from moses_integration.ini.moses_ini import MosesIni
+from moses_integration.language_model import arpa
+from moses_integration.language_model.automaton import score_words
+from moses_integration.language_model.back_off import read_language_model
+from moses_integration.language_model.estimation import ngram_counting
+from moses_integration.nbest.arrays import Candidates, NBestReader
+from moses_integration.nbest.format import read_nbest
+from moses_integration.system_building.alignment.links import check_links, read_links
+from moses_integration.system_building.corpus import numbered_text
+from moses_integration.tables.score_survey import survey_scores
+from moses_integration.tables.significance import pair_counts
+from phrasescore.errors import PhrasescoreError
+from phrasescore.streaming.text_blocks import Texts
+from phrasescore.table.block import read_blocks
+from phrasescore.table.reordering_table import reordering_format
+from phrasescore.table.source_runs import read_source_runs
+from phrasescore.words.word_table import WordTable
+
+Result = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A reader under test.
+
+    Args:
+        form: The format it reads, a name of `originals.formats`.
+        read: Reads a file, in large blocks or else in tiny ones, and returns what it found.
+        compares: Whether it is read in tiny blocks too.
+        in_turn: Whether a block is searched for one kind of fault after the other, so that which
+            of several is named depends on the blocks.
+    """
+
+    form: str
+    read: Callable[[Path, bool], Result]
+    compares: bool = True
+    in_turn: bool = False
+
+
+def outcome(reading: Reading, path: Path, *, large: bool) -> Result:
+    """Return what a reader makes of a file, or what it says against it."""
+    try:
+        return reading.read(path, large)
+    except PhrasescoreError as error:
+        return ("refused",) if reading.in_turn else ("refused", type(error).__name__, str(error))
+
+
+@contextmanager
+def _block_size(module: ModuleType, large: bool) -> Iterator[None]:
+    """Set the size of the blocks that a module reads."""
+    usual = vars(module)["_BLOCK"]
+    try:
+        vars(module)["_BLOCK"] = usual if large else 16
+        yield
+    finally:
+        vars(module)["_BLOCK"] = usual
+
+
+def _lines(large: bool) -> int:
+    return 65_536 if large else 2
+
+
+def _table(path: Path, large: bool) -> Result:
+    found: list[list[Any]] = [[], [], []]
+    for block in read_blocks(path, _lines(large)):
+        for place, side in enumerate(("source", "target")):
+            spans = block.token_spans(side)  # type: ignore[arg-type]
+            found[place] += [spans.tokens(line) for line in range(len(block))]
+        found[2] += block.score_values.tolist()
+        added = block.with_appended_scores([[b"1"] * len(block)])
+        replaced = block.with_replaced_scores(1, [[b"1"] * len(block)])
+        assert added.count(b"\n") == replaced.count(b"\n") == block.text.count(b"\n")
+    return tuple(found)
+
+
+def _factor(path: Path, large: bool) -> Result:
+    found = []
+    for block in read_blocks(path, _lines(large)):
+        spans = block.token_spans("source", 1)
+        found += [spans.tokens(line) for line in range(len(block))]
+    return tuple(found)
+
+
+def _counts(path: Path, large: bool) -> Result:
+    return tuple(
+        row for block in read_blocks(path, _lines(large)) for row in pair_counts(block).tolist()
+    )
+
+
+def _runs(path: Path, large: bool) -> Result:
+    blocks = list(read_source_runs(path, _lines(large)))
+    offsets = [
+        offset + block.first_line for block in blocks for offset in block.run_offsets[:-1].tolist()
+    ]
+    return (b"".join(block.text for block in blocks), offsets)
+
+
+def _reordering_runs(path: Path, large: bool) -> Result:
+    blocks = list(read_source_runs(path, _lines(large), format_of=reordering_format))
+    return (b"".join(block.text for block in blocks),)
+
+
+_INI = b"""[feature]
+PhraseDictionaryMemory name=T num-features=%d path=x
+WordPenalty
+UnknownWordPenalty
+Distortion
+"""
+
+
+def _source(path: Path) -> SourcePhrases:
+    """Return the phrases of a text that has the words of a file."""
+    lines = path.read_bytes().split(b"\n")[:10]
+    sentences = [tuple(w for w in line.split(b"|||")[0].split(b" ") if w)[:8] for line in lines]
+    return SourcePhrases([*sentences, (b"a", b"b")], 7)
+
+
+def _entries(path: Path, large: bool) -> Result:
+    source = _source(path)
+    scores = next(iter(read_blocks(path))).format.scores
+    table = load_phrase_table(path, scores, "here", source, ParsedTables(None))
+    features = FeatureSet.of(MosesIni.parse(_INI % scores))
+    found = collect_entries(features, [table], source, drop_unknown=False)
+    return (*_listed(table), found.static.tolist(), found.links.tolist(), found.first.tolist())
+
+
+def _listed(table: TableEntries) -> Result:
+    words = [table.vocabulary.word(word) for word in table.words.tolist()]
+    assert table.links.min(initial=0) >= 0
+    return (
+        table.phrases.tolist(),
+        table.scores.tolist(),
+        table.word_offsets.tolist(),
+        table.link_offsets.tolist(),
+        table.links.tolist(),
+        words,
+    )
+
+
+def _reordering(target: bool) -> Callable[[Path, bool], Result]:
+    def read(path: Path, large: bool) -> Result:
+        table = load_reordering_table(
+            path, 6, target=target, source=_source(path), parsed=ParsedTables(None)
+        )
+        return _listed(table)
+
+    return read
+
+
+def _survey(scores: int | None) -> Callable[[Path, bool], Result]:
+    def read(path: Path, large: bool) -> Result:
+        with _block_size(table_survey, large):
+            found = table_survey.survey_table(path, None, scores)
+        faults = {kind: (str(f.error), f.line, f.count) for kind, f in found.faults.items()}
+        broken = None if found.broken is None else str(found.broken)
+        numbers = [
+            np.asarray(value).tolist()
+            for value in (found.zeros, found.floored, found.infinite, found.above_one)
+        ]
+        return (
+            found.lines,
+            sorted(faults.items()),
+            sorted(found.odd.items()),
+            *numbers,
+            found.constant,
+            found.longest,
+            broken,
+        )
+
+    return read
+
+
+def _scores(path: Path, large: bool) -> Result:
+    return (survey_scores(path),)
+
+
+def _language_model(path: Path, large: bool) -> Result:
+    with _block_size(arpa, large):
+        model = read_language_model(path)
+    words = np.arange(min(len(model.words), 50), dtype=np.int32)
+    log10 = np.zeros(words.size)
+    state = score_words(model.tables, model.begin_state, words, log10)
+    # words are numbered alike; states are not compared, they depend on the rows of a block
+    assert 0 <= state < model.tables.backoff.size
+    return (model.order, model.words.words(), log10.tolist())
+
+
+def _nbest(path: Path, large: bool) -> Result:
+    vocabulary = WordTable([b"a", b"the", b"la"])
+    size = 1 << 23 if large else 1
+    whole = NBestReader(path, vocabulary, with_words=True, block_size=size).read()
+    slow = list(read_nbest(path))
+    assert whole.sentences.tolist() == [entry.sentence for entry in slow]
+    assert list(whole.words) == [entry.words for entry in slow]
+    assert whole.totals.tolist() == [entry.total for entry in slow]
+    return _candidates(whole)
+
+
+def _candidates(found: Candidates) -> Result:
+    return (
+        dict(found.sizes),
+        found.sentences.tolist(),
+        found.lines.tolist(),
+        found.features.tolist(),
+        found.sparse.tolist(),
+        found.tokens.tolist(),
+        found.offsets.tolist(),
+    )
+
+
+def _texts(columns: int, **options: Any) -> Callable[[Path, bool], Result]:
+    def read(path: Path, large: bool) -> Result:
+        paths = (path,) if not options.pop("beside", False) else (path, path)
+        sizes = {} if large else {"lines_per_block": 2, "bytes_per_block": 20}
+        found = []
+        for block in Texts(paths, columns, **options, **sizes).blocks():
+            for line in range(len(block)):
+                tokens = None
+                if not block.faulty[line]:
+                    tokens = [spans.tokens(line) for spans in block.tokens]
+                found.append((tokens, bool(block.faulty[line])))
+            block.with_columns([[b"1"] * len(block)])
+        return tuple(found)
+
+    return read
+
+
+def _links(path: Path, large: bool) -> Result:
+    links = read_links(path)
+    lines = np.arange(1, len(links) + 1)
+    lengths = np.full(len(links), 12)
+    check_links(links, lines, (lengths, lengths), path)
+    return (links.sources.tolist(), links.targets.tolist(), links.offsets.tolist())
+
+
+def _numbered(path: Path, large: bool) -> Result:
+    with _block_size(numbered_text, large):
+        text = numbered_text.read_numbered_text(path)
+    return (text.words, text.ids.tolist(), text.starts.tolist(), text.separator)
+
+
+def _corpus(path: Path, large: bool) -> Result:
+    with _block_size(ngram_counting, large):
+        corpus = ngram_counting.read_corpus(path, 3)
+    by_words = ngram_counting.sort_positions(corpus, 3)
+    types = ngram_counting.count_types(corpus, by_words, 3)
+    return (corpus.words.words(), corpus.ids.tolist(), corpus.sentences, types)
+
+
+READINGS = {
+    "phrase table": Reading("table", _table),
+    "factors": Reading("table", _factor, in_turn=True),
+    "counts": Reading("table", _counts, in_turn=True),
+    "sources": Reading("table", _runs, in_turn=True),
+    "entries of a table": Reading("table", _entries, compares=False),
+    "survey of a table": Reading("table", _survey(None), compares=False),
+    "scores of a table": Reading("table", _scores, compares=False),
+    "sources of a reordering table": Reading("reordering", _reordering_runs, in_turn=True),
+    "reordering of pairs": Reading("reordering", _reordering(True), compares=False),
+    "reordering of sources": Reading("reordering", _reordering(False), compares=False),
+    "survey of a reordering table": Reading("reordering", _survey(6)),
+    "ARPA": Reading("arpa", _language_model),
+    "KenLM": Reading("kenlm", _language_model, compares=False),
+    "n-best list": Reading("nbest", _nbest, in_turn=True),
+    "text": Reading("text", _texts(1)),
+    "text in columns": Reading("text", _texts(2, skips=True)),
+    "texts side by side": Reading("text", _texts(2, skips=True, beside=True, factor=1)),
+    "numbered text": Reading("text", _numbered),
+    "corpus": Reading("text", _corpus),
+    "links": Reading("links", _links, compares=False),
+}

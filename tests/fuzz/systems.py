@@ -1,0 +1,125 @@
+"""Whole systems of which one file is foreign: decoded with, pruned and built from."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from moses_integration.decoder.decoder import Decoder
+from moses_integration.decoder.settings import CUBE_PRUNING, STACK_SEARCH, NBestSettings
+from moses_integration.ini.moses_ini import MosesIni
+from moses_integration.system_building.build import build_system
+from moses_integration.system_building.build_settings import (
+    BuildInputs,
+    BuildSettings,
+    SystemFolder,
+)
+from moses_integration.tables.pruning import PruningConditions, judge
+from moses_integration.tables.ranking import ColumnRanking
+from moses_integration.tables.significance import SignificanceLevel
+from phrasescore.table.block import read_blocks
+from phrasescore.table.source_runs import read_source_runs
+from tests.fuzz.originals import head
+from tests.fuzz.readings import Reading, Result
+
+_INI = """\
+[search-algorithm]
+{algorithm}
+[stack]
+20
+[cube-pruning-pop-limit]
+20
+[distortion-limit]
+3
+[feature]
+UnknownWordPenalty
+WordPenalty
+PhrasePenalty
+PhraseDictionaryMemory name=T num-features={scores} path={table}
+LexicalReordering name=R type=wbe-msd-bidirectional-fe-allff input-factor=0 output-factor=0 \
+path={reordering}
+Distortion
+KENLM name=L path={lm} factor=0 order=3
+"""
+_SENTENCES = 4
+
+
+def _decoded(form: str) -> Callable[[Path, bool], Result]:
+    """Decode with a system of which one file is the one to read, the others are those of Moses."""
+
+    def read(path: Path, large: bool) -> Result:
+        folder = path.parent / "system"
+        folder.mkdir(exist_ok=True)
+        files = {"table": "phrase-table", "reordering": "reordering-table", "arpa": "lm.arpa"}
+        places = {name: folder / file for name, file in files.items()}
+        for name, file in files.items():
+            if not places[name].exists():
+                places[name].write_bytes(head(f"system/{file}.gz", 10**9 if name == "arpa" else 25))
+        places["arpa" if form == "kenlm" else form] = path
+        table = places["table"]
+        scores = next(iter(read_blocks(table))).format.scores
+        sources = [line.split(b"|||")[0].split() for line in table.read_bytes().split(b"\n")]
+        sentences = [tuple(itertools.chain(*sources[n::_SENTENCES]))[:12] for n in range(4)]
+        found = []
+        for algorithm in (STACK_SEARCH, CUBE_PRUNING):
+            text = _INI.format(
+                algorithm=algorithm,
+                scores=scores,
+                table=table,
+                reordering=places["reordering"],
+                lm=places["arpa"],
+            )
+            decoder = Decoder(MosesIni.parse(text.encode()))
+            loaded = decoder.load(sentences)
+            for decoded in decoder.decode(loaded, nbest=NBestSettings(5)):
+                assert not any(map(math.isnan, decoded.totals.tolist()))
+                found.append([decoded.words(number) for number in range(len(decoded))])
+        return tuple(found)
+
+    return read
+
+
+def _pruned(path: Path, large: bool) -> Result:
+    conditions = PruningConditions(
+        top=2, ranking=ColumnRanking(1), significance=SignificanceLevel.parse("a+e", 100)
+    )
+    blocks = read_source_runs(path, 65_536 if large else 2)
+    return tuple(row for block in blocks for row in judge(block, conditions)[0].tolist())
+
+
+def _built(texts: tuple[str, str], alignment: str, foreign: int) -> Callable[[Path, bool], Result]:
+    """Build a system; of source, target and alignment one is the file to read."""
+
+    def read(path: Path, large: bool) -> Result:
+        folder = path.parent / "built"
+        shutil.rmtree(folder, ignore_errors=True)
+        paths = [path.parent / f"given{number}" for number in range(3)]
+        for given, name in zip(paths, (*texts, alignment), strict=True):
+            given.write_bytes(head(name))
+        paths[foreign] = path
+        settings = BuildSettings(lmplz="own", max_phrase_length=4, memory=1 << 24)
+        for _ in build_system(BuildInputs(*paths), SystemFolder(folder), settings):
+            pass
+        table = [block.text for block in read_blocks(folder / "phrase-table.gz")]
+        return (b"".join(table),)
+
+    return read
+
+
+_CORPUS = ("extraction/corpus.en", "extraction/corpus.fr")
+_ALIGNMENT = "extraction/aligned.grow-diag-final-and"
+
+SYSTEMS = {
+    "pruned table": Reading("table", _pruned, in_turn=True),
+    "decoding with a table": Reading("table", _decoded("table"), compares=False),
+    "decoding with a reordering table": Reading(
+        "reordering", _decoded("reordering"), compares=False
+    ),
+    "decoding with an ARPA model": Reading("arpa", _decoded("arpa"), compares=False),
+    "decoding with a KenLM binary": Reading("kenlm", _decoded("kenlm"), compares=False),
+    "building from a source": Reading("text", _built(_CORPUS, _ALIGNMENT, 0), compares=False),
+    "building from an alignment": Reading("links", _built(_CORPUS, _ALIGNMENT, 2), compares=False),
+}
