@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -218,9 +217,14 @@ def _missing_features(ini: MosesIni) -> Iterator[Finding]:
                 ini.path,
                 "add its line to [feature], and its weight to [weight]",
             )
-    paths = [(line.options.get("path"), line.name) for line in ini.features]
-    for (one, name), (other, second) in itertools.combinations(paths, 2):
-        if one and one == other:
+    owners: dict[str, str] = {}
+    for line in ini.features:
+        path = line.options.get("path", "")
+        owner = owners.setdefault(path, line.name)
+        if path and owner != line.name:
             yield Finding(
-                "warning", f"{name} and {second} read the same file {one}", ini.path, "name two"
+                "warning",
+                f"{owner} and {line.name} read the same file {path}",
+                ini.path,
+                "name two",
             )
