@@ -16,6 +16,7 @@ from collections.abc import Callable
 import click
 
 from phrasescore import __version__
+from phrasescore.compile_cache import find_place
 from phrasescore.errors import InterruptedWorkError, PhrasescoreError
 from phrasescore.signals import ignore_signals, interrupt_on_signals
 from phrasescore.system_errors import out_of_memory, refusal, unwritable
@@ -90,6 +91,7 @@ class LazyGroup(click.Group):
         """Import and return one subcommand, or ``None`` for an unknown name."""
         if cmd_name not in COMMANDS:
             return None
+        find_place()
         module, _, name = COMMANDS[cmd_name][0].partition(":")
         command = getattr(importlib.import_module(module), name)
         assert isinstance(command, click.Command)

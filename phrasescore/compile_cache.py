@@ -1,0 +1,54 @@
+"""Where compiled functions are kept from one call to the next, found before the first is compiled.
+
+numba keeps them beside the code or, where it cannot write there, in the user's cache folder. Where
+neither can be written (a read-only container, a home that is missing) it refuses to work at all.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from phrasescore.errors import SettingsError
+
+_VARIABLE = "NUMBA_CACHE_DIR"
+
+
+def find_place() -> None:
+    """See to it that numba finds a folder that can be written.
+
+    Raises:
+        SettingsError: There is none.
+    """
+    if any(map(_is_writable, _places())):
+        return
+    folder = Path(tempfile.gettempdir()) / f"phrasescore-compiled-{os.getuid()}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+        # what others can write there would run as this user
+        is_ours = found.st_uid == os.getuid() and not found.st_mode & 0o022
+    except OSError:
+        is_ours = False
+    if not is_ours or not folder.is_dir() or folder.is_symlink():
+        raise SettingsError(
+            "there is no folder for compiled functions that can be written",
+            remedy=f"name one with {_VARIABLE}",
+        )
+    os.environ[_VARIABLE] = str(folder)
+
+
+def _places() -> list[Path]:
+    """Return the folders that numba would try."""
+    named = os.environ.get(_VARIABLE)
+    # unlike Path.expanduser, this does not mind a user without a home
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111
+    return [*([Path(named)] if named else []), Path(__file__).parent, Path(home) / "numba"]
+
+
+def _is_writable(folder: Path) -> bool:
+    """Tell whether a folder, made if need be, can be written."""
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)

@@ -1,0 +1,51 @@
+"""Compiled functions find a place, or a sentence says that there is none."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import PROJECT
+
+# everything of the project, the home and perhaps the temporary folder read-only, for this call only
+_READ_ONLY = (
+    "mount --bind {0} {0} && mount -o remount,bind,ro {0} || exit 99; "
+    "mkdir -p {1}; mount --bind {1} {1} && mount -o remount,bind,ro {1} || exit 99; shift 0; "
+    'exec "$@"'
+)
+
+
+@pytest.mark.parametrize("temporary_is_writable", [True, False])
+def test_a_read_only_program_and_home(tmp_path: Path, temporary_is_writable: bool) -> None:
+    text, home, temporary = (tmp_path / name for name in ("text", "home", "temporary"))
+    text.write_text("a b c\n")
+    home.mkdir()
+    temporary.mkdir()
+    shell = _READ_ONLY.format(PROJECT, home if temporary_is_writable else tmp_path)
+    command = [sys.executable, "-m", "phrasescore", "evaluate", text, "--reference", text]
+    done = subprocess.run(
+        ["unshare", "-m", "bash", "-c", shell, "bash", *map(str, command), "--metric", "bleu"],
+        capture_output=True,
+        cwd=tmp_path,
+        env={
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(PROJECT),
+            "HOME": str(home),
+            "TMPDIR": str(temporary),
+        },
+        check=False,
+    )
+    if done.returncode in (1, 99, 127) and b"phrasescore" not in done.stderr:
+        pytest.skip(f"no mounts of our own here: {done.stderr.decode()}")
+    if temporary_is_writable:
+        assert done.returncode == 0, done.stderr.decode()
+        (kept,) = temporary.iterdir()
+        assert kept.stat().st_mode & 0o777 == 0o700
+        assert list(kept.rglob("*.nbc"))
+    else:
+        assert done.returncode == 2, done.stderr.decode()
+        assert b"there is no folder for compiled functions" in done.stderr
