@@ -23,8 +23,9 @@ def find_place() -> None:
     """
     if any(map(_is_writable, _places())):
         return
-    folder = Path(tempfile.gettempdir()) / f"phrasescore-compiled-{os.getuid()}"
+    folder = Path()
     try:
+        folder = Path(tempfile.gettempdir()) / f"phrasescore-compiled-{os.getuid()}"
         folder.mkdir(mode=0o700, exist_ok=True)
         found = folder.lstat()
         # what others can write there would run as this user

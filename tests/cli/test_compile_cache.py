@@ -11,12 +11,7 @@ import pytest
 
 from tests.conftest import PROJECT
 
-# everything of the project, the home and perhaps the temporary folder read-only, for this call only
-_READ_ONLY = (
-    "mount --bind {0} {0} && mount -o remount,bind,ro {0} || exit 99; "
-    "mkdir -p {1}; mount --bind {1} {1} && mount -o remount,bind,ro {1} || exit 99; shift 0; "
-    'exec "$@"'
-)
+_MOUNT = "mount --bind {0} {0} && mount -o remount,bind,ro {0} || exit 99; "
 
 
 @pytest.mark.parametrize("temporary_is_writable", [True, False])
@@ -25,7 +20,9 @@ def test_a_read_only_program_and_home(tmp_path: Path, temporary_is_writable: boo
     text.write_text("a b c\n")
     home.mkdir()
     temporary.mkdir()
-    shell = _READ_ONLY.format(PROJECT, home if temporary_is_writable else tmp_path)
+    # read-only for this call alone
+    others = [home] if temporary_is_writable else [tmp_path, Path("/tmp"), Path("/var/tmp")]
+    shell = "".join(_MOUNT.format(folder) for folder in (PROJECT, *others)) + 'exec "$@"'
     command = [sys.executable, "-m", "phrasescore", "evaluate", text, "--reference", text]
     done = subprocess.run(
         ["unshare", "-m", "bash", "-c", shell, "bash", *map(str, command), "--metric", "bleu"],
