@@ -38,6 +38,7 @@ from moses_integration.decoder.settings import CUBE_PRUNING, NBestSettings, Sear
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.compiled import Records
+from phrasescore.errors import IniError
 
 
 class Decoder:
@@ -71,12 +72,11 @@ class Decoder:
             tables = tuple(replace(table, limit=table_limit) for table in features.tables)
             features = replace(features, tables=tables)
         values = {**features.layout.read_weights(ini), **(weights or {})}
-        self.system = System(
-            ini.path,
-            features,
-            settings or SearchSettings.of(ini),
-            flat_weights(features.layout, values),
-        )
+        try:
+            flat = flat_weights(features.layout, values)
+        except IniError as error:
+            raise error.at(ini.path) from None
+        self.system = System(ini.path, features, settings or SearchSettings.of(ini), flat)
         self._parsed = ParsedTables(cache)
         self._models: LoadedModels | None = None
         self._own_features = tuple(own_features)

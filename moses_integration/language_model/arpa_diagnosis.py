@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
-
+from moses_integration.language_model.automaton import LARGEST_LOG10
 from phrasescore.errors import LanguageModelError, visible
 from phrasescore.words.word_table import WordTable
 
@@ -86,7 +85,7 @@ def diagnose_line(
 def _number_problem(field: bytes, what: str) -> str | None:
     if not re.fullmatch(rb"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?", field):
         return f"expected a {what}, found {shown(field)}"
-    if abs(float(field)) > float(np.finfo(np.float32).max):
+    if abs(float(field)) > LARGEST_LOG10:
         return f"the {what} {shown(field)} is out of range"
     return None
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from moses_integration.language_model.automaton import LARGEST_LOG10
 from phrasescore.byte_scanning import (
     BLANKS,
     LINE_FEED,
@@ -76,7 +77,7 @@ def _log10(block: Bytes, start: int, stop: int) -> tuple[float, int, bool]:
     """Read the probability that a line begins with; return it, its end, and whether it is one."""
     start, end = _field(block, start, stop)
     log10, good = parse_number(block, start, end)
-    return log10, end, good and log10 <= 0.0
+    return log10, end, good and -LARGEST_LOG10 <= log10 <= 0.0
 
 
 @leaf
@@ -86,7 +87,7 @@ def _backoff(block: Bytes, at: int, stop: int) -> tuple[float, bool]:
     if start == end:
         return 0.0, True
     backoff, good = parse_number(block, start, end)
-    return backoff, good and end == stop
+    return backoff, good and abs(backoff) <= LARGEST_LOG10 and end == stop
 
 
 @leaf

@@ -21,6 +21,8 @@ UNKNOWN_WORD = 0  # the id of <unk>
 _FREE = np.uint64(0)  # (EMPTY_STATE, <unk>), which is never in the table
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(32)
+# of a probability or a back-off weight; sums of these times weights are within single precision
+LARGEST_LOG10 = 1e9
 # slots per entry; KenLM's probing tables have the same
 ROOM = 1.5
 

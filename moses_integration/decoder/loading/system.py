@@ -23,6 +23,8 @@ from phrasescore.files import sha256_of
 from phrasescore.model.folder import StoredWeights
 from phrasescore.words.word_table import WordArrays, WordTable
 
+_LARGEST_WEIGHT = 1_000_000  # scores are summed up in single precision
+
 _log = logging.getLogger(__name__)
 
 
@@ -60,13 +62,15 @@ def flat_weights(
     """Return weights in the order of the feature vector.
 
     Raises:
-        IniError: They do not fit the features, or one is not a finite number.
+        IniError: They do not fit the features, or one is no number that scores can be weighed with.
     """
     flat = layout.flatten(weights)
     for name, values in weights.items():
-        if not np.all(np.isfinite(np.asarray(values, np.float64))):
+        if not np.all(np.abs(np.asarray(values, np.float64)) <= _LARGEST_WEIGHT):
             raise IniError(
-                f"a weight of {name} is not a finite number", remedy="give numbers such as 0.2"
+                f"a weight of {name} is not a number from {-_LARGEST_WEIGHT:,} to "
+                f"{_LARGEST_WEIGHT:,}",
+                remedy="give numbers such as 0.2",
             )
     return flat
 

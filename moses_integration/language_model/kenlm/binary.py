@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.language_model.arpa_diagnosis import KENLM_BINARY_MAGIC
-from moses_integration.language_model.automaton import UNKNOWN_WORD
+from moses_integration.language_model.automaton import LARGEST_LOG10, UNKNOWN_WORD
 from moses_integration.language_model.automaton_building import NGrams
 from moses_integration.language_model.kenlm.header import PROBING, Sections, damaged, read_header
 from moses_integration.language_model.kenlm.probing import ProbingModel
@@ -80,8 +80,9 @@ class KenlmBinary:
 
 
 def _checked(ngrams: NGrams) -> NGrams:
-    if not (np.all(np.isfinite(ngrams.log10)) and np.all(np.isfinite(ngrams.backoff))):
-        raise damaged(f"a weight of its {ngrams.order}-grams is not a finite number")
+    for weights in (ngrams.log10, ngrams.backoff):
+        if not np.all(np.abs(weights) <= LARGEST_LOG10):  # nor is it a number
+            raise damaged(f"a weight of its {ngrams.order}-grams is not one of a language model")
     return ngrams
 
 

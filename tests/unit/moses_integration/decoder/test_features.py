@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from moses_integration.decoder.decoder import Decoder
 from moses_integration.decoder.features.features import FeatureSet
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import IniError
@@ -59,3 +60,11 @@ def test_many_tables() -> None:
         else:
             with pytest.raises(IniError, match=r"\[mapping\] has '127 T 127'"):
                 FeatureSet.of(ini)
+
+
+@pytest.mark.parametrize("weight", ["1e308", "-1e308", "1000001", "1e40"])
+def test_weights_that_sums_cannot_hold(weight: str) -> None:
+    """Scores are added up in single precision, so weights beyond it would leave no translation."""
+    text = INI.format(mapping="0 T 0", limit="20", scores=SCORES) + f"[weight]\nT= 1 {weight}\n"
+    with pytest.raises(IniError, match=r"moses.ini: a weight of T is not a number from -1,000,000"):
+        Decoder(MosesIni.parse(text.encode()))

@@ -26,9 +26,7 @@ def load(folder: Path, alignment: bytes, target: bytes = LONG) -> TableEntries:
 )
 def test_links_that_no_phrase_has(tmp_path: Path, alignment: bytes) -> None:
     """Positions that do not fit are refused and do not become others; so are links without end."""
-    with pytest.raises(
-        PhraseTableError, match="table:1: the word alignment is not a list"
-    ):
+    with pytest.raises(PhraseTableError, match="table:1: the word alignment is not a list"):
         load(tmp_path, alignment)
 
 

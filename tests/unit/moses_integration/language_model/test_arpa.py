@@ -197,6 +197,11 @@ DAMAGED = [
     ),
     (BIGRAMS.replace(b"-0.75", b"x"), ":13: expected a log10 probability, found 'x'."),
     (BIGRAMS.replace(b"-0.75", b"-1e99"), ":13: the log10 probability '-1e99' is out of range."),
+    (BIGRAMS.replace(b"-0.75", b"-1e10"), ":13: the log10 probability '-1e10' is out of range."),
+    (
+        BIGRAMS.replace(b"-0.125", b"2e9"),
+        ":9: the log10 back-off weight '2e9' is out of range.",
+    ),
     (BIGRAMS.replace(b"-0.75", b"-inf"), ":13: expected a log10 probability, found '-inf'."),
     (
         BIGRAMS.replace(b"\t<s> le", b"\t<s>"),
