@@ -1,0 +1,191 @@
+"""One call of every command, or several where it does different things, that works on the world.
+
+A command that has no call here fails a test, so that a new one joins the campaign; its options
+join by themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import click
+
+from phrasescore.cli import cli
+
+
+@dataclass(frozen=True)
+class Read:
+    """A file or folder that a call reads.
+
+    Args:
+        name: In the world's folder ``in``.
+        kind: What it is, which decides how it can be spoilt.
+    """
+
+    name: str
+    kind: str
+
+    @property
+    def path(self) -> str:
+        """Its name on the command line."""
+        return f"in/{self.name}"
+
+
+@dataclass(frozen=True)
+class Write:
+    """A file or folder that a call writes.
+
+    Args:
+        name: In the folder ``out``.
+        folder: Whether it is a folder.
+        keeps: Whether work that is done stays in it when the command fails.
+    """
+
+    name: str
+    folder: bool = False
+    keeps: bool = False
+
+    @property
+    def path(self) -> str:
+        """Its name on the command line."""
+        return f"out/{self.name}"
+
+
+Argument = str | Read | Write
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call that works.
+
+    Args:
+        command: Its words, e.g. ``("ini", "show")``.
+        arguments: What follows.
+        variant: What tells it from other calls of the command.
+        beside: What it reads without an argument that names it, such as the tables of an ini.
+        costly: Whether only some of the damage is tried, because each call takes seconds.
+    """
+
+    command: tuple[str, ...]
+    arguments: tuple[Argument, ...]
+    variant: str = ""
+    beside: tuple[Read, ...] = ()
+    costly: bool = False
+
+    @property
+    def name(self) -> str:
+        """The command, and what is special about this call."""
+        return " ".join(self.command) + (f" ({self.variant})" if self.variant else "")
+
+    def reads(self) -> Iterator[Read]:
+        """Yield what stands on the command line and is read."""
+        yield from (each for each in self.arguments if isinstance(each, Read))
+
+    def writes(self) -> Iterator[Write]:
+        """Yield what is written."""
+        yield from (each for each in self.arguments if isinstance(each, Write))
+
+
+_TABLE, _SOURCE, _TARGET = (
+    Read("phrase-table", "table"),
+    Read("dev.src", "text"),
+    Read("dev.trg", "text"),
+)
+_INI, _ARPA, _ORDER = (
+    Read("moses.ini", "ini"),
+    Read("lm.arpa", "arpa"),
+    Read("reordering", "reordering"),
+)
+_MODEL, _SEARCH, _LM = Read("model", "model"), Read("search", "model"), Read("lm", "model")
+_LIST, _WEIGHTS = Read("list", "nbest"), Read("weights.json", "weights")
+_OTHER, _JSON = Read("other.trg", "text"), ("--json-file", Write("result.json"))
+_SYSTEM = (_TABLE, _ARPA, _ORDER)
+_TINY = ("--hidden", "6", "--embedding", "4", "--threads", "1", "--max-epochs", "1")
+
+
+def _call(words: str, *arguments: Argument, **more: object) -> Call:
+    return Call(tuple(words.split()), arguments, **more)  # type: ignore[arg-type]
+
+
+CALLS: tuple[Call, ...] = (
+    _call("train", _TABLE, Write("new", folder=True), *_TINY),
+    _call("train", _SOURCE, _TARGET, Write("new", folder=True), "--kind", "search", *_TINY,
+          variant="sentences", costly=True),
+    _call("train", _TARGET, Write("new", folder=True), "--kind", "feed-forward-lm", *_TINY,
+          "--held-out-text", _OTHER, variant="language model", costly=True),
+    _call("score", _TABLE, "--model", _MODEL, "-o", Write("table.gz"), "--threads", "1", *_JSON),
+    _call("score-text", Read("pairs.tsv", "pairs"), "--model", _SEARCH, "-o", Write("scored"),
+          "--threads", "1", *_JSON),
+    _call("score-text", _TARGET, "--model", _LM, "--perplexity", variant="perplexity"),
+    _call("generate", "--model", _MODEL, "-i", Read("phrases", "text"), "-o", Write("targets"),
+          "--threads", "1", *_JSON),
+    _call("generate", "--model", _MODEL, "--table", _TABLE, "-o", Write("table"), "--threads", "1",
+          "--reordering", _ORDER, "--reordering-output", Write("order.gz"), variant="table"),
+    _call("prune", _TABLE, "-o", Write("table"), "--top", "1", "--weights", _INI, "--drop",
+          Read("drop.tsv", "drop"), "--reordering", _ORDER, "--reordering-output",
+          Write("order"), *_JSON),
+    _call("ini add-column", _INI, "--table", Read("phrase-table.gz", "table"), "-o", Write("ini")),
+    _call("ini add-language-model", _INI, "--model", _LM, "-o", Write("ini"), "--unnormalised"),
+    _call("ini remove-feature", _INI, "LM0", "-o", Write("ini")),
+    _call("ini show", _INI, *_JSON),
+    _call("filter", _INI, "--input", _SOURCE, "-o", Write("part", folder=True), beside=_SYSTEM),
+    _call("preprocess", _SOURCE, "-o", Write("text"), "--system", Read("system", "settings")),
+    _call("postprocess", _TARGET, "-o", Write("text"), "--language", "fr"),
+    _call("build", _SOURCE, _TARGET, Write("system", folder=True, keeps=True), "--alignment",
+          Read("links", "links"), "--lm-order", "2", "--lmplz", "own", "--threads", "1",
+          "--memory", "16M", costly=True),
+    _call("doctor", _INI, "--source", _SOURCE, "--reference", _TARGET, "--model", _MODEL, *_JSON,
+          beside=_SYSTEM),
+    _call("decode", _INI, "-i", _SOURCE, "-o", Write("text"), "--nbest", Write("list.gz"),
+          "--nbest-size", "5", "--output-unknowns", Write("unknown"), "--statistics",
+          Write("cost"), "--cache-folder", Write("cache", folder=True, keeps=True), beside=_SYSTEM),
+    _call("translate", "--model", _SEARCH, "-i", _SOURCE, "-o", Write("text"), "--beam", "2",
+          "--max-length", "8", "--nbest", Write("list"), "--alignments", Write("soft"),
+          "--replace-unknown", "--lexicon", Read("lexicon", "lexicon"), "--threads", "1", *_JSON),
+    _call("alignments", "--model", _SEARCH, "--source", _SOURCE, "--target", _TARGET,
+          "--sentences", "1", "-o", Write("pictures", folder=True), "--threads", "1", costly=True),
+    _call("force-score", _INI, "-i", _SOURCE, "--nbest", Read("segmented", "segmented"), "-o",
+          Write("list"), "--no-cache", beside=_SYSTEM),
+    _call("nbest", _LIST, "--model", _SEARCH, "--source", _SOURCE, "-o", Write("list.gz"),
+          "--threads", "1"),
+    _call("tune", _INI, "--source", _SOURCE, "--reference", _TARGET, "-o",
+          Write("tuned", folder=True, keeps=True), "--decoder", "embedded", "--rounds", "1",
+          "--nbest-size", "5", "--restarts", "1", beside=_SYSTEM, costly=True),
+    _call("optimize", "--nbest", _LIST, "--reference", _TARGET, "--start", _WEIGHTS, "--restarts",
+          "1", *_JSON),
+    _call("rerank", _LIST, "--weights", _WEIGHTS, "-o", Write("text"), "--source", _SOURCE,
+          "--ties", "first", "--minimum-bayes-risk"),
+    _call("evaluate", _OTHER, "--reference", _TARGET, "--source", _SOURCE, "--by-length",
+          "--known-words", _MODEL, *_JSON),
+    _call("compare", "--reference", _TARGET, "--baseline", _OTHER, "--system",
+          _SOURCE, "--trials", "100", *_JSON),
+    _call("experiment", Read("experiment.toml", "toml"), "-o", Write("all", folder=True),
+          "--dry-run", variant="plan", beside=(_INI, *_SYSTEM, _SOURCE, _TARGET)),
+    _call("experiment", Read("experiment.toml", "toml"), "-o",
+          Write("all", folder=True, keeps=True), "--only", "Baseline", *_JSON, costly=True,
+          beside=(_INI, *_SYSTEM, _SOURCE, _TARGET)),
+)  # fmt: skip
+
+
+def commands() -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Yield each command there is, those of groups too, by its words."""
+    yield from _below((), cli)
+
+
+def _below(
+    words: tuple[str, ...], command: click.Command
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    if not isinstance(command, click.Group):
+        yield words, command
+        return
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        found = command.get_command(context, name)
+        assert found is not None
+        yield from _below((*words, name), found)
+
+
+def words_of(arguments: Iterable[Argument]) -> list[str]:
+    """Return a command line's words."""
+    return [each if isinstance(each, str) else each.path for each in arguments]

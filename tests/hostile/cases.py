@@ -1,0 +1,201 @@
+"""Every case: a call that works, with one thing of it spoilt."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from tests.hostile.calls import CALLS, Argument, Call, Read
+from tests.hostile.content_damage import CONTENTS, NUMBERS, TYPES, Damage
+from tests.hostile.kind_damage import (
+    ARPA,
+    LINKS,
+    NBEST,
+    REORDERING,
+    SEGMENTED,
+    TABLE,
+    TEXT,
+    WEIGHTS,
+)
+from tests.hostile.model_damage import model_damage
+from tests.hostile.name_damage import input_names, neighbours, output_damage
+from tests.hostile.option_damage import option_damage
+from tests.hostile.outcomes import Outcome, outcome_of
+from tests.hostile.surroundings_damage import surroundings_damage
+from tests.hostile.system_damage import INI, TOML, WRONG_PATHS
+
+_OWN: Mapping[str, Mapping[str, Damage]] = {
+    "table": {**NUMBERS, **TABLE},
+    "reordering": {**NUMBERS, **REORDERING},
+    "nbest": {**NUMBERS, **NBEST},
+    "segmented": {**NUMBERS, **SEGMENTED},
+    "arpa": {**NUMBERS, **ARPA},
+    "weights": {**NUMBERS, **WEIGHTS},
+    "links": LINKS,
+    "text": TEXT,
+    "lexicon": NUMBERS,
+    "ini": INI,
+    "toml": TOML,
+}
+# a pipe is an honest way to give a file; it can be read once
+PIPE = "a pipe"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call with one thing spoilt.
+
+    Args:
+        call: What works otherwise.
+        group: Which kind of thing is spoilt.
+        place: What is spoilt: a file, an option, an output, the surroundings.
+        damage: How.
+        words: The arguments.
+        prepare: What spoils the files, in the folder where the command runs.
+        named: A refusal has to name one of these.
+        outcome: Whether it is to be refused.
+        more: What else is special, as `Surroundings` has it.
+        pipe: A file that is a pipe with the good content.
+        written: What else than the outputs of the call may change, e.g. the target of a link.
+        unfinished: What the case has put where a command keeps unfinished work: it may be cleared
+            away, whatever happens.
+    """
+
+    call: Call
+    group: str
+    place: str
+    damage: str
+    words: tuple[str, ...]
+    prepare: Callable[[Path], object] = lambda _: None
+    named: tuple[str, ...] = ()
+    outcome: Outcome = "refused"
+    more: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    pipe: str | None = None
+    written: tuple[str, ...] = ()
+    unfinished: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What it is called in lists."""
+        return f"{self.call.name} | {self.place} | {self.damage}"
+
+
+def cases() -> Iterator[Case]:
+    """Yield all cases, those of a call after one another."""
+    for call in CALLS:
+        yield _make(call, "nothing", "nothing", "as it is")
+        for maker in (_contents, _names, _outputs, _options, _surroundings):
+            yield from maker(call)
+
+
+def chosen(every: Iterable[Case], share: float) -> list[Case]:
+    """Return a share of the cases of each call, the same ones each time, and each damage once.
+
+    Calls that take seconds get a third of the share.
+    """
+    found: list[Case] = []
+    seen: set[tuple[str, str]] = set()
+    for case in every:
+        part = share / 3 if case.call.costly else share
+        # what a damage is called begins with where in a folder it is done
+        damage = (case.group, case.damage.removeprefix(f".{Path(case.place).name}."))
+        if damage not in seen or zlib.crc32(os.fsencode(case.name)) < part * (1 << 32):
+            seen.add(damage)
+            found.append(case)
+    return found
+
+
+def _make(call: Call, group: str, place: str, damage: str, **more: Any) -> Case:
+    name = f"{call.name} | {place} | {damage}"
+    more.setdefault("words", _words(call))
+    return Case(call, group, place, damage, outcome=outcome_of(group, name), **more)
+
+
+def _words(call: Call, changed: Argument | None = None, name: str = "") -> tuple[str, ...]:
+    return tuple(
+        each if isinstance(each, str) else name if each == changed else each.path
+        for each in call.arguments
+    )
+
+
+def _contents(call: Call) -> Iterator[Case]:
+    named = (*(read.path for read in (*call.reads(), *call.beside)), *WRONG_PATHS)
+    for read in dict.fromkeys((*call.reads(), *call.beside)):
+        for damage, spoil in _damage_of(read):
+            yield _make(
+                call,
+                read.kind,
+                read.path,
+                damage,
+                prepare=lambda folder, spoil=spoil, path=read.path: spoil(folder / path),
+                named=named,
+            )
+        if read.kind not in ("model", "settings"):
+            yield _make(call, read.kind, read.path, PIPE, named=named, pipe=read.path)
+
+
+def _damage_of(read: Read) -> Iterator[tuple[str, Damage]]:
+    if read.kind == "model":
+        yield from model_damage()
+        return
+    if read.kind == "settings":
+        for name, damage in {**TYPES, **CONTENTS}.items():
+            yield f"text.json: {name}", lambda path, damage=damage: damage(path / "text.json")  # type: ignore[misc]
+        return
+    for table in (TYPES, CONTENTS, _OWN.get(read.kind, {})):
+        yield from table.items()
+
+
+def _names(call: Call) -> Iterator[Case]:
+    for read in dict.fromkeys(call.reads()):
+        for damage, (name, more) in input_names(read.path).items():
+            named = (name[:30], "standard input") if name else tuple(_options_of(call, read))
+            words = _words(call, read, name)
+            yield _make(call, "names", read.path, damage, words=words, named=named, more=more)
+
+
+def _options_of(call: Call, argument: Argument) -> Iterator[str]:
+    """Yield what an empty name can be called by: the option before it, or the argument's name."""
+    before = call.arguments[max(0, call.arguments.index(argument) - 1)]
+    yield before if isinstance(before, str) and before.startswith("-") else "''"
+    yield "an empty name"
+
+
+def _outputs(call: Call) -> Iterator[Case]:
+    for write in call.writes():
+        for spoilt in output_damage(call, write):
+            named = (spoilt.name[:30], write.name)
+            yield _make(
+                call,
+                "outputs",
+                write.path,
+                spoilt.damage,
+                words=_words(call, write, spoilt.name),
+                prepare=spoilt.prepare,
+                named=named if spoilt.name else tuple(_options_of(call, write)),
+                more=spoilt.more,
+                written=spoilt.written,
+            )
+        for name, damage, prepare in neighbours(write):
+            more = {"prepare": prepare, "named": (write.name,), "unfinished": (f"out/{name}",)}
+            yield _make(call, "neighbours", write.path, f"{name}: {damage}", **more)
+
+
+def _options(call: Call) -> Iterator[Case]:
+    if call.variant:
+        return
+    for spoilt in option_damage(call):
+        words = (*_words(call), spoilt.option, spoilt.value)
+        group = "numbers" if spoilt.is_number else "text of options"
+        case = _make(call, group, spoilt.option, spoilt.damage, words=words, named=spoilt.named)
+        yield case
+
+
+def _surroundings(call: Call) -> Iterator[Case]:
+    for damage, more in surroundings_damage(call):
+        yield _make(call, "surroundings", "", damage, more=more, named=("",))
