@@ -30,6 +30,11 @@ from phrasescore.words.word_table import WordTable
 
 ROWS_AT_ONCE = 1 << 20
 SIDES: tuple[Side, Side] = ("source", "target")
+# a pattern of all that is ever in a folder of pairs, relative to it
+FILES_OF_PAIRS = (
+    r"pairs\.json|(source|target)\.((tokens|offsets|groups)\.npy|(vocabulary|outside)\.txt)"
+    r"|scratch(/((source|target)\.(numbers|lengths|digests)|pair\.digests))?"
+)
 # ids fit into two bytes up to here
 _SMALL_VOCABULARY = 1 << 16
 

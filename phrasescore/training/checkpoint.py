@@ -7,9 +7,11 @@ Checkpoints are torch files read with ``weights_only``, so a stranger's file can
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import io
 import pickle
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,22 +80,34 @@ def load_checkpoint(path: Path) -> tuple[TrainingState, dict[str, torch.Tensor],
     Raises:
         ResumeError: It is missing, damaged or not a checkpoint.
     """
-    try:
+    with another_refused(path):
         content = torch.load(path, map_location="cpu", weights_only=True)
         state = from_mapping(TrainingState, content["state"], where="state")
         return state, content["weights"], content["optimizer"]
+
+
+@contextlib.contextmanager
+def another_refused(path: Path) -> Iterator[None]:
+    """Say of whatever goes wrong with a checkpoint's content that it is not a usable one.
+
+    Args:
+        path: Its file.
+
+    Raises:
+        ResumeError: It is missing, damaged, not a checkpoint, or that of another model.
+    """
+    try:
+        yield
     except FileNotFoundError:
         raise ResumeError("no checkpoint to resume from", path=path) from None
-    except (
-        OSError,
-        RuntimeError,
-        KeyError,
-        TypeError,
-        ValueError,
-        SettingsError,
-        pickle.UnpicklingError,
-    ) as error:
+    except _DAMAGES as error:
         reason = str(error).partition("\n")[0]
         raise ResumeError(
             f"not a usable checkpoint ({reason})", path=path, remedy="train again with --overwrite"
         ) from None
+
+
+_DAMAGES = (
+    *(OSError, EOFError, RuntimeError, LookupError, TypeError, ValueError, AttributeError),
+    *(SettingsError, pickle.UnpicklingError),
+)

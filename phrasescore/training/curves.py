@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
 from phrasescore.errors import MissingDependencyError
-from phrasescore.files import read_lines, write_atomically
+from phrasescore.files import write_atomically
+from phrasescore.json_files import parse_object
 
 CURVES = "curves.jsonl"
 
@@ -23,16 +25,17 @@ class Curves:
 
     def __init__(self, path: Path, updates: int, tensorboard: Path | None = None) -> None:
         self._path = path
-        points: list[dict[str, Any]] = (
-            [json.loads(line) for line in read_lines(path)] if path.exists() else []
-        )
-        kept = [point for point in points if point["updates"] <= updates]
+        kept = [point for point in _points(path) if point["updates"] <= updates]
         text = "".join(json.dumps(point) + "\n" for point in kept)
         write_atomically(path, text.encode())
         self._board = _board(tensorboard, updates) if tensorboard else None
 
     def add(self, point: dict[str, Any]) -> None:
-        """Write one point; ``updates`` is its place on the axis."""
+        """Write one point; ``updates`` is its place, and what is not finite becomes ``None``."""
+        point = {
+            name: None if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in point.items()
+        }
         with self._path.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(point) + "\n")
         if self._board is not None:
@@ -40,6 +43,21 @@ class Curves:
                 if isinstance(value, float):
                     self._board.add_scalar(name, value, point["updates"])
             self._board.flush()
+
+
+def _points(path: Path) -> list[dict[str, Any]]:
+    """Return the points of a file up to the first line that is not whole: a kill may cut one."""
+    points: list[dict[str, Any]] = []
+    lines = path.read_bytes().split(b"\n") if path.exists() else []
+    for line in lines[:-1]:
+        try:
+            point = parse_object(line)
+        except ValueError:
+            break
+        if type(point.get("updates")) is not int:
+            break
+        points.append(point)
+    return points
 
 
 def _board(folder: Path, updates: int) -> Any:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from phrasescore.errors import ResumeError, SettingsError
+from phrasescore.errors import SettingsError
+from phrasescore.json_files import read_object
 from phrasescore.model.folder_names import PROVENANCE
 from phrasescore.provenance import write_json
 from phrasescore.resuming.comparison import refuse_differences
 from phrasescore.training.checkpoint import BEST, LATEST
 from phrasescore.training.curves import CURVES
-
-SETTINGS = "settings.json"  # in the work folder, from its beginning
-INPUT = "sha256 of the input"
+from phrasescore.training.work_folder import INPUT, SETTINGS, known_settings
 
 
 def check_trained(model: Path, asked: Mapping[str, Any], *, any_precision: bool) -> None:
@@ -32,8 +30,8 @@ def check_trained(model: Path, asked: Mapping[str, Any], *, any_precision: bool)
     """
     remedy = "--overwrite replaces it"
     try:
-        before = dict(json.loads((model / PROVENANCE).read_bytes())["asked"])
-    except (OSError, ValueError, KeyError, TypeError):
+        before = dict(read_object(model / PROVENANCE)["asked"])
+    except (OSError, ValueError, LookupError, TypeError):
         before = {}
     if not (before.get(INPUT) and asked[INPUT]):
         raise SettingsError(
@@ -49,21 +47,26 @@ def check_trained(model: Path, asked: Mapping[str, Any], *, any_precision: bool)
 def go_on_or_begin(work: Path, asked: Mapping[str, Any]) -> None:
     """Find a work folder in the state of an earlier run, or make it ready for a new one.
 
+    Args:
+        work: The folder; if there is one, it is that of a training run.
+        asked: All that the weights depend on; the digest of the input is ``None`` where it comes
+            through a pipe and is not known yet.
+
     Raises:
         ResumeError: The earlier run had other settings or another input.
     """
-    path = work / SETTINGS
-    if path.exists():
-        try:
-            before = dict(json.loads(path.read_bytes()))
-        except (ValueError, TypeError):
-            raise ResumeError("not the work folder of a training run", path=work) from None
+    before = known_settings(work)
+    if before is not None:
+        if before[INPUT] is None or asked[INPUT] is None:
+            before[INPUT] = asked[INPUT]
         remedy = "give the same options and input as before, or start again with --overwrite"
         refuse_differences(before, asked, work, remedy)
+        if asked[INPUT] is None:
+            return
     else:
         (work / LATEST).unlink(missing_ok=True)
     if not (work / LATEST).exists():
         for leftover in (BEST, CURVES):
             (work / leftover).unlink(missing_ok=True)
     work.mkdir(exist_ok=True)
-    write_json(path, dict(asked))
+    write_json(work / SETTINGS, dict(asked))

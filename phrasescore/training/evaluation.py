@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
 
+from phrasescore.errors import ModelError
 from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
 from phrasescore.model.sequence_model import SequenceModel
 from phrasescore.pairs.training_pairs import TrainingPairs
 from phrasescore.training.batches import Indices, Plan, make_batch, uniform_plan
 
 _BATCH = 512
+_LARGEST_EXPONENT = 709.0  # of e, in a float
 
 
 @dataclass(frozen=True)
@@ -32,8 +36,30 @@ class HeldOutFigure:
 
     @property
     def perplexity(self) -> float:
-        """The exponential of the nats per word."""
-        return math.exp(self.nll)
+        """The exponential of the nats per word; infinity where no number is as large."""
+        return math.exp(self.nll) if self.nll < _LARGEST_EXPONENT else math.inf
+
+
+def refuse_divergence(
+    folder: Path, model: SequenceModel, figures: Iterable[HeldOutFigure | None]
+) -> None:
+    """See whether a trained model gives numbers at all.
+
+    Args:
+        folder: Where it was to be written, for the error.
+        model: On any device.
+        figures: How well it predicts what was held out, if anything was.
+
+    Raises:
+        ModelError: A weight or a perplexity is not finite.
+    """
+    finite = all(bool(torch.isfinite(each).all()) for each in model.parameters())
+    if not finite or any(each and not math.isfinite(each.perplexity) for each in figures):
+        raise ModelError(
+            "training came to numbers that are not finite, so there is no model",
+            path=folder,
+            remedy="train again with a lower --learning-rate, and with --overwrite",
+        )
 
 
 def evaluate(

@@ -8,7 +8,6 @@ A GPU takes the whole batch (see ``recorded_gradients``).
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -21,6 +20,7 @@ from torch import Tensor, nn
 from phrasescore.model.sequence_model import Regularisation, SequenceModel
 from phrasescore.pairs.training_pairs import TrainingPairs
 from phrasescore.training.batches import Indices, make_batch, share
+from phrasescore.training.process_group import join_group, rank_and_world
 from phrasescore.training.rare_words import with_unknown
 from phrasescore.training.recorded_gradients import RecordedGradients
 from phrasescore.training.training_settings import TrainingSettings
@@ -34,16 +34,18 @@ class Processes:
 
     Args:
         device: That of this process.
+
+    Raises:
+        SettingsError: The environment says no order of processes, or they find no group.
     """
 
     def __init__(self, device: torch.device) -> None:
-        self.rank = int(os.environ.get("RANK", "0"))
-        self.world = int(os.environ.get("WORLD_SIZE", "1"))
+        self.rank, self.world = rank_and_world()
         self._device = device
         if self.world > 1 and not torch.distributed.is_initialized():
             if device.type == "cuda":
                 torch.cuda.set_device(device)  # NCCL takes the current one
-            torch.distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
+            join_group("nccl" if device.type == "cuda" else "gloo")
 
     @property
     def leads(self) -> bool:

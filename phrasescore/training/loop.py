@@ -20,6 +20,7 @@ from phrasescore.training.checkpoint import (
     BEST,
     LATEST,
     TrainingState,
+    another_refused,
     load_checkpoint,
     save_checkpoint,
 )
@@ -94,10 +95,16 @@ class Trainer:
         self.state = TrainingState()
 
     def resume(self) -> None:
-        """Take up the state of the work folder's latest checkpoint."""
-        self.state, weights, optimizer = load_checkpoint(self.run.folder / LATEST)
-        self.run.model.load_state_dict(weights)
-        self._optimizer.load_state_dict(optimizer)
+        """Take up the state of the work folder's latest checkpoint.
+
+        Raises:
+            ResumeError: It is damaged, or another model's.
+        """
+        path = self.run.folder / LATEST
+        self.state, weights, optimizer = load_checkpoint(path)
+        with another_refused(path):
+            self.run.model.load_state_dict(weights)
+            self._optimizer.load_state_dict(optimizer)
 
     def train(self) -> None:
         """Train until the epochs, the time or the patience are used up.
@@ -118,7 +125,9 @@ class Trainer:
             self._workers.close()
             torch.set_num_threads(self.run.threads)
         if self._processes.leads and (self.run.folder / BEST).exists():
-            self.run.model.load_state_dict(load_checkpoint(self.run.folder / BEST)[1])
+            best = load_checkpoint(self.run.folder / BEST)[1]
+            with another_refused(self.run.folder / BEST):
+                self.run.model.load_state_dict(best)
 
     def _epoch(self, progress: Progress, curves: Curves | None) -> None:
         plan = self._plan(self.state.epoch)

@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from phrasescore.errors import SettingsError
-from phrasescore.files import sha256_of
+from phrasescore.files import STANDARD_STREAM, sha256_of
 from phrasescore.model.kinds import KINDS, Kind, kind_named, read_settings
 from phrasescore.model.model_settings import ModelSettings
 from phrasescore.pairs.phrase_pairs import PairSettings, load_pairs
 from phrasescore.pairs.table_encoding import encode_table
 from phrasescore.pairs.text_encoding import encode_texts
 from phrasescore.pairs.training_pairs import TrainingPairs
-from phrasescore.table.block import can_be_read_again
-from phrasescore.training.earlier_run import INPUT
+from phrasescore.pipes import can_be_read_again
 from phrasescore.training.training_settings import (
     DROPOUT,
     DROPOUT_OF_TEXT,
@@ -32,6 +31,7 @@ from phrasescore.training.training_settings import (
     PATIENCE_OF_TEXT,
     RecipeName,
 )
+from phrasescore.training.work_folder import INPUT
 
 DEFAULT_EPOCHS = 10
 # what the command gives for every kind, and some do not have
@@ -112,6 +112,14 @@ class TrainingRequest:
                 "a text is held out, and a part of the texts too",
                 remedy="leave out --held-out-text, or --held-out-sources and --held-out-pairs",
             )
+        for path in self.files:
+            is_pipe = str(path) == STANDARD_STREAM or path.is_fifo()
+            if is_pipe and self.files.count(path) > 1:
+                raise SettingsError(
+                    "a pipe can be read once, and it is named twice",
+                    path=path,
+                    remedy="write its content to a file",
+                )
         self._settings(2, 2)  # a value that no model knows, before hours of reading
 
     @property

@@ -5,33 +5,34 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
-import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal
 
 import click
 import torch
 
 from phrasescore.device import choose_device, has_fast_bf16
-from phrasescore.errors import ResumeError, SettingsError
+from phrasescore.errors import InputError, ResumeError, SettingsError
 from phrasescore.files import sha256_of
 from phrasescore.model.folder_names import is_model_folder
 from phrasescore.model.kinds import build
 from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
-from phrasescore.model.saved_model import save_model
+from phrasescore.model.saved_model import put_right, refuse_others, save_model
 from phrasescore.pairs.training_pairs import Split, TrainingPairs, split
+from phrasescore.parts import part_path
 from phrasescore.provenance import provenance
 from phrasescore.resuming.interruption import interruptible
 from phrasescore.resuming.lock import held
 from phrasescore.training.checkpoint import LATEST
 from phrasescore.training.curves import CURVES
-from phrasescore.training.earlier_run import INPUT, SETTINGS, check_trained, go_on_or_begin
-from phrasescore.training.evaluation import evaluate, normalisers
+from phrasescore.training.earlier_run import check_trained, go_on_or_begin
+from phrasescore.training.evaluation import evaluate, normalisers, refuse_divergence
 from phrasescore.training.gradient import Processes
 from phrasescore.training.loop import Run, Trainer
 from phrasescore.training.recipes import recipe_named
 from phrasescore.training.request import TrainingRequest
 from phrasescore.training.training_settings import TrainingSettings
+from phrasescore.training.work_folder import INPUT, PAIRS, SETTINGS, is_begun, remove_work
 
 # dropout moves ln Z, which is put right over this many sentences that were trained on
 _SENTENCES_TO_CENTRE = 1000
@@ -56,11 +57,36 @@ def train_model(request: TrainingRequest) -> None:
         with contextlib.ExitStack() as stack:
             stack.enter_context(interruptible(request.work_folder, without="--overwrite"))
             if processes.leads:
-                request.model.parent.mkdir(parents=True, exist_ok=True)
-                stack.enter_context(held(request.model))
+                stack.enter_context(_place_for(request))
             _train(request, device, threads, processes)
     finally:
         processes.close()
+
+
+@contextlib.contextmanager
+def _place_for(request: TrainingRequest) -> Iterator[None]:
+    """Have the model's place to ourselves; what is refused leaves nothing there."""
+    model, work = request.model, request.work_folder
+    made = [folder for folder in model.absolute().parents if not folder.exists()]
+    model.parent.mkdir(parents=True, exist_ok=True)
+    begun = False
+    try:
+        with held(model):
+            for litter in (model, work):
+                part_path(litter)  # goes
+            put_right(model)
+            begun = is_begun(work)
+            try:
+                yield
+            except (InputError, SettingsError):
+                if not begun and not (work / LATEST).exists():
+                    remove_work(work)
+                raise
+    except (InputError, SettingsError, ResumeError):
+        for folder in made:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+        raise
 
 
 def _train(
@@ -81,7 +107,7 @@ def _train(
     # the others wait here for the encoded pairs
     if processes.agree(float(trained)):
         return
-    pairs = request.pairs(work / "pairs")
+    pairs = request.pairs(work / PAIRS)
     for line in pairs.described():
         say(line)
     parts, settings = _settings(request, pairs, precision, say)
@@ -133,29 +159,29 @@ def _precision(request: TrainingRequest, device: torch.device) -> Literal["bf16"
 def _is_trained(request: TrainingRequest, asked: dict[str, Any]) -> bool:
     """Tell whether the model that is asked for is there; refuse if something else is."""
     model, work = request.model, request.work_folder
-    if model.exists() and not is_model_folder(model):
-        raise SettingsError("something else is there", path=model, remedy="name another folder")
     if request.overwrite:
-        (work / SETTINGS).unlink(missing_ok=True)
+        remove_work(work)
     elif not (work / SETTINGS).exists():
-        if model.exists():
+        if is_model_folder(model):
             # automatic precision is another one on another machine
             check_trained(model, asked, any_precision=request.precision == "auto")
-            shutil.rmtree(work, ignore_errors=True)
+            remove_work(work)
             return True
-        if request.resume:
+        if request.resume and not work.exists():
             raise ResumeError("there is no interrupted run to resume", path=work)
+    refuse_others(model)
     return False
 
 
 def _encode(request: TrainingRequest, asked: dict[str, Any]) -> None:
     """Make the work folder ready, and encode the input there unless an earlier run did."""
-    work, folder = request.work_folder, request.work_folder / "pairs"
+    work, folder = request.work_folder, request.work_folder / PAIRS
     if asked[INPUT] is not None:
         go_on_or_begin(work, asked)
         request.encode(folder)
         return
     # what comes through a pipe is known when it is encoded
+    go_on_or_begin(work, asked)
     request.encode(folder)
     digests = "".join(sha256_of(path) for path in sorted(folder.iterdir()))
     asked[INPUT] = hashlib.sha256(digests.encode()).hexdigest()
@@ -210,11 +236,15 @@ def _finish(
     figures: dict[str, Any] = {}
     of_text = settings.learns_from == "text"
     unseen = "unseen sentences" if of_text else "pairs of unseen sources"
-    for name, rows, what in (
-        ("held_out_sources", parts.held_out_sources, unseen),
-        ("held_out_pairs", parts.held_out_pairs, "unseen pairs drawn at random"),
-    ):
-        figure = evaluate(model, pairs, rows, trainer.plan_held_out)
+    measured = [
+        (name, evaluate(model, pairs, rows, trainer.plan_held_out), what)
+        for name, rows, what in (
+            ("held_out_sources", parts.held_out_sources, unseen),
+            ("held_out_pairs", parts.held_out_pairs, "unseen pairs drawn at random"),
+        )
+    ]
+    refuse_divergence(request.model, model, (figure for _, figure, _ in measured))
+    for name, figure, what in measured:
         if figure is not None:
             figures[name] = dataclasses.asdict(figure)
             say(
@@ -237,5 +267,5 @@ def _finish(
     vocabularies = pairs.source.vocabulary, pairs.target.vocabulary
     curves, outside = request.work_folder / CURVES, pairs.target.outside
     save_model(request.model, model, vocabularies, record, curves=curves, outside=outside)
-    shutil.rmtree(request.work_folder)
+    remove_work(request.work_folder)
     say(f"wrote {request.model}/")

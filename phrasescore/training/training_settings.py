@@ -53,8 +53,8 @@ class TrainingSettings:
                 raise SettingsError(f"{name} is {value}, below {least}")
         for name in ("max_seconds", "learning_rate"):
             value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise SettingsError(f"{name} is {value}; it must be above 0")
+            if value is not None and not 0 < value < float("inf"):
+                raise SettingsError(f"{name} is {value}; it must be a number above 0")
         for name in ("dropout", "label_smoothing"):
             if not 0 <= getattr(self, name) < 1:
                 raise SettingsError(f"{name} is {getattr(self, name)}; it must be 0 to below 1")

@@ -344,6 +344,25 @@ def test_what_cannot_be_meant_is_refused(
     assert (tmp_path / "here" / "thesis.tex").exists()
 
 
+@pytest.mark.parametrize(
+    "environment", [{"RANK": "1"}, {"WORLD_SIZE": "2"}, {"RANK": "x", "WORLD_SIZE": "1"}]
+)
+def test_half_of_what_torchrun_says(
+    phrasescore: Phrasescore,
+    table: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    environment: dict[str, str],
+) -> None:
+    """A process that takes itself for one of several does not end well without a model."""
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    done = phrasescore("train", table, "model", *QUICK)
+    assert done.returncode == 2
+    assert b"Start several processes with torchrun; for one, unset RANK" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.slow
 def test_two_processes_learn_what_one_learns(
     phrasescore: Phrasescore, table: Path, tmp_path: Path

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,11 +14,11 @@ from phrasescore.model.kinds import build
 from phrasescore.model.model_settings import EncoderDecoderSettings
 from phrasescore.model.saved_model import put_right, save_model
 from phrasescore.words.vocabulary import Vocabulary
+from tests.support.killed_at import killed_at
 
 SETTINGS = EncoderDecoderSettings(
     source_vocabulary=3, target_vocabulary=3, hidden=2, embedding=2, maxout=1, rank=1
 )
-_EVENTS = {"open", "os.rename", "os.remove", "os.rmdir", "os.mkdir"}
 
 
 def save(folder: Path, seed: int) -> None:
@@ -31,29 +27,6 @@ def save(folder: Path, seed: int) -> None:
     model.initialise(torch.Generator().manual_seed(seed))
     words = Vocabulary.from_words([b"a"])
     save_model(folder, model, (words, words), {"seed": seed})
-
-
-def killed_at(moment: int, work: Callable[[], object]) -> bool:
-    """Do work in another process, killed before so many things that it does to files.
-
-    Returns:
-        Whether the process was killed; otherwise there are fewer.
-    """
-    child = os.fork()
-    if child == 0:
-        left = moment
-
-        def count(event: str, arguments: object) -> None:
-            nonlocal left
-            if event in _EVENTS:
-                left -= 1
-                if left < 0:
-                    os.kill(os.getpid(), signal.SIGKILL)
-
-        sys.addaudithook(count)
-        work()
-        os._exit(0)
-    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
 
 
 def digest(folder: Path) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -78,3 +79,11 @@ def test_phrases_have_no_dropout_and_hold_out_two_parts() -> None:
     phrases = request("phrase", TEXTS[:1])
     assert phrases.regularisation == (0.0, 0.0)
     assert phrases.held_out == (5000, 5000)
+
+
+def test_one_pipe_for_two_texts(tmp_path: Path) -> None:
+    """It is refused before it is opened, which could wait for ever."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in (Path("-"), tmp_path / "pipe"):
+        with pytest.raises(SettingsError, match="a pipe can be read once, and it is named twice"):
+            request("search", (path, path))

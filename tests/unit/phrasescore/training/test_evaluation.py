@@ -1,0 +1,43 @@
+"""What is said of a trained model, and of one that training has driven away."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+
+from phrasescore.errors import ModelError
+from phrasescore.model.kinds import build
+from phrasescore.model.model_settings import EncoderDecoderSettings
+from phrasescore.training.evaluation import HeldOutFigure, refuse_divergence
+
+SETTINGS = EncoderDecoderSettings(
+    source_vocabulary=3, target_vocabulary=3, hidden=2, embedding=2, maxout=1, rank=1
+)
+
+
+def test_perplexity() -> None:
+    """It is infinite where no number is as large."""
+    assert HeldOutFigure(1, 1, math.log(8)).perplexity == pytest.approx(8)
+    assert HeldOutFigure(1, 1, 1e12).perplexity == math.inf
+    assert HeldOutFigure(1, 1, math.nan).perplexity == math.inf
+
+
+@pytest.mark.parametrize(
+    ("weight", "nll", "fails"),
+    [(1.0, 2.0, False), (math.nan, 2.0, True), (math.inf, 2.0, True), (1.0, 1e4, True)],
+)
+def test_a_model_that_gives_no_numbers(weight: float, nll: float, fails: bool) -> None:
+    """It is not written; the sentence says what helps."""
+    model = build(SETTINGS)
+    model.initialise(torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        next(model.parameters())[0, 0] = weight
+    figures = [None, HeldOutFigure(3, 9, nll)]
+    if not fails:
+        refuse_divergence(Path("model"), model, figures)
+        return
+    with pytest.raises(ModelError, match=r"^model: training came to numbers that are not finite"):
+        refuse_divergence(Path("model"), model, figures)

@@ -1,0 +1,225 @@
+"""The work folder of a training run: whose it is, and what becomes of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from phrasescore.errors import ResumeError, SettingsError
+from phrasescore.training.checkpoint import (
+    TrainingState,
+    another_refused,
+    load_checkpoint,
+    save_checkpoint,
+)
+from phrasescore.training.curves import Curves
+from phrasescore.training.request import TrainingRequest
+from phrasescore.training.session import train_model
+from phrasescore.training.work_folder import INPUT, is_begun, known_settings, remove_work
+from tests.support.builders import write_phrase_table
+from tests.support.killed_at import killed_at
+
+SETTINGS = json.dumps({INPUT: "0" * 64, "seed": 1})
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    """One as an interrupted run leaves it."""
+    work = tmp_path / "model.training"
+    (work / "pairs" / "scratch").mkdir(parents=True)
+    (work / "settings.json").write_text(SETTINGS)
+    for name in ("best.pt", "curves.jsonl", ".checkpoint.pt.0123abcd.12.part"):
+        (work / name).write_bytes(b"")
+    for name in ("pairs.json", "source.tokens.npy", "target.outside.txt", "scratch/pair.digests"):
+        (work / "pairs" / name).write_bytes(b"")
+    return work
+
+
+def test_our_own(work: Path) -> None:
+    """It is known, at any state, and goes without a trace."""
+    assert is_begun(work)
+    known = known_settings(work)
+    assert known is not None
+    assert known["seed"] == 1
+    (work / "settings.json").unlink()
+    assert is_begun(work)
+    assert known_settings(work) is None
+    remove_work(work)
+    assert list(work.parent.iterdir()) == []
+    remove_work(work)
+    assert not is_begun(work)
+    work.mkdir()
+    assert is_begun(work)
+
+
+def _only(work: Path, name: str, content: bytes) -> None:
+    remove_work(work)
+    work.mkdir()
+    (work / name).write_bytes(content)
+
+
+def _settings(content: bytes) -> Callable[[Path], object]:
+    return lambda work: (work / "settings.json").write_bytes(content)
+
+
+def _link(work: Path, to: str) -> None:
+    remove_work(work)
+    work.symlink_to(to)
+
+
+def _is_file(work: Path) -> None:
+    remove_work(work)
+    work.write_text("do not lose me")
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda work: (work / "thesis.tex").write_text("x"), r"thesis\.tex is no file of one"),
+        (lambda work: (work / "pairs" / "thesis.tex").write_text("x"), r"pairs/thesis\.tex is no"),
+        (lambda work: (work / "pairs" / "scratch" / "sub").mkdir(), "scratch/sub is no file"),
+        (lambda work: (work / "x\x1b[2J").mkdir(), r"x\\x1b\[2J is no file"),
+        (lambda work: (work / "checkpoint.pt").symlink_to("/etc/passwd"), "link. is no file"),
+        (_settings(b""), "is no JSON"),
+        (_settings(b"{"), "is no JSON"),
+        (_settings(b"[1]"), "is no JSON"),
+        (_settings(b"[" * 200_000), "is no JSON"),
+        (_settings(b'{"my": "settings"}'), "is another program's"),
+        (lambda work: _only(work, "checkpoint.pt", b"of another program"), "has no settings.json"),
+        (lambda work: _only(work, "curves.jsonl", b"mine"), "has no settings.json"),
+        (lambda work: _link(work, "elsewhere"), "no folder of its own"),
+        (lambda work: _link(work, work.name), "no folder of its own"),
+        (lambda work: _link(work, "nowhere"), "no folder of its own"),
+        (_is_file, "no folder of its own"),
+    ],
+)
+def test_a_foreign_one(work: Path, change: Callable[[Path], object], why: str) -> None:
+    """It is refused in a sentence, with or without --overwrite, and nothing of it is removed."""
+    (work.parent / "elsewhere").mkdir()
+    (work.parent / "elsewhere" / "thesis.tex").write_text("do not lose me")
+    change(work)
+    before = sorted(work.parent.rglob("*"))
+    with pytest.raises(ResumeError, match=f"not the work folder of a training run.*{why}"):
+        is_begun(work)
+    with pytest.raises(ResumeError, match=r"Move it away"):
+        remove_work(work)
+    assert sorted(work.parent.rglob("*")) == before
+    table = write_phrase_table(work.parent / "table", 60)
+    before = sorted(work.parent.rglob("*"))
+    for option in ({}, {"overwrite": True}, {"resume": True}):
+        with pytest.raises(ResumeError, match="not the work folder of a training run"):
+            train_model(_request(table, work.parent / "model", **option))
+    assert sorted(work.parent.rglob("*")) == before
+
+
+def _request(table: Path, model: Path, **options: bool) -> TrainingRequest:
+    sizes = {"hidden": 2, "embedding": 2, "rank": 1}
+    return TrainingRequest(
+        "phrase",
+        (table,),
+        model,
+        sizes=sizes,
+        max_epochs=2,
+        patience=0,
+        threads=1,
+        device="cpu",
+        precision="fp32",
+        checkpoint_every=0.0,
+        **options,  # type: ignore[arg-type]
+    )
+
+
+@pytest.mark.parametrize("again", [{}, {"resume": True}])
+def test_a_half_removed_one_blocks_nobody(tmp_path: Path, again: dict[str, bool]) -> None:
+    """Whatever is missing, the same call ends with the model."""
+    table, model = write_phrase_table(tmp_path / "table", 60), tmp_path / "model"
+    train_model(_request(table, model))
+    expected = (model / "model.safetensors").read_bytes()
+    for left in ("pairs", "settings.json", "checkpoint.pt", "nothing"):
+        work = tmp_path / "model.training"
+        work.mkdir()
+        if left == "pairs":
+            (work / left).mkdir()
+        elif left == "settings.json":
+            request = _request(table, model).asked("fp32")
+            (work / left).write_text(json.dumps(request))
+        elif left == "checkpoint.pt":
+            save_checkpoint(work / left, TrainingState(), {"w": torch.zeros(1)})
+        train_model(_request(table, model, **again))
+        assert (model / "model.safetensors").read_bytes() == expected
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "table"], left
+
+
+def test_killed_at_any_moment(tmp_path: Path) -> None:
+    """The next call ends with the weights of a run that nothing disturbed, and leaves no litter."""
+    table = write_phrase_table(tmp_path / "table", 60)
+    torch.set_num_threads(1)
+    train_model(_request(table, tmp_path / "straight"))
+    expected = (tmp_path / "straight" / "model.safetensors").read_bytes()
+    moments = 0
+    for moment in range(0, 10_000, 53):
+        folder = tmp_path / str(moment)
+        folder.mkdir()
+        model = folder / "model"
+        request = _request(table, model)
+        if not killed_at(moment, lambda request=request: train_model(request)):  # type: ignore[misc]
+            break
+        moments += 1
+        begun = (folder / "model.training").exists() or model.exists()
+        train_model(_request(table, model, resume=begun and bool(moment % 2)))
+        assert (model / "model.safetensors").read_bytes() == expected
+        assert [path.name for path in folder.iterdir()] == ["model"]
+    assert moments > 5
+
+
+def test_what_is_refused_leaves_nothing(tmp_path: Path) -> None:
+    """Neither a work folder, nor a lock, nor the folders that were made on the way."""
+    (tmp_path / "table").write_bytes(b"a ||| b ||| 0.5\na ||| b\n")
+    for table in ("table", "missing"):
+        with pytest.raises(Exception, match=r"columns|no such file"):
+            train_model(_request(tmp_path / table, tmp_path / "new" / "deep" / "model"))
+        assert [path.name for path in tmp_path.iterdir()] == ["table"]
+
+
+def test_guests_in_the_folder_of_a_model(tmp_path: Path) -> None:
+    """They are no hindrance until the model is to be replaced, and then they stay."""
+    table, model = write_phrase_table(tmp_path / "table", 60), tmp_path / "model"
+    train_model(_request(table, model))
+    (model / "notes.txt").write_text("do not lose me")
+    train_model(_request(table, model))
+    with pytest.raises(SettingsError, match=r"model: the model's folder has notes\.txt in it"):
+        train_model(_request(table, model, overwrite=True))
+    assert (model / "notes.txt").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "table"]
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", b"\x80\x02.", b"x" * 100])
+def test_a_damaged_checkpoint(tmp_path: Path, content: bytes) -> None:
+    """It is named, with what to do."""
+    path = tmp_path / "checkpoint.pt"
+    path.write_bytes(content)
+    with pytest.raises(ResumeError, match=r"checkpoint\.pt: not a usable checkpoint"):
+        load_checkpoint(path)
+    torch.save([1, 2], path)
+    with pytest.raises(ResumeError, match="not a usable checkpoint"):
+        load_checkpoint(path)
+    save_checkpoint(path, TrainingState(), {"other": torch.zeros(1)})
+    with pytest.raises(ResumeError, match="not a usable checkpoint"), another_refused(path):
+        torch.nn.Linear(1, 1).load_state_dict(load_checkpoint(path)[1])
+
+
+def test_a_curve_that_a_kill_has_cut(tmp_path: Path) -> None:
+    """Points up to there count, and numbers that are not finite are none."""
+    path = tmp_path / "curves.jsonl"
+    curves = Curves(path, 0)
+    for updates in (1, 2, 3):
+        curves.add({"updates": updates, "training_nll": float("inf"), "learning_rate": 0.5})
+    point = b'{"updates": 1, "training_nll": null, "learning_rate": 0.5}\n'
+    for end in (b'{"upda', b"[]\n", b"NaN\n", b"[" * 200_000 + b"\n", b'{"updates": "1"}\n'):
+        path.write_bytes(point + end + point)
+        Curves(path, 5)
+        assert path.read_bytes() == point
