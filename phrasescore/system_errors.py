@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from phrasescore.errors import InputError, PhrasescoreError, SettingsError, Stor
 _LONGEST_NAME = 255  # bytes of one part of a path, on almost all file systems
 _LONGEST_PATH = 4095
 # what only a writer is told
+_NUMPY_FULL = re.compile(r"[0-9]+ requested and [0-9]+ written")
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _PROBLEMS = {
     errno.ENOENT: "no such file",
@@ -41,7 +43,8 @@ _REMEDIES = {
 
 def is_full(error: OSError) -> bool:
     """Tell whether writing failed for want of space."""
-    return error.errno in _FULL
+    # numpy says in words alone that a file took only a part of an array
+    return error.errno in _FULL or _NUMPY_FULL.fullmatch(str(error)) is not None
 
 
 def refusal(error: OSError, path: str | Path | None = None) -> PhrasescoreError:
@@ -102,7 +105,8 @@ def out_of_memory(error: BaseException) -> StorageError | None:
 
 
 def _full(error: OSError, path: str | Path | None) -> StorageError:
-    words, remedy = error.strerror or str(error), _REMEDIES[error.errno or 0]
+    number = error.errno or errno.ENOSPC
+    words, remedy = error.strerror or os.strerror(number), _REMEDIES[number]
     if path is None:
         return StorageError(f"an output cannot be written further ({words})", remedy=remedy)
     free = _free(path)

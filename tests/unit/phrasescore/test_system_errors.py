@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
+import signal
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -59,6 +62,19 @@ def test_a_full_disk_says_what_is_free(tmp_path: Path) -> None:
     assert isinstance(error, StorageError)
     assert "MB left" in str(error)
     assert "make room" in str(error).lower()
+
+
+def test_numpy_says_in_words_that_a_disk_is_full(tmp_path: Path) -> None:
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, limit[1]))
+    try:
+        with pytest.raises(OSError, match="written") as caught, (tmp_path / "x").open("wb") as file:
+            np.zeros(1 << 16, np.int64).tofile(file)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert isinstance(refusal(caught.value), StorageError)
 
 
 def test_an_error_of_the_reader_is_not_blamed_on_what_is_written(tmp_path: Path) -> None:
