@@ -105,6 +105,7 @@ def held(owner: str | Path, *, inside: bool = False) -> Iterator[None]:
             path=owner,
             remedy=f"wait for it or stop it; if there is no such process, delete {file}",
         )
+    _sweep(file)
     released = threading.Event()
     threading.Thread(target=_renew, args=(file, me, released), daemon=True).start()
     try:
@@ -133,12 +134,26 @@ def _taken_by_another(file: Path, me: Holder) -> Holder | None:
                 if _holder(file) == other:
                     if not _is_stale(file, other, succession):
                         return other
-                    file.unlink()
+                    file.unlink(missing_ok=True)
             finally:
                 succession.unlink()
         else:
             time.sleep(_BETWEEN_TRIES)
     return other or _UNKNOWN
+
+
+def _sweep(file: Path) -> None:
+    """Remove what was left by processes that were killed while they took over or released.
+
+    Only who holds the lock may: nobody else can come to hold it through these files then.
+    """
+    with contextlib.suppress(OSError):
+        for path in file.parent.iterdir():
+            if not path.name.startswith(f"{file.name}."):
+                continue
+            holder = _holder(path)
+            if holder is not None and holder.is_here and not holder.is_alive:
+                path.unlink(missing_ok=True)
 
 
 def _succession(file: Path, holder: Holder) -> Path:

@@ -205,3 +205,14 @@ def test_a_successor_that_was_killed_while_it_took_over(tmp_path: Path) -> None:
     write(succession, Holder(**{**killed, "token": "other"}))
     with held(tmp_path / "0"):
         assert not succession.exists()
+
+
+def test_a_holder_that_was_killed_while_it_released(tmp_path: Path) -> None:
+    """The lock is gone then, and what it needed for that is removed by the next holder."""
+    file = left_by_a_killed_process(tmp_path)
+    released = file.rename(file.with_name(f"{file.name}.released"))
+    other = file.with_name(f"{file.name}.elsewhere")
+    write(other, elsewhere())
+    with held(tmp_path / "0"):
+        assert not released.exists()
+        assert other.exists()
