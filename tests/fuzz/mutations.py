@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 
 from hypothesis import strategies as st
 
 from tests.fuzz.originals import Format
+
+_NUMBER = re.compile(rb"[0-9.]+")
 
 
 def _flip(data: bytearray, at: int, pieces: tuple[bytes, ...], rng: random.Random) -> None:
@@ -37,6 +40,19 @@ def _cut(data: bytearray, at: int, pieces: tuple[bytes, ...], rng: random.Random
         del data[at:]
 
 
+def _other_number(data: bytearray, at: int, pieces: tuple[bytes, ...], rng: random.Random) -> None:
+    """Put another piece in place of the next number."""
+    if (number := _NUMBER.search(data, at)) is not None:
+        data[number.start() : number.end()] = rng.choice(pieces)
+
+
+def _other_line(data: bytearray, at: int, pieces: tuple[bytes, ...], rng: random.Random) -> None:
+    """Put a line of the file once more where the next line begins."""
+    lines = bytes(data).splitlines(keepends=True)
+    begin = data.find(b"\n", at) + 1
+    data[begin:begin] = rng.choice(lines or [b""])
+
+
 def _large(data: bytearray, at: int, pieces: tuple[bytes, ...], rng: random.Random) -> None:
     """Put a number that is near the end of a type where a binary may have one."""
     size = rng.choice((1, 2, 4, 8))
@@ -46,6 +62,7 @@ def _large(data: bytearray, at: int, pieces: tuple[bytes, ...], rng: random.Rand
 
 _FAULTS: tuple[Callable[[bytearray, int, tuple[bytes, ...], random.Random], None], ...] = (
     *(_flip, _insert, _overwrite, _remove, _repeat, _cut, _large),
+    *(_other_number, _other_number, _other_line),
 )
 
 
