@@ -263,8 +263,9 @@ def _filled(stored: StoredWeights) -> SequenceModel:
             path=stored.path / WEIGHTS,
             remedy=RETRAIN,
         )
-    model = model.to_empty(device="cpu")
-    model.load_state_dict({name: torch.from_numpy(v) for name, v in stored.weights.items()})
+    # not to_empty: on the way from meta it imports a computer algebra system, 0.7 s
+    weights = {name: torch.from_numpy(v).clone() for name, v in stored.weights.items()}
+    model.load_state_dict(weights, assign=True)
     return model
 
 
