@@ -25,6 +25,7 @@ from phrasescore.errors import ResumeError, SettingsError
 from phrasescore.json_files import read_object
 from phrasescore.parts import hidden
 from phrasescore.processes import machine, start_of
+from phrasescore.system_errors import is_full, unwritable
 
 LOCK = ".lock"  # of a folder, in it
 _RENEWAL = 60.0  # seconds between two signs of life
@@ -85,6 +86,7 @@ def held(owner: str | Path, *, inside: bool = False) -> Iterator[None]:
     Raises:
         ResumeError: Another process holds it.
         SettingsError: The folder cannot be made or written.
+        StorageError: The disk is full.
     """
     owner = Path(owner)
     file = owner / LOCK if inside else hidden(owner, LOCK[1:])
@@ -94,10 +96,10 @@ def held(owner: str | Path, *, inside: bool = False) -> Iterator[None]:
             owner.mkdir(parents=True, exist_ok=True)
         other = _taken_by_another(file, me)
     except OSError as error:
-        problem = "cannot make this folder" if inside else "cannot write there"
-        raise SettingsError(
-            f"{problem} ({error.strerror})", path=owner, remedy="name another output"
-        ) from None
+        if inside and not is_full(error):
+            problem = f"cannot make this folder ({error.strerror})"
+            raise SettingsError(problem, path=owner, remedy="name another output") from None
+        raise unwritable(error, owner) from None
     if other is not None:
         raise ResumeError(
             f"another process is at work here: process {other.process} on {other.host}, since "
@@ -118,8 +120,8 @@ def held(owner: str | Path, *, inside: bool = False) -> Iterator[None]:
 def _taken_by_another(file: Path, me: Holder) -> Holder | None:
     """Create the lock file, or return who has it."""
     for _ in range(_TRIES):
-        with contextlib.suppress(FileExistsError), file.open("x", encoding="utf-8") as stream:
-            json.dump(dataclasses.asdict(me), stream)
+        with contextlib.suppress(FileExistsError):
+            _create(file, me)
             return None
         other = _holder(file)
         if other is None:
@@ -140,6 +142,23 @@ def _taken_by_another(file: Path, me: Holder) -> Holder | None:
         else:
             time.sleep(_BETWEEN_TRIES)
     return other or _UNKNOWN
+
+
+def _create(file: Path, me: Holder) -> None:
+    """Make a lock file, whole or not at all.
+
+    Raises:
+        FileExistsError: It is there already.
+        OSError: It cannot be made.
+    """
+    with file.open("x", encoding="utf-8") as stream:
+        try:
+            json.dump(dataclasses.asdict(me), stream)
+            stream.flush()
+        except OSError:
+            # an empty one, on a full disk, would say that nobody knows who holds it
+            file.unlink()
+            raise
 
 
 def _sweep(file: Path) -> None:

@@ -216,3 +216,21 @@ def test_a_holder_that_was_killed_while_it_released(tmp_path: Path) -> None:
     with held(tmp_path / "0"):
         assert not released.exists()
         assert other.exists()
+
+
+def test_on_a_full_disk_no_empty_file_is_left(tmp_path: Path) -> None:
+    """It would be respected for ten minutes; the error is that of a full disk."""
+    (tmp_path / "0").touch()
+    script = (
+        "import resource, sys\n"
+        "from phrasescore.errors import StorageError\n"
+        "from phrasescore.resuming.lock import held\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
+        "try:\n"
+        "    with held(sys.argv[1]): pass\n"
+        "except StorageError as error: sys.exit(error.exit_code)\n"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path / "0")]
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    assert subprocess.run(command, env=environment, check=False).returncode == 8
+    assert [path.name for path in tmp_path.iterdir()] == ["0"]
