@@ -16,11 +16,9 @@ from pathlib import Path
 import click
 
 from phrasescore.errors import InputError, PhrasescoreError, PhraseTableError, SettingsError
-from phrasescore.files import open_input
 from phrasescore.progress import Progress
 from phrasescore.resuming import child_processes
 from phrasescore.table.block import read_blocks
-from phrasescore.table.phrase_table import parse_entry
 from phrasescore.table.scanning import SCORES_END
 
 _ENDING = ".gz"
@@ -86,10 +84,10 @@ def place_holder(table: Path) -> int:
     Raises:
         PhraseTableError: It is not the same in every line, so it is not to be written over.
     """
-    with open_input(table) as stream:
-        first = parse_entry(next(iter(stream), b"").rstrip(b"\n")).scores.split()
+    scores = 0
     with Progress("checking the table", unit="lines") as progress:
         for block in read_blocks(table):
+            scores = block.format.scores
             for row, end in enumerate(block.spans[:, SCORES_END].tolist()):
                 # the text before the end of the scores; a longer number would end in a digit, too
                 if block.text[end - 6 : end] != b" " + _PLACE_HOLDER:
@@ -100,7 +98,7 @@ def place_holder(table: Path) -> int:
                         remedy='in [TRAINING] write: score-settings = "--PhraseCount"',
                     )
             progress.advance(len(block))
-    return len(first)
+    return scores
 
 
 def _with_ending(stem: str) -> Path:
