@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from typing import Any
 
 import click
 
@@ -26,7 +27,7 @@ class Whole(click.IntRange):
         super().__init__(least, most)
 
     def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> int:
         """Return the number."""
         if isinstance(value, str) and not re.fullmatch(r"[+-]?[0-9]{1,400}", value):
@@ -50,7 +51,7 @@ class Real(click.FloatRange):
         super().__init__(least, most, min_open=above, max_open=below)
 
     def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         """Return the number."""
         if isinstance(value, str) and not (value.isascii() and _is_finite(value)):

@@ -142,14 +142,16 @@ class StreamedSide:
         offsets = np.zeros(int(kept.sum()) + 1, np.int64)
         np.cumsum(self.lengths[kept], dtype=np.int64, out=offsets[1:])
         np.save(folder / f"{name}.offsets.npy", offsets)
-        tokens = np.lib.format.open_memmap(
-            folder / f"{name}.tokens.npy", mode="w+", dtype=kind, shape=(int(offsets[-1]),)
-        )
-        position = 0
-        for _, numbers in self._chunks(kept):
-            tokens[position : position + len(numbers)] = ids[numbers]
-            position += len(numbers)
-        tokens.flush()
+        described = {
+            "descr": np.lib.format.dtype_to_descr(np.dtype(kind)),
+            "fortran_order": False,
+            "shape": (int(offsets[-1]),),
+        }
+        # not mapped: a full disk would end the process without a word
+        with (folder / f"{name}.tokens.npy").open("wb") as stream:
+            np.lib.format.write_array_header_1_0(stream, described)
+            for _, numbers in self._chunks(kept):
+                stream.write(ids[numbers].astype(kind).data)
 
 
 def stream_sides(
