@@ -182,9 +182,33 @@ def _gzip_writer(raw: IO[bytes]) -> Iterator[BinaryIO]:
         cast(Any, kind)(
             filename="", fileobj=raw, mode="wb", compresslevel=_LEVEL, mtime=0
         ) as zipped,
-        io.BufferedWriter(zipped, _BLOCK) as buffered,
+        io.BufferedWriter(_EqualBlocks(zipped), _BLOCK) as buffered,
     ):
         yield cast(BinaryIO, buffered)
+
+
+class _EqualBlocks(io.RawIOBase):
+    """Hands on what is written in blocks of one size, as what isal writes depends on theirs."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream, self._waiting = stream, bytearray()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._waiting += data
+        while len(self._waiting) >= _BLOCK:
+            self._stream.write(bytes(self._waiting[:_BLOCK]))
+            del self._waiting[:_BLOCK]
+        return len(data)
+
+    def close(self) -> None:
+        try:
+            if not self.closed:
+                self._stream.write(bytes(self._waiting))
+        finally:
+            super().close()
 
 
 def write_atomically(path: str | Path, data: bytes) -> None:

@@ -7,6 +7,7 @@ import os
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from phrasescore.errors import InputError, SettingsError
@@ -47,6 +48,26 @@ def test_the_same_content_is_the_same_bytes(tmp_path: Path) -> None:
     os.utime(first, (0, 0))
     write_atomically(second, TEXT)
     assert first.read_bytes() == second.read_bytes()
+
+
+def test_the_same_bytes_however_they_are_handed_over(
+    tmp_path: Path, rng: np.random.Generator
+) -> None:
+    """What is compressed does not depend on how much is written at a time."""
+    text = b"".join(
+        b"%d ||| word%d\n" % (i, j) for i, j in enumerate(rng.integers(0, 900, 200_000))
+    )
+    found = set()
+    for most in (3_000, 300_000, 3_000_000, len(text)):
+        with open_output(tmp_path / "out.gz") as stream:
+            at = 0
+            while at < len(text):
+                size = int(rng.integers(1, most + 1))
+                stream.write(text[at : at + size])
+                at += size
+        found.add((tmp_path / "out.gz").read_bytes())
+    assert len(found) == 1
+    assert gzip.decompress(found.pop()) == text
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
