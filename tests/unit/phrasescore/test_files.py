@@ -54,11 +54,10 @@ def test_the_same_bytes_however_they_are_handed_over(
     tmp_path: Path, rng: np.random.Generator
 ) -> None:
     """What is compressed does not depend on how much is written at a time."""
-    text = b"".join(
-        b"%d ||| word%d\n" % (i, j) for i, j in enumerate(rng.integers(0, 900, 200_000))
-    )
+    numbers = rng.random((150_000, 2))
+    text = b"".join(b"%d ||| %.6f %.6f\n" % (i, a, b) for i, (a, b) in enumerate(numbers))
     found = set()
-    for most in (3_000, 300_000, 3_000_000, len(text)):
+    for most in (3_000, 300_000, 1_000_000, 3_000_000, len(text)):
         with open_output(tmp_path / "out.gz") as stream:
             at = 0
             while at < len(text):
