@@ -1,7 +1,8 @@
-"""Pipes can be read once: who would need them again is told so, and does not wait for ever.
+"""What is no file: pipes can be read once, and some devices never end.
 
-A named pipe that is opened a second time waits for a second writer, and the shell's ``<(...)`` is
-empty then. Every reader of inputs goes through here.
+Who would need a pipe again is told so, and does not wait for ever: a named pipe that is opened a
+second time waits for a second writer, and the shell's ``<(...)`` is empty then. Every reader of
+inputs goes through here.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from pathlib import Path
 from phrasescore.errors import InputError
 
 STANDARD_STREAM = "-"
+# Linux's zero, full, random and urandom
+_ENDLESS = frozenset(os.makedev(1, minor) for minor in (5, 7, 8, 9))
 # device, inode and name of the pipes that were read; numbers of inodes are given again
 _read: set[tuple[int, int, str]] = set()
 
@@ -26,10 +29,10 @@ def refuse_second_reading(path: str | Path) -> None:
     """Note that a path is about to be read.
 
     Raises:
-        InputError: It is a pipe that was read before.
+        InputError: It is a pipe that was read before, or a device that never ends.
         OSError: There is nothing of that name.
     """
-    found = Path(path).stat()
+    found = _finite(path)
     if stat.S_ISFIFO(found.st_mode):
         pipe = (found.st_dev, found.st_ino, os.path.abspath(path))  # noqa: PTH100 - links stay
         if pipe in _read:
@@ -41,11 +44,19 @@ def refuse_pipe(path: str | Path) -> None:
     """Refuse a pipe where a file is read more than once, before anything of it is taken.
 
     Raises:
-        InputError: It is a pipe.
+        InputError: It is a pipe, or a device that never ends.
         OSError: There is nothing of that name.
     """
-    if stat.S_ISFIFO(Path(path).stat().st_mode):
+    if stat.S_ISFIFO(_finite(path).st_mode):
         raise _read_twice(path)
+
+
+def _finite(path: str | Path) -> os.stat_result:
+    """Return what there is to read, unless that would fill any memory."""
+    found = Path(path).stat()
+    if stat.S_ISCHR(found.st_mode) and found.st_rdev in _ENDLESS:
+        raise InputError("a device that never ends", path=path, remedy="name a file")
+    return found
 
 
 def _read_twice(path: str | Path) -> InputError:

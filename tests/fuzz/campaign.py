@@ -1,6 +1,6 @@
 """One campaign: files for every reader, until one fails or all have stood.
 
-``NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=... python -m tests.fuzz.campaign FOLDER [EXAMPLES [READER]]``
+``NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=... python -m tests.fuzz.campaign FOLDER EXAMPLES [READER]``
 
 The file that was read last lies in FOLDER/input, also after a crash of the process.
 """
@@ -96,4 +96,5 @@ def main(folder: Path, examples: int, wanted: str | None) -> int:
 
 if __name__ == "__main__":
     faulthandler.enable()
-    sys.exit(main(Path(sys.argv[1]), int((*sys.argv, 100)[2]), (*sys.argv, None, None)[3]))  # type: ignore[arg-type]
+    folder, examples, *wanted = sys.argv[1:]
+    sys.exit(main(Path(folder), int(examples), wanted[0] if wanted else None))

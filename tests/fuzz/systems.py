@@ -8,9 +8,11 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from moses_integration.bleu.statistics import References
 from moses_integration.decoder.decoder import Decoder
 from moses_integration.decoder.settings import CUBE_PRUNING, STACK_SEARCH, NBestSettings
 from moses_integration.ini.moses_ini import MosesIni
+from moses_integration.nbest.arrays import NBestReader
 from moses_integration.system_building.build import build_system
 from moses_integration.system_building.build_settings import (
     BuildInputs,
@@ -20,6 +22,8 @@ from moses_integration.system_building.build_settings import (
 from moses_integration.tables.pruning import PruningConditions, judge
 from moses_integration.tables.ranking import ColumnRanking
 from moses_integration.tables.significance import SignificanceLevel
+from phrasescore.pairs.phrase_pairs import PairSettings
+from phrasescore.pairs.table_encoding import encode_table
 from phrasescore.table.block import read_blocks
 from phrasescore.table.source_runs import read_source_runs
 from tests.fuzz.originals import head
@@ -109,10 +113,32 @@ def _built(texts: tuple[str, str], alignment: str, foreign: int) -> Callable[[Pa
     return read
 
 
+def _encoded(path: Path, large: bool) -> Result:
+    folder = path.parent / "pairs"
+    shutil.rmtree(folder, ignore_errors=True)
+    pairs = encode_table(path, folder, PairSettings(source_words=5))
+    sides = (pairs.source, pairs.target)
+    for side in sides:
+        words = len(side.vocabulary) + 2
+        assert side.tokens.size == side.offsets[-1]
+        assert side.tokens.max(initial=0) < words
+    return tuple(side.groups.tolist() for side in sides)
+
+
+def _scored(path: Path, large: bool) -> Result:
+    """Score the candidates of an n-best list against two references."""
+    references = References([[b"a a b", b"x"] * 20, [b"b", b""] * 20])
+    found = NBestReader(path, references.vocabulary, block_size=1 << 23 if large else 1).read()
+    scores = references.score_tokens(found.sentences, found.tokens, found.offsets)
+    return (scores.matrix().tolist(),)
+
+
 _CORPUS = ("extraction/corpus.en", "extraction/corpus.fr")
 _ALIGNMENT = "extraction/aligned.grow-diag-final-and"
 
 SYSTEMS = {
+    "encoded table": Reading("table", _encoded, compares=False),
+    "scored n-best list": Reading("nbest", _scored, in_turn=True),
     "pruned table": Reading("table", _pruned, in_turn=True),
     "decoding with a table": Reading("table", _decoded("table"), compares=False),
     "decoding with a reordering table": Reading(

@@ -55,6 +55,14 @@ def test_a_cut_table_in_a_pipe(tmp_path: Path) -> None:
         list(read_blocks(pipe))
 
 
+@pytest.mark.parametrize("name", ["zero", "full", "random", "urandom"])
+def test_devices_without_end(name: str) -> None:
+    """Nobody waits for the end of what has none."""
+    for read in (sha256_of, lambda path: next(read_blocks(path))):
+        with pytest.raises(InputError, match=f"/dev/{name}: a device that never ends. Name a file"):
+            read(f"/dev/{name}")
+
+
 def test_files_are_read_again(tmp_path: Path) -> None:
     """Files, and what is nothing and always will be, are read as often as need be."""
     for path in (tmp_path / "file", Path(os.devnull)):
