@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import IO
 
 import phrasescore
-from phrasescore.errors import InterruptedWorkError, PhrasescoreError
+from phrasescore.errors import InterruptedWorkError, PhrasescoreError, StorageError
+from phrasescore.parts import hidden
 from phrasescore.resuming import child_processes
 from phrasescore.resuming.interruption import interruptible
 from phrasescore.resuming.stamps import Stamps
@@ -126,11 +127,11 @@ class Runner:
             said.write(f"$ {step.work}\n".encode("utf-8", "surrogateescape"))
             said.flush()
             output = step.work.standard_output
-            part = output.with_name(f".{output.name}.part") if output is not None else None
+            part = hidden(output, "part") if output is not None else None
             printed = stack.enter_context(part.open("wb")) if part is not None else said
             status, cpu_seconds = self._waited_for(step, printed, said)
-            if status == 0 and part is not None and output is not None:
-                part.replace(output)
+            if part is not None and output is not None:
+                part.replace(output) if status == 0 else part.unlink()
         self._check(step, status, log)
         return round(time.monotonic() - begin, 1), round(cpu_seconds, 1)
 
@@ -174,7 +175,8 @@ class Runner:
             raise InterruptedWorkError("interrupted")
         lines = log.read_bytes().decode("utf-8", "replace").rstrip("\n").split("\n")
         how = f"ended with status {status}" if status else "ended well but left no output"
-        raise PhrasescoreError(
+        kind = StorageError if status == StorageError.exit_code else PhrasescoreError
+        raise kind(
             f"the step {step.name} {how}; its last words:\n  "
             + "\n  ".join(lines[-_LAST_WORDS:])
             + "\n",

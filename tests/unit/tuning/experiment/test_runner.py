@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from phrasescore.errors import InterruptedWorkError, PhrasescoreError, ResumeError
+from phrasescore.errors import InterruptedWorkError, PhrasescoreError, ResumeError, StorageError
 from tests.conftest import PROJECT
+from tests.support.killed import is_running, wait_for
 from tuning.experiment.command import Command, CommandStep
 from tuning.experiment.runner import Runner, environment, program
 
@@ -113,9 +114,15 @@ def test_what_is_printed_gets_its_name_when_it_is_whole(tmp_path: Path) -> None:
     out = tmp_path / "out"
     with pytest.raises(PhrasescoreError):
         run(tmp_path, shell(tmp_path, "out", "echo half; exit 1", standard_output=out))
-    assert not out.exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["steps"]
     run(tmp_path, shell(tmp_path, "out", "echo whole", standard_output=out))
     assert out.read_text() == "whole\n"
+
+
+def test_a_disk_that_is_full_for_a_step(tmp_path: Path) -> None:
+    """The whole ends with the status that says so."""
+    with pytest.raises(StorageError, match="the step out ended with status 8"):
+        run(tmp_path, shell(tmp_path, "out", "exit 8"))
 
 
 def test_stale_states_are_not_continued(tmp_path: Path) -> None:
@@ -227,3 +234,23 @@ def test_commands_find_this_package_from_anywhere(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert str(PROJECT) in environment()["PYTHONPATH"]
     assert program("moses") == ["moses"]
+
+
+def test_another_signal_ends_the_patience(tmp_path: Path) -> None:
+    """A step that does not hear Ctrl-C is ended at the second one, not after ten seconds."""
+    step = shell(tmp_path, "out", "trap '' INT; echo $$ > pid; while :; do sleep 0.1; done")
+
+    def stop() -> None:
+        wait_for(lambda: (tmp_path / "pid").exists())
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.5)
+
+    thread = threading.Thread(target=stop)
+    thread.start()
+    begin = time.monotonic()
+    with pytest.raises(InterruptedWorkError):
+        run(tmp_path, step)
+    thread.join()
+    assert time.monotonic() - begin < 9
+    assert not is_running(int((tmp_path / "pid").read_text()))
