@@ -22,6 +22,9 @@ from phrasescore.files import STANDARD_STREAM, is_stream, own_file
 from phrasescore.parts import part_path
 from phrasescore.system_errors import refusal, too_long, unwritable
 
+# in the meta of a context: the command is planned, not called; its paths go to the list there
+PLANNED = "phrasescore.commands.paths: planned"
+
 
 class Use(Enum):
     """What a command does with a path."""
@@ -84,7 +87,9 @@ class PathName(click.ParamType):  # type: ignore[type-arg]  # generic in new ver
             SettingsError: An output cannot be written, or would replace what is needed.
         """
         text = os.fspath(value) if isinstance(value, os.PathLike) else str(value)
-        if ctx is not None and not ctx.resilient_parsing:
+        if ctx is not None and PLANNED in ctx.meta:
+            ctx.meta[PLANNED].append((text, self._use))
+        elif ctx is not None and not ctx.resilient_parsing:
             _refuse_impossible(text, _label(param), self._use)
             found = _found(text, self._use)
             named = _Named(text, self._use, _label(param), found, self._may_replace)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -42,6 +42,9 @@ from phrasescore.training.training_settings import (
     PATIENCE,
 )
 from phrasescore.words import SHORTLIST_WORDS
+
+if TYPE_CHECKING:
+    from phrasescore.training.request import TrainingRequest
 
 _PHRASE, _FEED_FORWARD, _LM = (
     EncoderDecoderSettings,
@@ -297,18 +300,31 @@ def train(
     While it runs, its state is in MODEL.training/; after Ctrl-C or a crash, the same command
     continues. Under torchrun, several processes share the work.
     """  # noqa: D301 - click knows a paragraph that keeps its lines by this character
-    from phrasescore.training.request import TrainingRequest
     from phrasescore.training.session import train_model
+
+    train_model(request_of(paths, max_time, held_out_text, **options))
+
+
+def request_of(
+    paths: tuple[Path, ...],
+    max_time: float | None,
+    held_out_text: tuple[Path, ...],
+    **options: Any,
+) -> TrainingRequest:
+    """Return what a command line asks for.
+
+    Raises:
+        SettingsError: The kind of model does not have an option, or options contradict each other.
+    """
+    from phrasescore.training.request import TrainingRequest
 
     sizes = {name: options.pop(name) for name in (*SIZES, "self_normalise")}
     given = {name: value for name, value in sizes.items() if value is not None}
-    train_model(
-        TrainingRequest(
-            inputs=paths[:-1],
-            model=paths[-1],
-            sizes=given,
-            max_seconds=max_time,
-            held_out_text=held_out_text or None,
-            **options,
-        )
+    return TrainingRequest(
+        inputs=paths[:-1],
+        model=paths[-1],
+        sizes=given,
+        max_seconds=max_time,
+        held_out_text=held_out_text or None,
+        **options,
     )

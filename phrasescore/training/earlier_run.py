@@ -13,7 +13,8 @@ from phrasescore.provenance import write_json
 from phrasescore.resuming.comparison import refuse_differences
 from phrasescore.training.checkpoint import BEST, LATEST
 from phrasescore.training.curves import CURVES
-from phrasescore.training.work_folder import INPUT, SETTINGS, known_settings
+from phrasescore.training.training_settings import INPUT
+from phrasescore.training.work_folder import SETTINGS, known_settings
 
 
 def check_trained(model: Path, asked: Mapping[str, Any], *, any_precision: bool) -> None:

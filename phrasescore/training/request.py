@@ -25,13 +25,13 @@ from phrasescore.training.training_settings import (
     HELD_OUT_OF_TEXT,
     HELD_OUT_SENTENCES,
     HELD_OUT_SHARE_OF_TEXT,
+    INPUT,
     LABEL_SMOOTHING,
     MAX_LENGTH,
     PATIENCE,
     PATIENCE_OF_TEXT,
     RecipeName,
 )
-from phrasescore.training.work_folder import INPUT
 
 DEFAULT_EPOCHS = 10
 # what the command gives for every kind, and some do not have

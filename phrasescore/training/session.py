@@ -31,8 +31,8 @@ from phrasescore.training.gradient import Processes
 from phrasescore.training.loop import Run, Trainer
 from phrasescore.training.recipes import recipe_named
 from phrasescore.training.request import TrainingRequest
-from phrasescore.training.training_settings import TrainingSettings
-from phrasescore.training.work_folder import INPUT, PAIRS, SETTINGS, is_begun, remove_work
+from phrasescore.training.training_settings import INPUT, TrainingSettings
+from phrasescore.training.work_folder import PAIRS, SETTINGS, is_begun, remove_work
 
 # dropout moves ln Z, which is put right over this many sentences that were trained on
 _SENTENCES_TO_CENTRE = 1000

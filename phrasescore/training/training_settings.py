@@ -10,6 +10,8 @@ from phrasescore.model.kinds import Material
 
 RecipeName = Literal["fast", "paper"]
 
+INPUT = "sha256 of the input"  # among what a run was asked for
+
 # Where a recipe decides and the user does not. The authors of the translation models held nothing
 # out and never stopped early; their language model stops after 10 passes without gain.
 PATIENCE: dict[RecipeName, int] = {"fast": 5, "paper": 0}

@@ -19,9 +19,9 @@ from phrasescore.pairs.encoded_sides import FILES_OF_PAIRS
 from phrasescore.parts import part_path, remove
 from phrasescore.training.checkpoint import BEST, LATEST, load_checkpoint
 from phrasescore.training.curves import CURVES
+from phrasescore.training.training_settings import INPUT
 
 SETTINGS = "settings.json"
-INPUT = "sha256 of the input"  # among the settings
 PAIRS = "pairs"
 
 _OWN = re.compile(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from collections.abc import Sequence
 
@@ -19,7 +20,8 @@ from tuning.experiment.experiment_settings import (
     ExperimentSystem,
 )
 
-_TEXT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+_LONGEST_NAME = 100  # characters; names become parts of names of files
+_TEXT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 _NOT_IN_MOSES = (
     "real Moses cannot ask a neural language model; the embedded decoder can, and rerank chooses "
     "among Moses's n-best lists with it"
@@ -51,13 +53,31 @@ def check(settings: ExperimentSettings, where: str) -> None:
             f"{'left out' if first.not_run else 'one without tuning'}"
         )
     _check_tests(settings.data, where)
+    _check_paths(settings.data, where)
     for model in settings.models:
         _check_model(model, settings.data, where)
     for system in settings.systems:
         _check_system(system, settings, where)
+    for name in (settings.name, *(system.name for system in settings.systems)):
+        if not name.isprintable() or not 0 < len(name) <= _LONGEST_NAME:
+            raise SettingsError(
+                f"{where}: nothing can be called {name[:_LONGEST_NAME]!r}",
+                remedy=f"use 1 to {_LONGEST_NAME} characters that can be seen",
+            )
     sizes = (settings.tuning.nbest_size, settings.rerank_size)
     if min(settings.decoder.threads, settings.tuning.rounds, *sizes) < 1:
         raise SettingsError(f"{where}: threads, rounds and nbest_size are at least 1")
+
+
+def _check_paths(data: ExperimentData, where: str) -> None:
+    """See whether the paths that every experiment needs say anything."""
+    paths = {"folder": data.folder, "system": data.system}
+    for text in data.texts:
+        paths |= {f"the source of {text.name}": text.source}
+        paths |= {f"the reference of {text.name}": text.reference}
+    for name, path in paths.items():
+        if not path:
+            raise SettingsError(f"{where}: [data] has an empty path, {name}")
 
 
 def _check_tests(data: ExperimentData, where: str) -> None:
@@ -128,6 +148,8 @@ def _check_folder(model: ExperimentModel, place: str) -> None:
 
 
 def _check_system(system: ExperimentSystem, settings: ExperimentSettings, where: str) -> None:
+    if not (math.isfinite(system.paper_dev) and math.isfinite(system.paper_test)):
+        raise SettingsError(f"{where}: {system.name} has a figure of the paper that is not finite")
     names = [model.name for model in settings.models]
     for name in system.all_models:
         if name not in names:

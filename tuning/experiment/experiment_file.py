@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from phrasescore.closed_settings import from_mapping
-from phrasescore.errors import InputError, SettingsError
+from phrasescore.errors import InputError, SettingsError, visible
+from phrasescore.json_files import MOST_LEVELS, is_too_deep
 from tuning.experiment.experiment_checks import check
 from tuning.experiment.experiment_settings import (
     ExperimentDecoder,
@@ -23,7 +24,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-_MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
 
 def read_experiment(path: str | Path) -> ExperimentSettings:
@@ -35,12 +36,47 @@ def read_experiment(path: str | Path) -> ExperimentSettings:
     """
     try:
         content = Path(path).read_bytes().decode("utf-8")
-        values = tomllib.loads(content)
+        values = _bounded(tomllib.loads(content), str(path))
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror})", path=path) from None
     except ValueError as error:
         raise InputError(f"not an experiment file in TOML ({error})", path=path) from None
+    except RecursionError:
+        raise _too_deep(str(path)) from None
     return dataclasses.replace(_parsed(values, str(path)), file=Path(path))
+
+
+def _bounded(values: dict[str, Any], where: str) -> dict[str, Any]:
+    """Return values that the rest of the program can walk through and write into names of files.
+
+    Raises:
+        InputError: They are nested too deep.
+        SettingsError: There is a NUL in a text.
+    """
+    if is_too_deep(values):
+        raise _too_deep(where)
+    level: list[Any] = [values]
+    while level:
+        for text in level:
+            if isinstance(text, str) and "\0" in text:
+                raise SettingsError(
+                    f"{where}: {text[:50]!r} has a NUL in it, which no file or option can have"
+                )
+        level = [inner for each in level for inner in _parts(each)]
+    return values
+
+
+def _parts(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return [*value.keys(), *value.values()]
+    return value if isinstance(value, list) else []
+
+
+def _too_deep(where: str) -> InputError:
+    return InputError(
+        f"not an experiment file in TOML (it is nested more than {MOST_LEVELS} levels deep)",
+        path=where,
+    )
 
 
 def _parsed(values: Mapping[str, Any], where: str) -> ExperimentSettings:
@@ -57,7 +93,7 @@ def _parsed(values: Mapping[str, Any], where: str) -> ExperimentSettings:
 
 def _table(values: Any, where: str) -> dict[str, Any]:
     if not isinstance(values, dict):
-        raise SettingsError(f"{where} is {values!r}, expected a table of settings")
+        raise SettingsError(f"{where} is {str(values)[:50]!r}, expected a table of settings")
     return dict(values)
 
 
@@ -66,7 +102,7 @@ def _decoder(values: Any, where: str) -> ExperimentDecoder:
     sections = _table(table.pop("sections", {}), f"{where}: sections")
     for key, value in sections.items():
         if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-            raise SettingsError(f"{where}: {key} is {value!r}, expected a number or text")
+            raise SettingsError(f"{where}: {key} is {str(value)[:50]!r}, expected a number or text")
     pairs = tuple((key, str(value)) for key, value in sections.items())
     return dataclasses.replace(from_mapping(ExperimentDecoder, table, where=where), sections=pairs)
 
@@ -75,7 +111,10 @@ def _models(values: Any, where: str) -> tuple[ExperimentModel, ...]:
     models = []
     for name, section in _table(values, f"{where}]").items():
         if not _MODEL_NAME.fullmatch(name):
-            raise SettingsError(f"{where}.{name}]: use letters, digits, '-' and '_' in the name")
+            shown = visible(name.encode("utf-8", "backslashreplace"), 50)
+            raise SettingsError(
+                f"{where}.{shown}]: use letters, digits, '-' and '_' in the name, at most 100"
+            )
         place = f"{where}.{name}]"
         model = {"name": name, **_table(section, place)}
         models.append(from_mapping(ExperimentModel, model, where=place))

@@ -13,6 +13,7 @@ from phrasescore.files import write_atomically
 from phrasescore.provenance import provenance, write_json
 from phrasescore.resuming.lock import held
 from tuning.experiment.command import CommandStep
+from tuning.experiment.command_checks import check_commands
 from tuning.experiment.experiment_checks import check_kind, for_decoder
 from tuning.experiment.experiment_settings import ExperimentSettings
 from tuning.experiment.kept_results import ResultsKeeper
@@ -29,6 +30,7 @@ def planned(settings: ExperimentSettings, output: str | Path) -> Plan:
         InputError: The data's folder, a text, the system or a model does not exist.
         IniError: Real Moses is asked for and cannot read the system.
         SettingsError: A model cannot do what a row has it for.
+        SettingsError: An option in the file is none of the command that it is for.
         MissingDependencyError: Real Moses is asked for and not installed.
     """
     if not settings.folder.is_dir():
@@ -51,6 +53,15 @@ def planned(settings: ExperimentSettings, output: str | Path) -> Plan:
                 path=path,
                 remedy=f"correct the path in {settings.file}",
             )
+    texts = [path for text in plan.texts for path in (text.source, text.reference)]
+    for path in map(plan.data, (settings.data.system, *texts)):
+        if path.is_dir():
+            raise InputError(
+                "a folder, where a file was expected",
+                path=path,
+                remedy=f"correct the path in {settings.file}",
+            )
+    check_commands(plan.steps(), settings.folder, plan.results, str(settings.file))
     for system in plan.settings.systems:
         for name in () if system.not_run else system.all_models:
             check_kind(system, name, plan.kind(name), str(settings.file))

@@ -19,7 +19,8 @@ from phrasescore.training.checkpoint import (
 from phrasescore.training.curves import Curves
 from phrasescore.training.request import TrainingRequest
 from phrasescore.training.session import train_model
-from phrasescore.training.work_folder import INPUT, is_begun, known_settings, remove_work
+from phrasescore.training.training_settings import INPUT
+from phrasescore.training.work_folder import is_begun, known_settings, remove_work
 from tests.support.builders import write_phrase_table
 from tests.support.killed_at import killed_at
 

@@ -178,6 +178,17 @@ def test_one_test_set_or_several(tmp_path: Path) -> None:
         ('name = "Alone"', 'name = "Alone"\nrerank = ["given"]', "rerank beside it"),
         ('name = "Baseline"', 'name = "B"\ntranslate = ["forward"]', "one without tuning"),
         ("nbest_size = 200", "nbest_size = 0", "at least 1"),
+        ('"dev.en"', '"dev\\u0000.en"', r"'dev\\x00.en' has a NUL in it"),
+        ('"--max-time"', '"--max-time\\u0000"', "has a NUL in it"),
+        ("search-algorithm", '"a\\u0000"', "has a NUL in it"),
+        ('"dev.en"', '""', r"\[data\] has an empty path, the source of dev"),
+        ('name = "Both"', 'name = ""', "nothing can be called ''"),
+        ('name = "Both"', 'name = "a\\nb"', r"nothing can be called 'a\\nb'"),
+        ('name = "Both"', f'name = "{"x" * 300}"', "nothing can be called 'xxx"),
+        ("[models.rnn]", f"[models.{'x' * 300}]", "at most 100"),
+        ("unknown_column = true", "paper_dev = nan", "that is not finite"),
+        ("rounds = 3", f"rounds = {'1' * 400}.0", "rounds is"),
+        ("seeds = [4, 5]", f"seeds = [{'[' * 90}{']' * 90}]", "seeds is"),
         ('optimizer = "pro"', 'optimiser = "pro"', r"\[rerank\]: unknown setting optimiser"),
     ],
 )
@@ -192,8 +203,16 @@ def test_files_that_are_no_experiment(tmp_path: Path) -> None:
     """A missing file and one that is not TOML are errors of input."""
     with pytest.raises(InputError, match="cannot be read"):
         read_experiment(tmp_path / "nothing.toml")
-    with pytest.raises(InputError, match="not an experiment file in TOML"):
-        read_experiment(written(tmp_path, "name = "))
+    for text in (
+        *("name = ", f"name = {'[' * 200_000}", f"name = {'1' * 5000}"),
+        f"name = {'[' * 200_000}{']' * 200_000}",
+        f"name = {'{a=' * 5000}1{'}' * 5000}",
+        f"{'a.' * 5000}a = 1",
+        f"[{'a.' * 5000}a]",
+    ):
+        with pytest.raises(InputError, match="not an experiment file in TOML") as error:
+            read_experiment(written(tmp_path, text))
+        assert len(str(error.value)) < 500
 
 
 @pytest.mark.parametrize("path", sorted((PROJECT / "experiments").glob("*.toml")), ids=str)

@@ -1,0 +1,75 @@
+"""Options in an experiment file, those of other commands: looked at before hours pass."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from phrasescore.errors import InputError, SettingsError
+from tuning.experiment.command import Command, CommandStep
+from tuning.experiment.command_checks import check_commands
+
+
+def step(*words: str) -> CommandStep:
+    """A step that calls phrasescore."""
+    return Command(("phrasescore", *words)).step("x", (), ())
+
+
+def check(folder: Path, *words: str) -> None:
+    """Check one command."""
+    check_commands([step(*words)], folder, folder / "results", "e.toml")
+
+
+TRAIN = ("train", "table", "model")
+TUNE = ("tune", "moses.ini", "--source", "a", "--reference", "b", "-o", "out")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """The files that the commands below read."""
+    for name in ("table", "moses.ini", "a", "b"):
+        (tmp_path / name).write_bytes(b"")
+    return tmp_path
+
+
+def test_commands_that_can_run(data: Path) -> None:
+    """What steps make need not be there, and nothing is made or read."""
+    check(data, "train", str(data / "results" / "table"), str(data / "results" / "model"))
+    check(data, "train", "a", "b", str(data / "results" / "m"), "--kind", "search", "--hidden", "8")
+    check(data, *TUNE, "--seed", "2", "--rounds", "8", "--nbest-size", "100")
+    check(data, "ini", "add-feature", "moses.ini")
+    check_commands([Command(("moses", "--any")).step("x", (), ())], data, data, "e.toml")
+    assert len(list(data.iterdir())) == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ((*TRAIN, "--hiden", "8"), "No such option"),
+        ((*TRAIN, "--hidden", "0"), "0 is not in the range"),
+        ((*TRAIN, "--hidden"), "requires an argument"),
+        ((*TRAIN, "--max-time", "soon"), "is not a time"),
+        ((*TRAIN, "--unit", "cell"), "which is none of: gated, tanh"),
+        ((*TRAIN, "--dropout", "0.5"), "--dropout is not an option of --kind phrase"),
+        ((*TRAIN, "another", "--kind", "rnn-lm"), "takes TEXT MODEL/, and 3 names are given"),
+        ((*TRAIN, "--help"), "asks for help"),
+        ((*TUNE, "--restart", "5"), "No such option"),
+        ((*TUNE, "--seed", "x"), "is not a whole number"),
+        ((*TUNE, "--optimizer", "x"), "'x' is not one of"),
+        (("tune", "moses.ini"), "Missing option"),
+    ],
+)
+def test_commands_that_cannot(data: Path, words: tuple[str, ...], why: str) -> None:
+    """The step and its option are named."""
+    with pytest.raises(SettingsError, match=r"e\.toml: the step x cannot run: ") as error:
+        check(data, *words)
+    assert why in str(error.value)
+
+
+def test_files_that_options_name(data: Path) -> None:
+    """They are where commands run."""
+    words = ("train", "a", "model", "--kind", "rnn-lm", "--held-out-text")
+    check(data, *words[:2], str(data / "results" / "model"), *words[3:], "b")
+    with pytest.raises(InputError, match=r"c: no such file or folder, which the experiment reads"):
+        check(data, *words[:2], str(data / "results" / "model"), *words[3:], "c")
