@@ -17,12 +17,14 @@ from moses_integration.decoder.features.reordering_feature import (
 from moses_integration.decoder.settings import DEFAULT_TABLE_LIMIT
 from moses_integration.ini.feature_weights import FeatureLayout, boolean_option
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
-from phrasescore.errors import IniError
+from phrasescore.errors import IniError, counted
 from phrasescore.number_text import whole_number
 
 _MOST_PATHS = 126  # decoding paths count from 0; one more is for unknown words, in eight bits
 _MOST_ENTRIES = 10**9
 _SHOWN = 30
+# one component, whatever num-features says; PhrasePenalty may have one for each table
+_SINGLE = ("Distortion", "WordPenalty", "PhrasePenalty", "UnknownWordPenalty")
 _TRUE = ("1", "true", "yes", "y")
 
 
@@ -141,6 +143,8 @@ class FeatureSet:
             return tuple(layout.slices[line.name].start for line in lines)
 
         declared = _of_kind(ini, "PhraseDictionaryMemory")
+        for line in ini.features:
+            _check_components(ini, line, layout, len(declared))
         numbers = _mapped_tables(ini, declared)
         return cls(
             layout=layout,
@@ -163,6 +167,26 @@ class FeatureSet:
 
 def _of_kind(ini: MosesIni, kind: str) -> list[FeatureLine]:
     return [line for line in ini.features if line.kind == kind]
+
+
+def _check_components(ini: MosesIni, line: FeatureLine, layout: FeatureLayout, tables: int) -> None:
+    """See that a feature has the components that the search fills in, where it has a fixed number.
+
+    Raises:
+        IniError: ``num-features`` says otherwise.
+    """
+    if line.kind not in _SINGLE:
+        return
+    expected = tables if line.kind == "PhrasePenalty" and _is_per_table(line) else 1
+    part = layout.slices[line.name]
+    if part.stop - part.start != expected:
+        raise IniError(
+            f"num-features of {line.name} is {part.stop - part.start}, but it has "
+            f"{counted(expected, 'component')}",
+            path=ini.path,
+            line=line.line,
+            remedy=f"write num-features={expected}, or leave it out where it is 1",
+        )
 
 
 def _is_per_table(line: FeatureLine) -> bool:

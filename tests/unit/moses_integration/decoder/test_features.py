@@ -68,3 +68,22 @@ def test_weights_that_sums_cannot_hold(weight: str) -> None:
     text = INI.format(mapping="0 T 0", limit="20", scores=SCORES) + f"[weight]\nT= 1 {weight}\n"
     with pytest.raises(IniError, match=r"moses.ini: a weight of T is not a number from -1,000,000"):
         Decoder(MosesIni.parse(text.encode()))
+
+
+@pytest.mark.parametrize(
+    "kind", ["Distortion", "WordPenalty", "PhrasePenalty", "UnknownWordPenalty"]
+)
+@pytest.mark.parametrize("count", [0, 2, 10_000])
+def test_features_of_one_component(kind: str, count: int) -> None:
+    """The search fills in one value; with none it would be another feature's, or nobody's."""
+    text = INI.format(mapping="0 T 0", limit="20", scores=SCORES)
+    text += f"{kind} num-features={count}\n"
+    with pytest.raises(
+        IniError, match=f"moses.ini:6: num-features of {kind}0 is {count}, but it h"
+    ):
+        FeatureSet.of(MosesIni.parse(text.encode()))
+    per_table = text.replace(f"={count}\n", "=2 per-phrase-table=true\n")
+    if kind == "PhrasePenalty":
+        with pytest.raises(IniError, match="num-features of PhrasePenalty0 is 2, but it has 1"):
+            FeatureSet.of(MosesIni.parse(per_table.encode()))
+        FeatureSet.of(MosesIni.parse(per_table.replace("=2 ", "=1 ").encode()))
