@@ -9,7 +9,9 @@ targets the search is exhaustive.
 from __future__ import annotations
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from phrasescore.generation.choosing import best_rows, best_words
 from phrasescore.generation.model_rows import ModelRows
@@ -79,11 +81,17 @@ class _Beam:
         self._words = np.empty((rows, K), np.int64)
         self._gains = np.empty((rows, K), np.float32)
 
-    def look(self, a: int, b: int, ln_p: NDArray[np.float32]) -> None:
+    def look(self, a: int, b: int, ln_p: Tensor) -> None:
         """Note the best words of rows ``a`` to ``b``."""
-        part = slice(a, b)
-        ln_p[self._early[part], END] = -np.inf
-        best_words(ln_p, self._most[part], self._ending[part], self._words[part], self._gains[part])
+        part, ids = slice(a, b), None
+        if ln_p.is_cuda:
+            ids, ln_p = _candidates(ln_p, self._settings.size)
+        near, words = ln_p.cpu().numpy(), self._words[part]
+        near[self._early[part], END] = -np.inf
+        best_words(near, self._most[part], self._ending[part], words, self._gains[part])
+        if ids is not None:
+            known = np.take_along_axis(ids, np.maximum(words, 0), axis=1)
+            words[:] = np.where(words < 0, words, known)
 
     def extend(self) -> NDArray[np.int64]:
         """Choose the best continuations; return the row that each one that goes on came from."""
@@ -121,3 +129,15 @@ class _Beam:
         before = np.arange(len(owners)) - np.searchsorted(owners, owners)
         self._finished[owners, self._settings.size - self._room[owners] + before] = ln_p
         np.subtract.at(self._room, owners, 1)
+
+
+def _candidates(ln_p: Tensor, most: int) -> tuple[NDArray[np.int64], Tensor]:
+    """Return what the best ``most`` words of each row are among, so that a GPU hands over no more.
+
+    Returns:
+        ``(rows, C)`` their ids in ascending order, </s> first, and ``(rows, C)`` their ln p.
+    """
+    others = ln_p[:, END + 1 :]
+    best = others.topk(min(most, others.shape[1]), dim=1, sorted=False).indices
+    ids = torch.cat([best.new_full((len(best), 1), END), best.sort(dim=1).values + 1], dim=1)
+    return ids.cpu().numpy(), ln_p.gather(1, ids)

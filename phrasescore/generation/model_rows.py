@@ -14,8 +14,8 @@ from phrasescore.model.sequence_model import END, UNKNOWN, State, StepModel
 from phrasescore.words.token_sequences import TokenSequences, as_matrix
 
 Rows = NDArray[np.int64]
-# what to do with the ln p of rows a to b, (b - a, V) float32
-Look = Callable[[int, int, NDArray[np.float32]], None]
+# what to do with the ln p of rows a to b, (b - a, V) float32, where the model is
+Look = Callable[[int, int, Tensor], None]
 
 
 class Prefixes(Protocol):
@@ -30,7 +30,7 @@ class Prefixes(Protocol):
         """Make place for the words that follow each row."""
         ...
 
-    def look(self, a: int, b: int, ln_p: NDArray[np.float32]) -> None:
+    def look(self, a: int, b: int, ln_p: Tensor) -> None:
         """Note of rows ``a`` to ``b`` what it needs of ``ln_p (b - a, V)``."""
         ...
 
@@ -91,7 +91,7 @@ class ModelRows:
     def _show(self, a: int, b: int, ln_p: Tensor, look: Look) -> None:
         if not self._unknown:
             ln_p[:, UNKNOWN] = -np.inf
-        look(a, b, ln_p.cpu().numpy())
+        look(a, b, ln_p)
 
     def _index(self, numbers: Rows) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(numbers)).to(self._model.device)

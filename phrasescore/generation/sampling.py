@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
 from phrasescore.generation.choosing import draw_words
 from phrasescore.generation.model_rows import ModelRows
@@ -87,8 +88,9 @@ class _Samples:
         uniform = _uniform(self._numbers, self._count, self._seed, length)
         self._uniform = uniform[self._samples]
 
-    def look(self, a: int, b: int, ln_p: NDArray[np.float32]) -> None:
+    def look(self, a: int, b: int, found: Tensor) -> None:
         """Draw the words of the samples of rows ``a`` to ``b``."""
+        ln_p = found.cpu().numpy()
         ln_p[self._early[a:b], END] = -np.inf
         begins = self._begins[a : b + 1]
         part = slice(begins[0], begins[-1])
