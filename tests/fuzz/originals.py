@@ -99,6 +99,24 @@ def formats(folder: Path) -> dict[str, Format]:
             (text, head("extraction/corpus.fr"), b"a b\tc d\te\n\tx\nb|N\tc|N\r\n"),
             (b"a", b"b ", b" ", b"\t", b"\n", b"|", b"|||", b"<s>", b"</s>", b"<unk>", *_BYTES),
         ),
+        "ini": Format(
+            (toy.ini.read_bytes(), toy.ini.read_bytes().replace(b"num-features=2", b"")),
+            (
+                *(b"num-features=", b" tuneable-components=1,0", b" tuneable=0", b" table-limit="),
+                *(
+                    b"\nWordPenalty name=W num-features=2",
+                    b"\nDistortion name=D",
+                    b" oov-feature=1",
+                ),
+                *(
+                    b"\nPhrasePenalty name=P per-phrase-table=1",
+                    b"[stack]\n",
+                    b"[mapping]\n1 T 0\n",
+                ),
+                *(b"[search-algorithm]\n1\n", b"[max-phrase-length]\n", b"[mapping]\n1 T 0\n"),
+                *(*_NUMBERS, *_BYTES, b"=", b" ", b"\n", b"\n", b"#"),
+            ),
+        ),
         "links": Format(
             (head("extraction/aligned.grow-diag-final-and"),),
             (*_LINKS, b" ", b"\n", b"\n", *_NUMBERS, *_BYTES),

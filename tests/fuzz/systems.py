@@ -86,6 +86,18 @@ def _decoded(form: str) -> Callable[[Path, bool], Result]:
     return read
 
 
+def _decoded_with_ini(path: Path, large: bool) -> Result:
+    """Decode with a system whose ini is the file to read."""
+    decoder = Decoder(MosesIni.read(path))
+    loaded = decoder.load([(b"s0", b"s1", b"s2", b"s9"), (b"s3",) * 6, ()])
+    found = []
+    for decoded in decoder.decode(loaded, nbest=NBestSettings(5)):
+        assert not any(map(math.isnan, decoded.totals.tolist()))
+        assert decoded.features.shape == (len(decoded), decoder.layout.size)
+        found.append([decoded.words(number) for number in range(len(decoded))])
+    return tuple(found)
+
+
 def _pruned(path: Path, large: bool) -> Result:
     conditions = PruningConditions(
         top=2, ranking=ColumnRanking(1), significance=SignificanceLevel.parse("a+e", 100)
@@ -140,6 +152,7 @@ SYSTEMS = {
     "encoded table": Reading("table", _encoded, compares=False),
     "scored n-best list": Reading("nbest", _scored, in_turn=True),
     "pruned table": Reading("table", _pruned, in_turn=True),
+    "decoding with an ini": Reading("ini", _decoded_with_ini, compares=False),
     "decoding with a table": Reading("table", _decoded("table"), compares=False),
     "decoding with a reordering table": Reading(
         "reordering", _decoded("reordering"), compares=False
