@@ -1,0 +1,83 @@
+"""One call of every command that works for long, and what it promises to whoever repeats it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call that works, in a folder with the world in ``in`` and an empty folder ``out``.
+
+    Args:
+        arguments: Its words.
+        kept: A pattern of files in ``out`` that hold finished work once they have ``lines``
+            lines; none where a command promises to begin anew.
+        says: What a call says, in part, that goes on with such work.
+        lines: See ``kept``; 0 where the file's being there is enough.
+        costly: Whether it is tried more seldom, because its steps are processes of their own.
+    """
+
+    arguments: tuple[str, ...]
+    kept: str = ""
+    says: str = ""
+    lines: int = 0
+    costly: bool = False
+
+    @property
+    def name(self) -> str:
+        """The command."""
+        return self.arguments[0] + (" --table" if "--table" in self.arguments else "")
+
+
+def _call(words: str, *kept: Any, costly: bool = False) -> Call:
+    return Call(tuple(words.split()), *kept, costly=costly)
+
+
+_GOING_ON = "going on after line"
+
+CALLS: tuple[Call, ...] = (
+    _call(
+        "train in/short-table out/model --hidden 16 --embedding 16 --threads 1 --max-epochs 1 "
+        "--evaluations 4 --checkpoint-every 0.3s",
+        *("model.training/latest*", "resuming after"),
+    ),
+    _call(
+        "score in/phrase-table --model in/model -o out/table.gz --threads 1",
+        *(".table.gz.journal", _GOING_ON, 2),
+    ),
+    _call(
+        "score-text in/pairs.tsv --model in/model -o out/scored --words --threads 1",
+        *(".scored.journal", _GOING_ON, 2),
+    ),
+    _call(
+        "generate --model in/model -i in/phrases -o out/targets --beam 2 --threads 1",
+        *(".targets.journal", _GOING_ON, 2),
+    ),
+    _call(
+        "prune in/phrase-table -o out/table.gz --top 2 --column 1 --reordering in/reordering "
+        "--reordering-output out/reordering.gz",
+        *(".table.gz.journal", _GOING_ON, 2),
+    ),
+    _call(
+        "translate --model in/search -i in/long.src -o out/text.gz --nbest out/list --beam 3 "
+        "--max-length 15 --threads 1",
+        *(".text.gz.journal", _GOING_ON, 2),
+    ),
+    _call("filter in/moses.ini --input in/long.src -o out/part"),
+    _call(
+        "build in/train.fr in/train.en out/system --tokenize fr en --lm-order 3 --lmplz own "
+        "--threads 1 --memory 16M",
+    ),
+    _call(
+        "decode in/moses.ini -i in/long.src -o out/text --nbest out/list.gz --nbest-size 20 "
+        "--cache-folder out/cache --threads 1",
+    ),
+    _call("nbest in/list --model in/lm --source in/list.src -o out/list.gz --threads 1"),
+    _call(
+        "tune in/moses.ini --source in/dev.src --reference in/dev.trg -o out/tuned --decoder "
+        "embedded --rounds 2 --nbest-size 20 --restarts 3 --threads 1",
+    ),
+    _call("experiment in/experiment.toml -o out/results --decoder embedded", costly=True),
+)

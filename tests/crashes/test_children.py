@@ -1,0 +1,184 @@
+"""No program that a command has started is there when the command is not, however it ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.support import fake_moses
+from tests.support.killed import is_running, wait_for
+from tests.support.toy_system import TOY_WEIGHTS, ToySystem, write_toy_system
+from tests.support.warm_process import PROJECT, Observed, Surroundings, WarmProcesses
+
+# in place of a program that works for hours
+_WORK = 'echo $$ > "$(dirname "$0")/new"; mv "$(dirname "$0")/new" "$(dirname "$0")/pid"; '
+_WORK += "exec sleep 600"
+_MADE_PROGRAM = f"#!/bin/sh\n{_WORK}\n"
+
+
+@dataclass
+class Scene:
+    """A command that waits for another program, which is ``bin/NAME`` and never ends."""
+
+    folder: Path
+    processes: WarmProcesses
+    toy: ToySystem = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.toy = write_toy_system(self.folder / "in")
+        (self.folder / "bin").mkdir()
+
+    def program(self, name: str) -> str:
+        """Write the program; return its path."""
+        path = self.folder / "bin" / name
+        path.write_text(_MADE_PROGRAM)
+        path.chmod(0o755)
+        return str(path)
+
+    def ended(self, number: signal.Signals, *arguments: str, generations: int = 1) -> Observed:
+        """Call a command, send it a signal once the program runs; return how it ended.
+
+        Args:
+            number: The signal.
+            arguments: The command's words.
+            generations: Whether it starts the program itself (1), or a step of it does (2).
+        """
+        pid = self.folder / "bin" / "pid"
+
+        def send() -> None:
+            wait_for(pid.exists)
+            process = int(pid.read_text())
+            for _ in range(generations):
+                process = parent_of(process)
+            os.kill(process, number)
+
+        thread = threading.Thread(target=send)
+        thread.start()
+        path = f"{self.folder / 'bin'}:{os.environ['PATH']}"
+        environment = {**os.environ, "PYTHONPATH": str(PROJECT), "PATH": path}
+        observed = self.processes.observe(arguments, Surroundings(self.folder, environment))
+        thread.join()
+        wait_for(lambda: not is_running(int(pid.read_text())), 1)
+        return observed
+
+
+def parent_of(process: int) -> int:
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("PPid:"))
+
+
+def decoding(scene: Scene) -> tuple[str, ...]:
+    """Moses, which decodes."""
+    moses = fake_moses.script(scene.folder / "bin", _WORK)
+    (scene.folder / "bin" / "weights").write_text(TOY_WEIGHTS)
+    return (*_tune(scene), "--moses-bin", str(moses))
+
+
+def _tune(scene: Scene) -> tuple[str, ...]:
+    toy = scene.toy
+    texts = ("--source", str(toy.source), "--reference", str(toy.reference))
+    return ("tune", str(toy.ini), *texts, "-o", "tuned", "--decoder", "moses")
+
+
+def showing_weights(scene: Scene) -> tuple[str, ...]:
+    """Moses, which is asked for its features."""
+    return (*_tune(scene), "--moses-bin", scene.program("moses"))
+
+
+def _build(scene: Scene, *options: str) -> tuple[str, ...]:
+    source, target = str(scene.toy.source), str(scene.toy.reference)
+    return ("build", source, target, "system", "--tokenize", "en", "fr", *options)
+
+
+def aligning(scene: Scene) -> tuple[str, ...]:
+    """An aligner."""
+    scene.program("fast_align")
+    return _build(scene, "--aligner", "program:fast_align")
+
+
+def estimating(scene: Scene) -> tuple[str, ...]:
+    """KenLM's estimator."""
+    return _build(scene, "--lmplz", scene.program("lmplz"))
+
+
+def in_an_experiment(scene: Scene) -> tuple[str, ...]:
+    """Moses, which decodes for a step of an experiment."""
+    fake_moses.script(scene.folder / "bin", _WORK)
+    (scene.folder / "bin" / "weights").write_text(TOY_WEIGHTS)
+    (scene.folder / "experiment.toml").write_text(_EXPERIMENT)
+    return ("experiment", "experiment.toml", "-o", "results", "--decoder", "moses")
+
+
+_EXPERIMENT = """\
+name = "Children"
+seeds = [1]
+[data]
+folder = "in"
+system = "moses.ini"
+phrase_table = "phrase-table"
+dev_source = "dev.src"
+dev_reference = "dev.trg"
+test_source = "dev.src"
+test_reference = "dev.trg"
+[[systems]]
+name = "Baseline"
+"""
+
+
+def judge(ended: Observed, number: signal.Signals) -> None:
+    """Nothing is left, and whoever was not killed says a sentence."""
+    assert ended.left == 0
+    if number == signal.SIGKILL:
+        assert ended.status == -number
+        return
+    assert ended.status == 130, ended.errors
+    said = ended.errors.decode()
+    assert "Traceback" not in said
+    assert "Exception ignored" not in said
+
+
+@pytest.mark.parametrize("waiting", [decoding, showing_weights, aligning, estimating])
+def test_no_child_survives_a_kill(
+    tmp_path: Path, warm_processes: WarmProcesses, waiting: Callable[[Scene], tuple[str, ...]]
+) -> None:
+    """Not even kill -9 of the command leaves it."""
+    scene = Scene(tmp_path, warm_processes)
+    judge(scene.ended(signal.SIGKILL, *waiting(scene)), signal.SIGKILL)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize("waiting", [decoding, showing_weights, aligning, estimating])
+def test_no_child_survives_a_signal(
+    tmp_path: Path,
+    warm_processes: WarmProcesses,
+    waiting: Callable[[Scene], tuple[str, ...]],
+    number: signal.Signals,
+) -> None:
+    """The command ends with a sentence, and the program with it."""
+    scene = Scene(tmp_path, warm_processes)
+    judge(scene.ended(number, *waiting(scene)), number)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_no_grandchild_survives(
+    tmp_path: Path, warm_processes: WarmProcesses, number: signal.Signals
+) -> None:
+    """An experiment whose step runs Moses ends with both."""
+    scene = Scene(tmp_path, warm_processes)
+    judge(scene.ended(number, *in_an_experiment(scene), generations=2), number)
+
+
+def test_a_step_that_is_killed(tmp_path: Path, warm_processes: WarmProcesses) -> None:
+    """It takes Moses with it, and the experiment says how it ended."""
+    scene = Scene(tmp_path, warm_processes)
+    ended = scene.ended(signal.SIGKILL, *in_an_experiment(scene))
+    assert ended.left == 0
+    assert ended.status == 1
+    assert b"ended with status -9" in ended.errors

@@ -1,0 +1,48 @@
+"""Whatever happens to a command, the next call of it comes to the same files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.crashes.__main__ import counts_of
+from tests.crashes.calls import CALLS
+from tests.crashes.campaign import KINDS, campaign, drawn, possible_kinds, table, tried
+from tests.crashes.trials import Ground
+from tests.crashes.world import write_world
+from tests.support.warm_process import WarmProcesses
+
+
+@pytest.fixture(scope="module")
+def ground(
+    tmp_path_factory: pytest.TempPathFactory, warm_processes: WarmProcesses
+) -> Iterator[Ground]:
+    """A folder to make calls in."""
+    folder = tmp_path_factory.mktemp("crashes")
+    write_world(folder)
+    yield Ground(folder, warm_processes)
+
+
+QUICK = [call for call in CALLS if call.name in ("prune", "translate", "filter")]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_some_of_the_campaign(ground: Ground, kind: str) -> None:
+    """One of each kind, to a command of several."""
+    if kind not in possible_kinds():
+        pytest.skip("only root can make a small disk")
+    (chosen,) = drawn(kind, 1, seed=KINDS.index(kind), calls=QUICK[KINDS.index(kind) % 3 :])
+    result = tried(ground, *chosen)
+    assert result.hit
+    assert not result.faults, str(result)
+
+
+@pytest.mark.slow
+def test_the_whole_campaign(ground: Ground, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every command, a hundred kills and the other misfortunes: nothing lost, nothing left."""
+    results = campaign(ground, counts_of(possible_kinds()), lambda result: None)
+    with capsys.disabled():
+        print("\n" + table(results))
+    assert sum(result.hit for result in results if result.misfortune.kind == "kill") == 100
+    assert not [str(result) for result in results if result.faults]

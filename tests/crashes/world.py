@@ -1,0 +1,153 @@
+"""What the calls read: large enough to take a second each and to have several blocks."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+
+from tests.conftest import PROJECT
+from tests.support.neural_language_models import save_random_language_model
+from tests.support.random_models import save_random_model
+
+SYSTEM = ("moses.ini", "phrase-table", "reordering", "lm.arpa")
+_WORDS = 60
+# long words make many blocks of little work
+_SOURCE = [b"source-word-%02d" % number for number in range(_WORDS)]
+_TARGET = [b"target-word-%02d" % number for number in range(_WORDS)]
+_INI = """\
+[input-factors]
+0
+[mapping]
+0 T 0
+[distortion-limit]
+3
+[stack]
+20
+[feature]
+UnknownWordPenalty
+WordPenalty
+PhrasePenalty
+PhraseDictionaryMemory name=TranslationModel0 num-features=4 path=in/phrase-table \
+input-factor=0 output-factor=0 table-limit=5
+LexicalReordering name=LexicalReordering0 num-features=6 type=wbe-msd-bidirectional-fe-allff \
+input-factor=0 output-factor=0 path=in/reordering
+Distortion
+KENLM name=LM0 factor=0 path=in/lm.arpa order=2
+[weight]
+UnknownWordPenalty0= 1
+WordPenalty0= -0.3
+PhrasePenalty0= 0.1
+TranslationModel0= 0.1 0.2 0.1 0.2
+LexicalReordering0= 0.1 0.1 0.1 0.1 0.1 0.1
+Distortion0= 0.2
+LM0= 0.4
+"""
+_EXPERIMENT = """\
+name = "Crashes"
+seeds = [1]
+[data]
+folder = "{folder}"
+system = "in/moses.ini"
+phrase_table = "in/short-table"
+train_source = "in/dev.src"
+train_target = "in/dev.trg"
+dev_source = "in/dev.src"
+dev_reference = "in/dev.trg"
+test_source = "in/dev.src"
+test_reference = "in/dev.trg"
+[tuning]
+rounds = 1
+nbest_size = 10
+options = ["--restarts", "1", "--threads", "1"]
+[models.rnn]
+train = ["--hidden", "8", "--embedding", "8", "--max-epochs", "1", "--threads", "1"]
+[[systems]]
+name = "Baseline"
+[[systems]]
+name = "RNN"
+models = ["rnn"]
+"""
+
+
+def write_world(folder: Path) -> None:
+    """Write all files into ``folder/in``; calls run in ``folder``."""
+    there = folder / "in"
+    there.mkdir(parents=True)
+    rng = np.random.default_rng(16)
+    _write_system(there, rng)
+    _write_texts(there, rng)
+    for name in ("train.en", "train.fr"):
+        lines = (PROJECT / "sample_corpus" / name).read_bytes().splitlines()[:1000]
+        _write(there / name, lines)
+    (there / "experiment.toml").write_text(_EXPERIMENT.format(folder=folder))
+    save_random_model(there / "model", _SOURCE, _TARGET)
+    save_random_model(there / "search", _SOURCE, _TARGET, kind="search")
+    save_random_language_model(there / "lm", _TARGET)
+
+
+def _write_system(there: Path, rng: np.random.Generator) -> None:
+    (there / "moses.ini").write_text(_INI)
+    singles = itertools.product(_SOURCE)
+    doubles = itertools.product(_SOURCE, _SOURCE)
+    triples = (tuple(_SOURCE[i] for i in rng.integers(0, _WORDS, 3)) for _ in range(19_500))
+    sources = sorted({b" ".join(words) for words in itertools.chain(singles, doubles, triples)})
+    table, reordering = [], []
+    for source in sources:
+        own = source.split()
+        for _ in range(6):
+            words = [_TARGET[int(word[-2:])] for word in own]
+            words[rng.integers(len(own))] = _TARGET[rng.integers(_WORDS)]
+            pair = b"%s ||| %s |||" % (source, b" ".join(words))
+            scores = b" ".join(b"%.4f" % score for score in rng.random(4) * 0.9 + 0.05)
+            links = b" ".join(b"%d-%d" % (i, i) for i in range(len(own)))
+            table.append(b"%s %s ||| %s ||| 3 2 1 ||| |||" % (pair, scores, links))
+            reordering.append(b"%s 0.5 0.3 0.2 0.6 0.2 0.2" % pair)
+    table, reordering = (_distinct(lines) for lines in (table, reordering))
+    _write(there / "phrase-table", table)
+    _write(there / "short-table", table[::40])
+    _write(there / "reordering", reordering)
+    _write(there / "phrases", sources)
+    bigrams = [b"-0.9\t%s %s" % (one, _TARGET[rng.integers(_WORDS)]) for one in _TARGET]
+    unigrams = [
+        b"-2\t<unk>",
+        b"-99\t<s>\t-0.3",
+        b"-1\t</s>",
+        *(b"-1.5\t%s\t-0.2" % t for t in _TARGET),
+    ]
+    counts = [b"\\data\\", b"ngram 1=%d" % len(unigrams), b"ngram 2=%d" % len(bigrams), b""]
+    grams = [b"\\1-grams:", *unigrams, b"", b"\\2-grams:", *bigrams, b"", b"\\end\\"]
+    _write(there / "lm.arpa", counts + grams)
+
+
+def _distinct(lines: list[bytes]) -> list[bytes]:
+    """Return one line of each pair, in the order of a table."""
+    return [
+        line for _, line in sorted({b" ||| ".join(x.split(b" ||| ")[:2]): x for x in lines}.items())
+    ]
+
+
+def _write_texts(there: Path, rng: np.random.Generator) -> None:
+    sentences = [rng.integers(0, _WORDS, rng.integers(5, 12)) for _ in range(16_000)]
+    sources = [b" ".join(_SOURCE[i] for i in sentence) for sentence in sentences]
+    targets = [b" ".join(_TARGET[i] for i in sentence) for sentence in sentences]
+    _write(there / "dev.src", sources[:150])
+    _write(there / "dev.trg", targets[:150])
+    _write(there / "long.src", sources[:300])
+    _write(there / "pairs.tsv", [b"%s\t%s" % pair for pair in zip(sources, targets, strict=True)])
+    entries = []
+    for number, target in enumerate(targets[:700]):
+        for rank in range(64):
+            words = target.split()
+            words[rank % 4] = _TARGET[(number + rank) % 5]
+            entries.append(
+                b"%d ||| %s  ||| LM0= -%d.5 WordPenalty0= -%d ||| -%d"
+                % (number, b" ".join(words), rank % 17, len(words), rank)
+            )
+    _write(there / "list", entries)
+    _write(there / "list.src", sources[:700])
+
+
+def _write(path: Path, lines: list[bytes]) -> None:
+    path.write_bytes(b"".join(line + b"\n" for line in lines))
