@@ -1,1 +1,1 @@
-"""How long work survives: journals, steps that are done once, locks, interruption."""
+"""How long work survives: journals, steps that are done once, locks, interruption, children."""
