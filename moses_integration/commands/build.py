@@ -75,7 +75,7 @@ class Memory(click.ParamType):  # type: ignore[type-arg]  # generic in new versi
     default=BuildSettings.max_phrase_length,
     metavar="WORDS",
 )
-@click.option("--lm-order", type=Whole(1, 10), default=BuildSettings.lm_order, metavar="N")
+@click.option("--lm-order", type=Whole(1, 6), default=BuildSettings.lm_order, metavar="N")
 @click.option(
     "--lmplz",
     default=BuildSettings.lmplz,

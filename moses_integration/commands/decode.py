@@ -115,7 +115,7 @@ _output_options = _together(
         help="Also write an n-best list.",
     ),
     click.option(
-        "--nbest-size", type=Whole(1, 10**6), default=NBestSettings().size, show_default=True
+        "--nbest-size", type=Whole(1, 100_000), default=NBestSettings().size, show_default=True
     ),
     click.option(
         "--distinct/--no-distinct",

@@ -26,9 +26,7 @@ class Whole(click.IntRange):
     def __init__(self, least: int, most: int) -> None:
         super().__init__(least, most)
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return the number."""
         if isinstance(value, str) and not re.fullmatch(r"[+-]?[0-9]{1,400}", value):
             self.fail(f"{_short(value)} is not a whole number", param, ctx)
@@ -70,7 +68,7 @@ def _short(text: str) -> str:
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
 
 
-THREADS = Whole(1, 1024)
+THREADS = Whole(1, 256)
 # exact in JSON, which some read as floating point
 SEED = Whole(0, 1 << 53)
 FACTOR = Whole(0, 99)

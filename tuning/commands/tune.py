@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--nbest-size",
-    type=Whole(2, 100_000),
+    type=Whole(2, 10_000),
     default=TuningSettings.nbest_size,
     help="Different translations of each sentence in a round.",
 )
