@@ -64,14 +64,14 @@ class Call:
         arguments: What follows.
         variant: What tells it from other calls of the command.
         beside: What it reads without an argument that names it, such as the tables of an ini.
-        costly: Whether only some of the damage is tried, because each call takes seconds.
+        cost: About how many seconds it takes, where it is more than one.
     """
 
     command: tuple[str, ...]
     arguments: tuple[Argument, ...]
     variant: str = ""
     beside: tuple[Read, ...] = ()
-    costly: bool = False
+    cost: int = 1
 
     @property
     def name(self) -> str:
@@ -109,11 +109,11 @@ def _call(words: str, *arguments: Argument, **more: object) -> Call:
 
 
 CALLS: tuple[Call, ...] = (
-    _call("train", _TABLE, Write("new", folder=True), *_TINY),
+    _call("train", _TABLE, Write("new", folder=True), *_TINY, cost=3),
     _call("train", _SOURCE, _TARGET, Write("new", folder=True), "--kind", "search", *_TINY,
-          variant="sentences", costly=True),
+          variant="sentences", cost=3),
     _call("train", _TARGET, Write("new", folder=True), "--kind", "feed-forward-lm", *_TINY,
-          "--held-out-text", _OTHER, variant="language model", costly=True),
+          "--held-out-text", _OTHER, variant="language model", cost=3),
     _call("score", _TABLE, "--model", _MODEL, "-o", Write("table.gz"), "--threads", "1", *_JSON),
     _call("score-text", Read("pairs.tsv", "pairs"), "--model", _SEARCH, "-o", Write("scored"),
           "--threads", "1", *_JSON),
@@ -134,7 +134,7 @@ CALLS: tuple[Call, ...] = (
     _call("postprocess", _TARGET, "-o", Write("text"), "--language", "fr"),
     _call("build", _SOURCE, _TARGET, Write("system", folder=True, keeps=True), "--alignment",
           Read("links", "links"), "--lm-order", "2", "--lmplz", "own", "--threads", "1",
-          "--memory", "16M", costly=True),
+          "--memory", "16M", cost=3),
     _call("doctor", _INI, "--source", _SOURCE, "--reference", _TARGET, "--model", _MODEL, *_JSON,
           beside=_SYSTEM),
     _call("decode", _INI, "-i", _SOURCE, "-o", Write("text"), "--nbest", Write("list.gz"),
@@ -144,14 +144,14 @@ CALLS: tuple[Call, ...] = (
           "--max-length", "8", "--nbest", Write("list"), "--alignments", Write("soft"),
           "--replace-unknown", "--lexicon", Read("lexicon", "lexicon"), "--threads", "1", *_JSON),
     _call("alignments", "--model", _SEARCH, "--source", _SOURCE, "--target", _TARGET,
-          "--sentences", "1", "-o", Write("pictures", folder=True), "--threads", "1", costly=True),
+          "--sentences", "1", "-o", Write("pictures", folder=True), "--threads", "1", cost=3),
     _call("force-score", _INI, "-i", _SOURCE, "--nbest", Read("segmented", "segmented"), "-o",
           Write("list"), "--no-cache", beside=_SYSTEM),
     _call("nbest", _LIST, "--model", _SEARCH, "--source", _SOURCE, "-o", Write("list.gz"),
           "--threads", "1"),
     _call("tune", _INI, "--source", _SOURCE, "--reference", _TARGET, "-o",
           Write("tuned", folder=True, keeps=True), "--decoder", "embedded", "--rounds", "1",
-          "--nbest-size", "5", "--restarts", "1", beside=_SYSTEM, costly=True),
+          "--nbest-size", "5", "--restarts", "1", beside=_SYSTEM, cost=3),
     _call("optimize", "--nbest", _LIST, "--reference", _TARGET, "--start", _WEIGHTS, "--restarts",
           "1", *_JSON),
     _call("rerank", _LIST, "--weights", _WEIGHTS, "-o", Write("text"), "--source", _SOURCE,
@@ -163,7 +163,7 @@ CALLS: tuple[Call, ...] = (
     _call("experiment", Read("experiment.toml", "toml"), "-o", Write("all", folder=True),
           "--dry-run", variant="plan", beside=(_INI, *_SYSTEM, _SOURCE, _TARGET)),
     _call("experiment", Read("experiment.toml", "toml"), "-o",
-          Write("all", folder=True, keeps=True), "--only", "Baseline", *_JSON, costly=True,
+          Write("all", folder=True, keeps=True), "--only", "Baseline", *_JSON, cost=12,
           beside=(_INI, *_SYSTEM, _SOURCE, _TARGET)),
 )  # fmt: skip
 

@@ -96,12 +96,12 @@ def cases() -> Iterator[Case]:
 def chosen(every: Iterable[Case], share: float) -> list[Case]:
     """Return a share of the cases of each call, the same ones each time, and each damage once.
 
-    Calls that take seconds get a third of the share.
+    Of calls that take long there are fewer.
     """
     found: list[Case] = []
     seen: set[tuple[str, str]] = set()
     for case in every:
-        part = share / 3 if case.call.costly else share
+        part = share / case.call.cost
         # what a damage is called begins with where in a folder it is done
         damage = (case.group, case.damage.removeprefix(f".{Path(case.place).name}."))
         if damage not in seen or zlib.crc32(os.fsencode(case.name)) < part * (1 << 32):
@@ -155,6 +155,9 @@ def _names(call: Call) -> Iterator[Case]:
     for read in dict.fromkeys(call.reads()):
         for damage, (name, more) in input_names(read.path).items():
             named = (name[:30], "standard input") if name else tuple(_options_of(call, read))
+            if name == "-":
+                # nothing in a file is found to be too little for what another one has
+                named += tuple(each.path for each in call.reads())
             words = _words(call, read, name)
             yield _make(call, "names", read.path, damage, words=words, named=named, more=more)
 
@@ -169,7 +172,8 @@ def _options_of(call: Call, argument: Argument) -> Iterator[str]:
 def _outputs(call: Call) -> Iterator[Case]:
     for write in call.writes():
         for spoilt in output_damage(call, write):
-            named = (spoilt.name[:30], write.name)
+            named = (spoilt.name[:30], write.name, "standard output")
+            onto_input = (spoilt.name,) if spoilt.damage.startswith("the input") else ()
             yield _make(
                 call,
                 "outputs",
@@ -179,7 +183,7 @@ def _outputs(call: Call) -> Iterator[Case]:
                 prepare=spoilt.prepare,
                 named=named if spoilt.name else tuple(_options_of(call, write)),
                 more=spoilt.more,
-                written=spoilt.written,
+                written=(*spoilt.written, *onto_input),
             )
         for name, damage, prepare in neighbours(write):
             more = {"prepare": prepare, "named": (write.name,), "unfinished": (f"out/{name}",)}

@@ -57,7 +57,8 @@ RULES: tuple[tuple[str, Outcome, str], ...] = (
     *((f"nbest | in/list | {damage}", "either", "what a line has is passed on")
       for damage in ("numbers *", "other features *", "a feature twice", "no names *")),
     *((f"{call} | in/phrase-table* | links *", "either", "this command looks at no links")
-      for call in ("train", "score", "prune", "filter", "ini add-column", "experiment")),
+      for call in ("train", "score", "prune", "filter", "ini add-column", "experiment",
+                   "generate (table)")),
     ("prune | in/reordering | other pairs", "either", "pairs of no phrase are dropped"),
     ("prune | in/reordering | one score *", "either", "lines are kept or not, their scores stay"),
     ("ini add-column | in/phrase-table.gz | numbers *", "either", "scores are counted"),
@@ -70,6 +71,12 @@ RULES: tuple[tuple[str, Outcome, str], ...] = (
     ("force-score | in/segmented | empty", "either", "a list of nothing"),
     ("force-score | in/segmented | /dev/null", "either", "a list of nothing"),
     ("* | in/weights.json | CR *", "either", "blanks mean nothing in JSON"),
+    ("* | in/system | text.json: CR *", "either", "blanks mean nothing in JSON"),
+    ("ini * | out/ini | the input in/moses.ini", "accepted", "an ini may be edited in its place"),
+    ("ini * | out/ini | a * in/moses.ini", "accepted", "an ini may be edited in its place"),
+    ("filter | in/moses.ini | a section twice", "either", "sections may be continued"),
+    ("generate (table) | in/reordering | other pairs", "either", "others are estimated"),
+    ("generate (table) | in/reordering | one score *", "either", "lines stay as they are"),
     *((f"* | in/{file} | *UTF-16", "either", "JSON may be in UTF-16")
       for file in ("weights.json", "model", "search", "lm", "system")),
     ("filter | in/lm.arpa | *", "either", "a language model is passed on as it is"),
@@ -77,11 +84,12 @@ RULES: tuple[tuple[str, Outcome, str], ...] = (
     *((f"{call} | in/{file} | {damage}", "either", "lines that no text needs are not looked at")
       for call in ("tune", "decode", "force-score", "experiment")
       for file in ("phrase-table", "reordering")
-      for damage in ("2 columns", "10^5 columns", "other pairs", "cut off")),
+      for damage in ("2 columns", "10^5 columns", "other pairs", "cut off", "a blank line")),
     *((f"filter | in/{file} | {damage}", "either", "lines are passed on as they are")
       for file in ("phrase-table", "reordering")
       for damage in ("2 columns", "10^5 *", "other pairs", "cut off", "numbers *", "one score *",
-                     "a negative score", "links *", "NULs in it", "a rule's brackets")),
+                     "a negative score", "links *", "NULs in it", "a rule's brackets",
+                     "a blank line")),
     ("* | in/phrase-table* | 10^5 columns", "either", "columns beyond the fifth mean nothing"),
     ("* | in/phrase-table* | numbers 10^12", "either", "Moses takes any score above 0"),
     ("* | in/* | CR LF line ends", "either", "a carriage return belongs to the last column"),

@@ -70,7 +70,9 @@ TOML: Mapping[str, Damage] = {
     "deep tables": new_content(lambda text: text + b"[" + b"a." * _DEEP + b"b]\n"),
     "deep inline tables": new_content(lambda text: b"x = " + b"{a = " * _DEEP + b"\n" + text),
     **{
-        f"a path {_short(path)}": swapped('dev_reference = "dev.trg"', f'dev_reference = "{path}"')
+        f"a path {_short(path)}": swapped(
+            'dev_reference = "in/dev.trg"', f'dev_reference = "{path}"'
+        )
         for path in ("dev\\u0000", "a/" * 2500, "a" * 300, "", "/", "..", "/dev/null", "\\n")
     },
     **{

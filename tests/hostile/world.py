@@ -21,21 +21,24 @@ _REORDERING = (
     "LexicalReordering name=LexicalReordering0 num-features=6 type=wbe-msd-bidirectional-fe-allff "
     "input-factor=0 output-factor=0 path=in/reordering\n"
 )
-_LISTED = "Distortion0= {d} LM0= {lm} WordPenalty0= {w} PhrasePenalty0= {w} TranslationModel0= {t}"
+_LISTED = (
+    "LexicalReordering0= -1 -1 -1 -1 -1 -1 Distortion0= {d} LM0= {lm} WordPenalty0= {w} "
+    "PhrasePenalty0= {w} TranslationModel0= {t}"
+)
 
 EXPERIMENT = """\
 name = "Toy"
 seeds = [1]
 [data]
-folder = "."
-system = "moses.ini"
-phrase_table = "phrase-table"
-train_source = "dev.src"
-train_target = "dev.trg"
-dev_source = "dev.src"
-dev_reference = "dev.trg"
-test_source = "dev.src"
-test_reference = "dev.trg"
+folder = ".."
+system = "in/moses.ini"
+phrase_table = "in/phrase-table"
+train_source = "in/dev.src"
+train_target = "in/dev.trg"
+dev_source = "in/dev.src"
+dev_reference = "in/dev.trg"
+test_source = "in/dev.src"
+test_reference = "in/dev.trg"
 [decoder.sections]
 stack = 10
 [tuning]
