@@ -73,7 +73,10 @@ def mutated(form: Format, seed: int) -> bytes:
     for _ in range(rng.choice((1, 1, 2, 4, 8))):
         # the head decides most, so half of the faults are there
         most = len(data) if rng.random() < 0.5 else min(len(data), 120)
-        rng.choice(_FAULTS)(data, rng.randrange(most + 1), form.pieces, rng)
+        at = rng.randrange(most + 1)
+        if rng.random() < 0.3:
+            at = max(data.find(b"\n", at), 0)
+        rng.choice(_FAULTS)(data, at, form.pieces, rng)
     return bytes(data)
 
 

@@ -104,7 +104,7 @@ def formats(folder: Path) -> dict[str, Format]:
             (
                 *(b"num-features=", b" tuneable-components=1,0", b" tuneable=0", b" table-limit="),
                 *(
-                    b"\nWordPenalty name=W num-features=2",
+                    b"\nWordPenalty name=W num-features=0\n",
                     b"\nDistortion name=D",
                     b" oov-feature=1",
                 ),

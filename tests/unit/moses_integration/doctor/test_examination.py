@@ -249,7 +249,7 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
         replaced("moses.ini", b"system/lm.arpa", b"/dev/null"),
         "error",
         "/dev/null is a pipe or a device, where KENLM needs a file",
-        "system/moses.ini:13",
+        "system/moses.ini:14",
     ),
     "the same pair twice": (
         line(TABLE, 30, lambda text: text + b"\n" + text),
