@@ -44,7 +44,7 @@ class Processes:
         self._device = device
         if self.world > 1 and not torch.distributed.is_initialized():
             if device.type == "cuda":
-                torch.cuda.set_device(device)  # NCCL takes the current one
+                torch.cuda.set_device(device.index or 0)  # NCCL takes the current one
             join_group("nccl" if device.type == "cuda" else "gloo")
 
     @property
