@@ -226,8 +226,12 @@ def sha256_of(path: str | Path) -> str:
     refuse_pipe(path)
     digest = hashlib.sha256()
     with Path(path).open("rb") as stream:
-        while block := stream.read(_BLOCK):
-            digest.update(block)
+        try:
+            while block := stream.read(_BLOCK):
+                digest.update(block)
+        except OSError as error:
+            error.filename = str(path)  # reading names no file
+            raise
     return digest.hexdigest()
 
 

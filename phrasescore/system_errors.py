@@ -33,6 +33,7 @@ _NAMELESS = {
     errno.ENOENT: "the folder in which the command was called is gone",
     errno.EBADF: "standard input or output is needed, and it is closed",
 }
+_OUT_OF_MEMORY = ("allocate memory", "not enough memory", "out of memory", "start new thread")
 _REMEDIES = {
     errno.EMFILE: "allow more open files with ulimit -n",
     errno.EDQUOT: "your quota of this disk is used up: make room, then run the command again",
@@ -93,9 +94,7 @@ def out_of_memory(error: BaseException) -> StorageError | None:
     """Say that memory did not suffice, if that is what an error of any library means."""
     words = str(error)
     # torch has no class of its own for the processor's memory
-    torch_says = isinstance(error, RuntimeError) and (
-        "allocate memory" in words or "not enough memory" in words or "out of memory" in words
-    )
+    torch_says = isinstance(error, RuntimeError) and (any(text in words for text in _OUT_OF_MEMORY))
     if not (isinstance(error, MemoryError) or torch_says):
         return None
     return StorageError(

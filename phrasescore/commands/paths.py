@@ -19,7 +19,7 @@ import click
 
 from phrasescore.errors import InputError, SettingsError
 from phrasescore.files import STANDARD_STREAM, is_stream, own_file
-from phrasescore.parts import part_path
+from phrasescore.parts import hidden, part_path
 from phrasescore.system_errors import refusal, too_long, unwritable
 
 # in the meta of a context: the command is planned, not called; its paths go to the list there
@@ -234,6 +234,14 @@ def _refuse_unwritable(named: _Named) -> None:
         return
     if named.found is not None and stat.S_ISDIR(named.found.st_mode):
         raise SettingsError("a folder, where a file was expected", path=path, remedy="name a file")
+    for ending in ("part", "journal", "lock"):
+        place = hidden(path, ending)
+        if os.path.lexists(place) and not stat.S_ISREG(place.lstat().st_mode):
+            raise SettingsError(
+                "this is no file, and stands where work on an output is kept",
+                path=place,
+                remedy="move it away, or name another output",
+            )
     try:
         part = part_path(path)
         own_file(part).close()

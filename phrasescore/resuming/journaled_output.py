@@ -207,7 +207,7 @@ class StreamOutput:
     def append(self, data: bytes, state: dict[str, Any]) -> None:
         """Write one more block, and hand it to whoever reads."""
         with self._refusals_named():
-            self._stream.write(compress_member(data) if is_gzip_name(self._path) else data)
+            _write_all(self._stream, compress_member(data) if is_gzip_name(self._path) else data)
             self._stream.flush()
 
     def finish(self) -> None:
@@ -227,7 +227,7 @@ class StreamOutput:
     def __enter__(self) -> StreamOutput:
         if str(self._path) != STANDARD_STREAM:
             try:
-                self._stream = self._opened.enter_context(Path(self._path).open("wb"))
+                self._stream = self._opened.enter_context(Path(self._path).open("wb", buffering=0))
             except OSError as error:
                 raise unwritable(error, self._path) from None
         return self

@@ -109,8 +109,8 @@ def held(owner: str | Path, *, inside: bool = False) -> Iterator[None]:
         )
     _sweep(file)
     released = threading.Event()
-    threading.Thread(target=_renew, args=(file, me, released), daemon=True).start()
     try:
+        threading.Thread(target=_renew, args=(file, me, released), daemon=True).start()
         yield
     finally:
         released.set()
