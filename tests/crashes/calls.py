@@ -16,6 +16,7 @@ class Call:
             lines; none where a command promises to begin anew.
         says: What a call says, in part, that goes on with such work.
         lines: See ``kept``; 0 where the file's being there is enough.
+        stays: Patterns of files in ``out`` that are not made again once they have their names.
         costly: Whether it is tried more seldom, because its steps are processes of their own.
     """
 
@@ -23,6 +24,7 @@ class Call:
     kept: str = ""
     says: str = ""
     lines: int = 0
+    stays: tuple[str, ...] = ()
     costly: bool = False
 
     @property
@@ -31,8 +33,8 @@ class Call:
         return self.arguments[0] + (" --table" if "--table" in self.arguments else "")
 
 
-def _call(words: str, *kept: Any, costly: bool = False) -> Call:
-    return Call(tuple(words.split()), *kept, costly=costly)
+def _call(words: str, *kept: Any, **more: Any) -> Call:
+    return Call(tuple(words.split()), *kept, **more)
 
 
 _GOING_ON = "going on after line"
@@ -41,7 +43,7 @@ CALLS: tuple[Call, ...] = (
     _call(
         "train in/short-table out/model --hidden 16 --embedding 16 --threads 1 --max-epochs 1 "
         "--evaluations 4 --checkpoint-every 0.3s",
-        *("model.training/latest*", "resuming after"),
+        *("model.training/checkpoint.pt", "resuming after"),
     ),
     _call(
         "score in/phrase-table --model in/model -o out/table.gz --threads 1",
@@ -58,26 +60,36 @@ CALLS: tuple[Call, ...] = (
     _call(
         "prune in/phrase-table -o out/table.gz --top 2 --column 1 --reordering in/reordering "
         "--reordering-output out/reordering.gz",
-        *(".table.gz.journal", _GOING_ON, 2),
+        *(".table.gz.journal", _GOING_ON, 3),
     ),
     _call(
-        "translate --model in/search -i in/long.src -o out/text.gz --nbest out/list --beam 3 "
-        "--max-length 15 --threads 1",
-        *(".text.gz.journal", _GOING_ON, 2),
+        "translate --model in/search -i in/longer.src -o out/text.gz --nbest out/list --beam 2 "
+        "--max-length 6 --threads 1",
+        *(".text.gz.journal", _GOING_ON, 3),
     ),
     _call("filter in/moses.ini --input in/long.src -o out/part"),
     _call(
         "build in/train.fr in/train.en out/system --tokenize fr en --lm-order 3 --lmplz own "
         "--threads 1 --memory 16M",
+        stays=("system/phrase-table.gz", "system/aligned.grow-diag-final-and"),
     ),
     _call(
         "decode in/moses.ini -i in/long.src -o out/text --nbest out/list.gz --nbest-size 20 "
         "--cache-folder out/cache --threads 1",
+        *(".text.journal", _GOING_ON, 3),
     ),
-    _call("nbest in/list --model in/lm --source in/list.src -o out/list.gz --threads 1"),
+    _call(
+        "nbest in/list --model in/lm --source in/list.src -o out/list.gz --threads 1",
+        *(".list.gz.journal", _GOING_ON, 2),
+    ),
     _call(
         "tune in/moses.ini --source in/dev.src --reference in/dev.trg -o out/tuned --decoder "
         "embedded --rounds 2 --nbest-size 20 --restarts 3 --threads 1",
+        stays=("tuned/round*/nbest.gz", "tuned/round*/optimized.json"),
     ),
-    _call("experiment in/experiment.toml -o out/results --decoder embedded", costly=True),
+    _call(
+        "experiment in/experiment.toml -o out/results --decoder embedded",
+        stays=("results/models/rnn/model.safetensors", "results/system/moses.ini"),
+        costly=True,
+    ),
 )

@@ -27,7 +27,8 @@ KINDS = (
 )
 _FILE_STEPS = 60
 _TRIES = 12
-_COSTLY_EVERY = 4  # rounds
+_COSTLY_EVERY = 6  # rounds
+_COSTLY_KINDS = ("kill", "SIGTERM", "full disk")
 
 
 @dataclass
@@ -83,7 +84,11 @@ def drawn(
     """
     rng = random.Random(f"{seed} {kind}")
     rounds = (
-        [call for call in calls if not (call.costly and number % _COSTLY_EVERY)]
+        [
+            call
+            for call in calls
+            if not call.costly or (kind in _COSTLY_KINDS and number % _COSTLY_EVERY == 0)
+        ]
         for number in itertools.count()
     )
     for call in itertools.islice(itertools.chain.from_iterable(rounds), count):

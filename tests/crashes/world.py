@@ -64,8 +64,6 @@ options = ["--restarts", "1", "--threads", "1"]
 [models.rnn]
 train = ["--hidden", "8", "--embedding", "8", "--max-epochs", "1", "--threads", "1"]
 [[systems]]
-name = "Baseline"
-[[systems]]
 name = "RNN"
 models = ["rnn"]
 """
@@ -91,7 +89,7 @@ def _write_system(there: Path, rng: np.random.Generator) -> None:
     (there / "moses.ini").write_text(_INI)
     singles = itertools.product(_SOURCE)
     doubles = itertools.product(_SOURCE, _SOURCE)
-    triples = (tuple(_SOURCE[i] for i in rng.integers(0, _WORDS, 3)) for _ in range(19_500))
+    triples = (tuple(_SOURCE[i] for i in rng.integers(0, _WORDS, 3)) for _ in range(9_000))
     sources = sorted({b" ".join(words) for words in itertools.chain(singles, doubles, triples)})
     table, reordering = [], []
     for source in sources:
@@ -106,7 +104,7 @@ def _write_system(there: Path, rng: np.random.Generator) -> None:
             reordering.append(b"%s 0.5 0.3 0.2 0.6 0.2 0.2" % pair)
     table, reordering = (_distinct(lines) for lines in (table, reordering))
     _write(there / "phrase-table", table)
-    _write(there / "short-table", table[::40])
+    _write(there / "short-table", table[::20])
     _write(there / "reordering", reordering)
     _write(there / "phrases", sources)
     bigrams = [b"-0.9\t%s %s" % (one, _TARGET[rng.integers(_WORDS)]) for one in _TARGET]
@@ -129,12 +127,13 @@ def _distinct(lines: list[bytes]) -> list[bytes]:
 
 
 def _write_texts(there: Path, rng: np.random.Generator) -> None:
-    sentences = [rng.integers(0, _WORDS, rng.integers(5, 12)) for _ in range(16_000)]
+    sentences = [rng.integers(0, _WORDS, rng.integers(5, 12)) for _ in range(12_000)]
     sources = [b" ".join(_SOURCE[i] for i in sentence) for sentence in sentences]
     targets = [b" ".join(_TARGET[i] for i in sentence) for sentence in sentences]
     _write(there / "dev.src", sources[:150])
     _write(there / "dev.trg", targets[:150])
     _write(there / "long.src", sources[:300])
+    _write(there / "longer.src", sources[:1500])
     _write(there / "pairs.tsv", [b"%s\t%s" % pair for pair in zip(sources, targets, strict=True)])
     entries = []
     for number, target in enumerate(targets[:700]):
