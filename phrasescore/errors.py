@@ -51,7 +51,14 @@ class PhrasescoreError(Exception):
             name = "standard input" if str(self.path) == "-" else _place(self.path)
             place = f"{name}:{self.line}: " if self.line is not None else f"{name}: "
         remedy = f". {self.remedy[0].upper()}{self.remedy[1:]}" if self.remedy else ""
-        return f"{place}{self.problem}{remedy}."
+        # what a stranger wrote must not command the terminal
+        return "".join(map(_shown, f"{place}{self.problem}{remedy}."))
+
+
+def _shown(letter: str) -> str:
+    if letter.isprintable() or letter == "\n":
+        return letter
+    return letter.encode("unicode_escape").decode()
 
 
 def _place(path: str | Path) -> str:
@@ -148,7 +155,7 @@ def visible(text: bytes, most: int | None = None) -> str:
     """
     letters = text.decode("utf-8", "backslashreplace")
     shown = "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        letter.encode("unicode_escape").decode() if letter == "\n" else _shown(letter)
         for letter in letters[:most]
     )
     return shown if most is None or len(letters) <= most else f"{shown}..."

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
-from moses_integration.language_model.estimation.building import build_language_model
+from moses_integration.language_model.estimation.building import build_language_model, find_lmplz
 from moses_integration.system_building.alignment.links import (
     Links,
     check_links,
@@ -69,8 +69,10 @@ def build_system(
     Raises:
         CorpusError: The text or the alignment cannot be used.
         ResumeError: The folder holds a build with other settings, or one that was changed.
-        MissingDependencyError: What computes the alignment is not there.
+        MissingDependencyError: A program that is named, or what computes the alignment, is not
+            there.
     """
+    find_lmplz(settings.lmplz)
     builder = _Builder(inputs, folder, settings)
     outcomes: list[Outcome] = []
     for outcome in run_steps(builder.steps(), folder.work, update=update):

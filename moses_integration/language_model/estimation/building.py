@@ -5,6 +5,7 @@ Both give the same file, byte for byte; lmplz can also sort what does not fit in
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import tempfile
@@ -18,7 +19,7 @@ from moses_integration.language_model.estimation.ngram_counting import (
     no_words,
     read_corpus,
 )
-from phrasescore.errors import CorpusError, MissingDependencyError, SettingsError
+from phrasescore.errors import CorpusError, MissingDependencyError, SettingsError, visible
 from phrasescore.files import open_input, open_output
 from phrasescore.resuming import child_processes
 
@@ -59,14 +60,28 @@ def build_language_model(
         MissingDependencyError: The program named is not there.
     """
     check_order(order)
-    program = None if lmplz == OWN else shutil.which("lmplz" if lmplz == ON_PATH else lmplz)
+    program = find_lmplz(lmplz)
     if program is not None:
         return BuiltLanguageModel(f"lmplz ({program})", _run_lmplz(program, corpus, order, output))
-    if lmplz not in (ON_PATH, OWN):
-        raise MissingDependencyError(
-            f"there is no program {lmplz}", remedy="name the path of KenLM's lmplz, auto or own"
-        )
     return BuiltLanguageModel(OWN, write_arpa(corpus, order, output).types)
+
+
+def find_lmplz(lmplz: str) -> str | None:
+    """Return the path of the program that is asked for, or ``None`` for our own estimator.
+
+    Args:
+        lmplz: As in :func:`build_language_model`.
+
+    Raises:
+        MissingDependencyError: The program named is not there.
+    """
+    program = None if lmplz == OWN else shutil.which("lmplz" if lmplz == ON_PATH else lmplz)
+    if program is None and lmplz not in (ON_PATH, OWN):
+        raise MissingDependencyError(
+            f"there is no program {visible(os.fsencode(lmplz), 200)}",
+            remedy="name the path of KenLM's lmplz, auto or own",
+        )
+    return program
 
 
 def _run_lmplz(program: str, corpus: str | Path, order: int, output: str | Path) -> tuple[int, ...]:

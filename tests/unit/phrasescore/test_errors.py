@@ -16,6 +16,8 @@ from phrasescore.errors import InputError, MissingDependencyError, PhrasescoreEr
         (InputError("no such file", path="t.gz"), "t.gz: no such file."),
         (InputError("bad", path="-", line=1), "standard input:1: bad."),
         (InputError("bad", path="t", remedy="sort it"), "t: bad. Sort it."),
+        (InputError("a \x1b[2J b", path="\x1b]0;x\n"), r"\x1b]0;x\n: a \x1b[2J b."),
+        (InputError("bad", path="x" * 400), f"{'x' * 150}...{'x' * 150}: bad."),
     ],
 )
 def test_the_text_names_place_problem_and_remedy(error: PhrasescoreError, text: str) -> None:
