@@ -76,11 +76,11 @@ def parse_weights(code: str) -> tuple[str, tuple[float, ...]]:
     >>> parse_weights("TranslationModel0= 0.2 0.3")
     ('TranslationModel0', (0.2, 0.3))
     """
-    label, *tokens = _TOKEN.findall(code)
+    label, *tokens = _TOKEN.findall(code) or [""]
     name = label[:-1]
     if not label.endswith("=") or not name or "=" in name:
         raise IniError(
-            f"the weight line {code!r} is not of the form 'Name= 0.3'",
+            f"the weight line {code[:80]!r} is not of the form 'Name= 0.3'",
             remedy="glue the '=' to the name and put a blank after it",
         )
     if not tokens:

@@ -32,8 +32,6 @@ KNOWN: dict[str, str] = {
     "score | in/phrase-table | CR line ends": _CARRIAGE,
     "train* | out/new | the root": "the name of the root is empty",
     "train* | out/new | a file as a folder": "the sentence does not say what is the matter",
-    "tune | --objective | one =": "the sentence has an empty name of a metric",
-    "build | --lmplz | a line feed": "the name is printed with its line feed",
     "doctor | in/phrase-table | 10^5 scores": "it takes the square of their number",
     "experiment (plan) | in/experiment.toml | seeds *": _LATE,
     "experiment (plan) | in/experiment.toml | rounds *": _LATE,

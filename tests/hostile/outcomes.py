@@ -75,6 +75,14 @@ RULES: tuple[tuple[str, Outcome, str], ...] = (
     ("ini * | out/ini | the input in/moses.ini", "accepted", "an ini may be edited in its place"),
     ("ini * | out/ini | a * in/moses.ini", "accepted", "an ini may be edited in its place"),
     ("filter | in/moses.ini | a section twice", "either", "sections may be continued"),
+    ("decode | in/moses.ini | 10^4 features", "either", "features of one name add up"),
+    *((f"translate | in/lexicon | {damage}", "either", "words that it does not have are copied")
+      for damage in ("empty", "/dev/null", "numbers *")),
+    *((f"nbest | in/list | {damage}", "either", "what lines have is passed on, of none nothing")
+      for damage in ("empty", "/dev/null", "a line feed", "sentence ids turned round")),
+    ("force-score | in/segmented | a line feed", "either", "a list of nothing"),
+    *((f"optimize | in/weights.json | {damage}", "either", "any finite number is a start")
+      for damage in ("numbers -1", "numbers 10^12", "a weight 0.5")),
     ("generate (table) | in/reordering | other pairs", "either", "others are estimated"),
     ("generate (table) | in/reordering | one score *", "either", "lines stay as they are"),
     *((f"* | in/{file} | *UTF-16", "either", "JSON may be in UTF-16")

@@ -13,6 +13,7 @@ import numpy as np
 from moses_integration.bleu.statistics import COLUMNS, bleu_of_sums
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import MosesIni
+from phrasescore.errors import IniError
 from phrasescore.provenance import provenance
 from tuning.loop.lists import ScoredList, read_scored, with_empty_translations
 from tuning.loop.weight_plan import WeightPlan
@@ -132,7 +133,10 @@ def _read(
             if weights and (new := [name for name in zeros if name not in weights]):
                 notes.append(f"{task.start} has no weight for {', '.join(new)}: the start is 0")
             start = {**zeros, **(weights or {})}
-            layout.flatten(start)  # raises where the two do not fit
+            try:
+                layout.flatten(start)
+            except IniError as error:
+                raise error.at(task.start or path) from None
             plan = WeightPlan.of(layout, start)
         lists.append(scored)
     assert plan is not None, "there is at least one list"

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from moses_integration.ini.feature_kinds import component_count
 from moses_integration.ini.feature_weights import Feature, FeatureLayout
+from moses_integration.ini.lines import parse_weights
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.nbest.format import read_nbest
 from phrasescore.errors import IniError
@@ -29,6 +30,16 @@ KENLM name=LM0 path=lm.arpa order=3
 def layout_of(features: bytes) -> FeatureLayout:
     """Return the layout of some feature lines."""
     return FeatureLayout.of(MosesIni.parse(b"[feature]\n" + features))
+
+
+@pytest.mark.parametrize(
+    "code", ["", " ", "=", "LM0", "LM0= ", "LM0= ٣", "LM0= nan", "x" * 100_000]
+)
+def test_weights_that_are_none(code: str) -> None:
+    """A sentence says so, and not all of it is repeated."""
+    with pytest.raises(IniError) as caught:
+        parse_weights(code)
+    assert len(str(caught.value)) < 300
 
 
 def test_stateful_features_come_first() -> None:

@@ -144,8 +144,9 @@ def test_features_that_a_start_does_not_know(optimize: Optimize, tmp_path: Path)
     assert "old.json has no weight for WordPenalty0: the start is 0" in second.notes[0]
     assert second.start_score == optimize(start=str(tmp_path / "zero.json")).start_score
     (tmp_path / "other.json").write_text(json.dumps({"weights": {**old, "LM7": [1]}}))
-    with pytest.raises(IniError, match="values for LM7, but there is no such feature"):
+    with pytest.raises(IniError, match="values for LM7, but there is no such feature") as caught:
         optimize(start=str(tmp_path / "other.json"))
+    assert caught.value.path == str(tmp_path / "other.json")
 
 
 def test_frozen_and_bounded_weights(optimize: Optimize) -> None:
