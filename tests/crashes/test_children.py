@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -182,3 +184,39 @@ def test_a_step_that_is_killed(tmp_path: Path, warm_processes: WarmProcesses) ->
     assert ended.left == 0
     assert ended.status == 1
     assert b"ended with status -9" in ended.errors
+
+
+@pytest.mark.moses
+def test_real_moses_does_not_survive(tmp_path: Path, moses_bin: Path) -> None:
+    """As with any other program: it is in the middle of decoding when ``tune`` is killed."""
+    toy = write_toy_system(tmp_path / "in", sentences=20_000)
+    texts = ["--source", str(toy.source), "--reference", str(toy.reference)]
+    more = ["--decoder", "moses", "--moses-bin", str(moses_bin), "--nbest-size", "500"]
+    tune = subprocess.Popen(
+        [sys.executable, "-m", "phrasescore", "tune", str(toy.ini), *texts, "-o", "tuned", *more],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        stderr=subprocess.DEVNULL,
+    )
+    decoding: list[int] = []
+
+    def is_decoding() -> bool:
+        decoding[:] = [child for child in children_of(tune.pid) if b"-n-best-list" in words(child)]
+        return bool(decoding)
+
+    wait_for(is_decoding)
+    tune.kill()
+    tune.wait()
+    wait_for(lambda: not is_running(decoding[0]), 5)
+
+
+def children_of(process: int) -> list[int]:
+    files = Path(f"/proc/{process}/task").glob("*/children")
+    return [int(number) for file in files for number in file.read_text().split()]
+
+
+def words(process: int) -> bytes:
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:
+        return b""
