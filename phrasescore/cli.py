@@ -18,6 +18,7 @@ import click
 from phrasescore import __version__
 from phrasescore.compile_cache import find_place
 from phrasescore.errors import InterruptedWorkError, PhrasescoreError
+from phrasescore.pipes import pipes_read_once
 from phrasescore.signals import ignore_signals, interrupt_on_signals
 from phrasescore.system_errors import out_of_memory, refusal, unwritable
 
@@ -153,7 +154,10 @@ def _status(debug: bool) -> int:
 def _run() -> int:
     try:
         # not cli.main, which turns a broken pipe into status 1 without a word
-        with cli.make_context("phrasescore", sys.argv[1:]) as context:
+        with (
+            pipes_read_once(),
+            cli.make_context("phrasescore", sys.argv[1:]) as context,
+        ):
             # a command that ends early gives its status back here
             return int(cli.invoke(context) or 0)
     except click.ClickException as error:

@@ -7,8 +7,10 @@ inputs goes through here.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 from phrasescore.errors import InputError
@@ -16,8 +18,19 @@ from phrasescore.errors import InputError
 STANDARD_STREAM = "-"
 # Linux's zero, full, random and urandom
 _ENDLESS = frozenset(os.makedev(1, minor) for minor in (5, 7, 8, 9))
-# device, inode and name of the pipes that were read; numbers of inodes are given again
-_read: set[tuple[int, int, str]] = set()
+# of the command at work, if any: device, inode and name of the pipes that it has read (the numbers
+# of inodes are given again)
+_readings: list[set[tuple[int, int, str]]] = []
+
+
+@contextlib.contextmanager
+def pipes_read_once() -> Iterator[None]:
+    """Refuse to open a pipe again while the block runs; a program of your own may do it."""
+    _readings.append(set())
+    try:
+        yield
+    finally:
+        _readings.pop()
 
 
 def can_be_read_again(path: str | Path) -> bool:
@@ -33,11 +46,11 @@ def refuse_second_reading(path: str | Path) -> None:
         OSError: There is nothing of that name.
     """
     found = _finite(path)
-    if stat.S_ISFIFO(found.st_mode):
+    if _readings and stat.S_ISFIFO(found.st_mode):
         pipe = (found.st_dev, found.st_ino, os.path.abspath(path))  # noqa: PTH100 - links stay
-        if pipe in _read:
+        if pipe in _readings[-1]:
             raise _read_twice(path)
-        _read.add(pipe)
+        _readings[-1].add(pipe)
 
 
 def refuse_pipe(path: str | Path) -> None:
