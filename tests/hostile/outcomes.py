@@ -26,6 +26,7 @@ _UNEVEN = ("a line less", "a line more")
 # (a case's name, how it may end, why); the first that fits counts
 RULES: tuple[tuple[str, Outcome, str], ...] = (
     ("* | a pipe", "either", "read once where that is enough, refused where it has to be twice"),
+    ("experiment (plan) | in/[!e]*", "either", "a plan reads nothing of the data"),
     # texts
     *((f"{call} | in/* | {uneven}", "refused", "the texts belong to each other line by line")
       for call in ("tune", "evaluate", "compare", "build", "train (sentences)")
@@ -44,7 +45,8 @@ RULES: tuple[tuple[str, Outcome, str], ...] = (
     ("* | in/moses.ini | weight-file *", "either", "a section that is not asked for"),
     ("prune | in/moses.ini | *", "either", "the weights of its table are all that is looked at"),
     ("doctor | *", "either", "what is wrong is its result, as an error or as a warning"),
-    ("experiment (plan) | in/[!e]*", "either", "a plan reads nothing of the data"),
+    ("experiment (plan) | * | a section of *", "either", "whether a section is one, Moses knows"),
+    ("experiment (plan) | out/all | *", "either", "a plan writes nothing"),
     ("experiment (plan) | * | a system *", "either", "a name is a name, and no path"),
     *((f"filter | in/moses.ini | {damage}", "either", "settings of the search are passed on")
       for damage in ("num-features=*", "table-limit=*", "factors of *", "order=*", "a weight *",
@@ -74,7 +76,7 @@ RULES: tuple[tuple[str, Outcome, str], ...] = (
     ("* | in/system | text.json: CR *", "either", "blanks mean nothing in JSON"),
     ("ini * | out/ini | the input in/moses.ini", "accepted", "an ini may be edited in its place"),
     ("ini * | out/ini | a * in/moses.ini", "accepted", "an ini may be edited in its place"),
-    ("filter | in/moses.ini | a section twice", "either", "sections may be continued"),
+    ("* | in/moses.ini | a section twice", "either", "sections may be continued"),
     ("decode | in/moses.ini | 10^4 features", "either", "features of one name add up"),
     *((f"translate | in/lexicon | {damage}", "either", "words that it does not have are copied")
       for damage in ("empty", "/dev/null", "numbers *")),
@@ -107,6 +109,8 @@ RULES: tuple[tuple[str, Outcome, str], ...] = (
     ("* | out/* | a link loop", "either", "the output takes the link's place"),
     ("* | out/* | a dangling link", "either", "the output takes the link's place, or its target's"),
     ("* | out/* | /dev/null", "either", "nothing is kept, as asked"),
+    ("experiment | out/result.json | a *link to in/*", "either", "the output takes its place"),
+    ("decode | out/cache | in /proc", "either", "what cannot be kept is read again"),
     ("decode | out/cache | a foreign folder", "accepted", "a cache lies beside other files"),
     ("alignments | out/pictures | a foreign folder", "accepted", "pictures lie beside others"),
 )  # fmt: skip

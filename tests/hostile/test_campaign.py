@@ -14,10 +14,16 @@ from tests.hostile.cases import Case, cases, chosen
 from tests.hostile.known_failures import KNOWN
 
 # of all cases, what is tried by the slow tests
-SHARE = 0.12
+SHARE = 0.08
 # what `make test` tries of each call: inputs that are refused before anything is loaded
 _QUICK = 3
 _QUICK_GROUPS = ("names", "outputs", "numbers", "table", "text", "ini", "model", "toml", "nbest")
+
+
+@pytest.fixture(scope="module")
+def every() -> list[Case]:
+    """All cases."""
+    return list(cases())
 
 
 @pytest.fixture(scope="module")
@@ -42,11 +48,12 @@ def test_every_number_has_bounds() -> None:
                 assert kind.min is not None and kind.max is not None, (words, option.name)
 
 
-def test_a_part_of_the_campaign(campaign: Campaign) -> None:
+def test_a_part_of_the_campaign(campaign: Campaign, every: list[Case]) -> None:
     """Some hostile inputs of every command."""
     part = []
+    few = chosen(every, 0.05)
     for call in CALLS:
-        own = [case for case in chosen(cases(), 0.05) if case.call is call]
+        own = [case for case in few if case.call is call]
         part += [case for case in own if case.group in _QUICK_GROUPS][:_QUICK]
     assert len(part) > 60
     _check(campaign.run(part), whole=False)
@@ -54,9 +61,9 @@ def test_a_part_of_the_campaign(campaign: Campaign) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [call.name for call in CALLS])
-def test_the_campaign(campaign: Campaign, name: str) -> None:
+def test_the_campaign(campaign: Campaign, every: list[Case], name: str) -> None:
     """Hostile inputs, and the call itself, which must work for the rest to mean anything."""
-    tried = [case for case in chosen(cases(), SHARE) if case.call.name == name]
+    tried = [case for case in chosen(every, SHARE) if case.call.name == name]
     _check(campaign.run(tried), whole=True)
 
 
@@ -81,7 +88,7 @@ def _check(verdicts: Iterator[Verdict], *, whole: bool) -> None:
         assert not mended, f"mended, take it off known_failures.py: {mended}"
 
 
-def test_every_case_has_a_name_of_its_own() -> None:
+def test_every_case_has_a_name_of_its_own(every: list[Case]) -> None:
     """By which it can be run again."""
-    names = [case.name for case in cases()]
+    names = [case.name for case in every]
     assert len(names) == len(set(names)) > 500

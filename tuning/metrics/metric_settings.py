@@ -107,7 +107,7 @@ class Objective:
         for name, share in shares.items():
             if name not in METRICS:
                 raise SettingsError(
-                    f"unknown metric {name[:30]!r}{did_you_mean(name, METRICS)}",
+                    f"unknown metric {name[:30]!r} in the objective{did_you_mean(name, METRICS)}",
                     remedy="choose among bleu, chrf and ter",
                 )
             if not 0 <= share < float("inf"):

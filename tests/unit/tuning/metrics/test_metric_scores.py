@@ -76,7 +76,7 @@ def test_the_compiled_objective_is_the_plain_one(
 @pytest.mark.parametrize(
     ("shares", "message"),
     [
-        ({"blue": 1.0}, r"unknown metric 'blue' \(did you mean bleu\?\)"),
+        ({"blue": 1.0}, r"unknown metric 'blue' in the objective \(did you mean bleu\?\)"),
         ({"bleu": -1.0}, "the share of bleu is -1"),
         ({"bleu": float("nan")}, "the share of bleu is nan"),
         ({"bleu": 0.0}, "all shares of the objective are 0"),
