@@ -129,8 +129,11 @@ def open_output(path: str | Path) -> Iterator[BinaryIO]:
         StorageError: The disk is full.
     """
     if str(path) == STANDARD_STREAM:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        try:
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
+        except OSError as error:
+            raise unwritable(error, "standard output") if is_full(error) else error from None
         return
     path = Path(path)
     try:

@@ -18,7 +18,7 @@ from typing import Any
 from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
 from moses_integration.ini.model_files import find_binary_file, find_model_file
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
-from phrasescore.errors import InputError, ResumeError
+from phrasescore.errors import InputError, PhraseTableError, ResumeError
 from phrasescore.file_names import file_name
 from phrasescore.files import file_state, open_input, write_atomically
 from phrasescore.json_files import JsonError, read_object
@@ -135,8 +135,19 @@ def filter_table(
 
 def _line_lists(path: str | Path) -> Iterator[list[bytes]]:
     with open_input(path) as stream:
-        while block := stream.readlines(_BLOCK):
+        block = stream.readlines(_BLOCK)
+        if not block or _PIPES not in block[0]:
+            raise PhraseTableError(
+                "the file is empty, where a table was expected"
+                if not block
+                else "no ||| in the first line, where a table was expected",
+                path=path,
+                line=1,
+                remedy="correct the path in the moses.ini",
+            )
+        while block:
             yield block
+            block = stream.readlines(_BLOCK)
 
 
 def filter_system(

@@ -8,6 +8,7 @@ and it is found before the work whether an output can be written at all.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import stat
 from collections.abc import Iterable
@@ -228,9 +229,13 @@ def _absolute(text: str) -> Path:
 def _refuse_unwritable(named: _Named) -> None:
     path = Path(named.path)
     if named.use is Use.WRITE_FOLDER:
-        _refuse_unwritable_folder(path, named.found)
+        refuse_unwritable_folder(path)
         return
-    if named.path == STANDARD_STREAM or is_stream(path):
+    if named.path == STANDARD_STREAM:
+        if fcntl.fcntl(1, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+            raise SettingsError("standard output is closed", remedy="name a file")
+        return
+    if is_stream(path):
         return
     if named.found is not None and stat.S_ISDIR(named.found.st_mode):
         raise SettingsError("a folder, where a file was expected", path=path, remedy="name a file")
@@ -250,7 +255,13 @@ def _refuse_unwritable(named: _Named) -> None:
         raise unwritable(error, path) from None
 
 
-def _refuse_unwritable_folder(path: Path, found: os.stat_result | None) -> None:
+def refuse_unwritable_folder(path: Path) -> None:
+    """Refuse a folder for outputs that cannot be made, or cannot be written.
+
+    Raises:
+        SettingsError: Why.
+    """
+    found = _found(str(path), Use.WRITE_FOLDER)
     if found is not None and not stat.S_ISDIR(found.st_mode):
         raise SettingsError(
             "a file, where a folder was expected", path=path, remedy="name a folder"

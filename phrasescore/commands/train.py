@@ -23,7 +23,7 @@ from phrasescore.commands.numbers import (
     Whole,
 )
 from phrasescore.commands.options import Duration, OptionalNumber
-from phrasescore.commands.paths import PathName, Use
+from phrasescore.commands.paths import PathName, Use, refuse_unwritable_folder
 from phrasescore.model.kinds import KINDS, kind_named
 from phrasescore.model.model_settings import (
     EncoderDecoderSettings,
@@ -302,6 +302,7 @@ def train(
     """  # noqa: D301 - click knows a paragraph that keeps its lines by this character
     from phrasescore.training.session import train_model
 
+    refuse_unwritable_folder(paths[-1])
     train_model(request_of(paths, max_time, held_out_text, **options))
 
 

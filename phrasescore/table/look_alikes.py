@@ -40,6 +40,11 @@ def _binary(lines: Sequence[bytes]) -> bool:
     return any(b"\0" in line for line in lines)
 
 
+def _returns_alone(lines: Sequence[bytes]) -> bool:
+    # as the first line, and all that follows it, when no line feed ends it
+    return any(b"|||" in rest for rest in lines[0].split(b"\r")[1:])
+
+
 def _compact_text(lines: Sequence[bytes]) -> bool:
     return lines[0].strip() == b"1"
 
@@ -112,6 +117,13 @@ _KINDS: tuple[tuple[Callable[[Sequence[bytes]], bool], LookAlike], ...] = (
         LookAlike(
             "a binary file, perhaps a compact (.minphr), probing or on-disk table",
             "give the text phrase table that it was made from, and binarise the result again",
+        ),
+    ),
+    (
+        _returns_alone,
+        LookAlike(
+            "a text whose lines end in carriage returns alone",
+            "turn them into line feeds with tr '\\r' '\\n'",
         ),
     ),
     (

@@ -300,3 +300,18 @@ def test_nothing_to_do(phrasescore: Phrasescore, ini: Path) -> None:
     done = phrasescore("force-score", ini, "-i", "text", "--nbest", "list")
     assert done.returncode == 2
     assert "-o FILE" in done.stderr.decode()
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"\0"])
+def test_a_reordering_table_of_nothing_is_not_taken(
+    phrasescore: Phrasescore, ini: Path, tmp_path: Path, content: bytes
+) -> None:
+    """Translations as if there were no such model would be wrong without a word."""
+    named = re.search(r"LexicalReordering.* path=(\S+)", ini.read_text())
+    assert named is not None
+    table = next(tmp_path.rglob(f"{Path(named[1]).name}*"))
+    table.write_bytes(content)
+    done = phrasescore("decode", ini, "-i", "text", "-o", "out")
+    assert done.returncode == 3, done.stderr
+    assert table.name.encode() in done.stderr
+    assert not (tmp_path / "out").exists()

@@ -36,6 +36,9 @@ def read_experiment(path: str | Path) -> ExperimentSettings:
     """
     try:
         content = Path(path).read_bytes().decode("utf-8")
+        # the parser's time is the square of a key's parts
+        if any(line.partition("=")[0].count(".") > MOST_LEVELS for line in content.split("\n")):
+            raise _too_deep(str(path))
         values = _bounded(tomllib.loads(content), str(path))
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror})", path=path) from None

@@ -181,8 +181,12 @@ def _reordering_blocks(path: str | Path, scores: int, target: bool) -> Iterator[
         while True:
             with truncation_named(path):
                 lines = list(itertools.islice(stream, LINES_PER_BLOCK))
-            if not lines:
+            if not lines and first_line > 1:
                 return
+            if not lines:
+                raise PhraseTableError(
+                    "the file is empty, where a reordering table was expected", path=path
+                )
             columns = lines[0].count(PIPES) + 1
             if first_line == 1 and columns != 2 + target:
                 raise PhraseTableError(

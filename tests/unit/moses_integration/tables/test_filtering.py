@@ -18,7 +18,7 @@ from moses_integration.tables.filtering import (
     filter_table,
     is_filterable,
 )
-from phrasescore.errors import InputError, ResumeError
+from phrasescore.errors import InputError, PhraseTableError, ResumeError
 
 WORDS = st.sampled_from([b"a", b"b", "\u00a0".encode(), b"c"])
 LINES = st.lists(st.lists(WORDS, max_size=12), max_size=4)
@@ -139,6 +139,25 @@ def test_a_damaged_table_leaves_nothing(tmp_path: Path) -> None:
     ini = write_system(tmp_path)
     (tmp_path / "ro").write_bytes(gzip.compress(b"a ||| x ||| 1\n")[:-9])
     with pytest.raises(InputError, match="ro: the gzip data end in the middle"):
+        filter_system(ini, [b"a"], tmp_path / "out")
+    assert not [path for path in tmp_path.iterdir() if "out" in path.name]
+
+
+@pytest.mark.parametrize("name", ["pt", "ro"])
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "the file is empty"),
+        (b"\n", "no .* in the first line"),
+        ("a ||| b ||| 1\n".encode("utf-16"), "no .* in the first line"),
+    ],
+)
+def test_what_is_no_table_is_not_filtered_to_nothing(
+    tmp_path: Path, name: str, content: bytes, says: str
+) -> None:
+    ini = write_system(tmp_path)
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(PhraseTableError, match=f"{name}:1: {says}"):
         filter_system(ini, [b"a"], tmp_path / "out")
     assert not [path for path in tmp_path.iterdir() if "out" in path.name]
 

@@ -24,6 +24,7 @@ WRONG_FILES = {
         b"w%d ||| v%d ||| 0.6 0.2 0.2 0.2 0.2 0.6\n" % (i, i) for i in range(5)
     ),
     "a lexical translation table": b"house maison 0.2500000\nNULL la 0.1\n",
+    "a text whose lines end in carriage returns alone": b"a ||| b ||| 1\rc ||| d ||| 1\r",
     "plain text": b"une petite maison .\nun chien .\n",
 }
 
