@@ -7,7 +7,6 @@ neither can be written (a read-only container, a home that is missing) it refuse
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 from phrasescore.errors import SettingsError
@@ -23,6 +22,8 @@ def find_place() -> None:
     """
     if any(map(_is_writable, _places())):
         return
+    import tempfile  # it costs a help text some milliseconds
+
     folder = Path()
     try:
         folder = Path(tempfile.gettempdir()) / f"phrasescore-compiled-{os.getuid()}"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import shutil
 from pathlib import Path
 
 from phrasescore.errors import InputError, PhrasescoreError, SettingsError, StorageError
@@ -116,9 +115,10 @@ def _full(error: OSError, path: str | Path | None) -> StorageError:
 def _free(path: str | Path) -> int | None:
     """The bytes that are free where a file lies."""
     try:
-        return shutil.disk_usage(Path(path).absolute().parent).free
+        disk = os.statvfs(Path(path).absolute().parent)
     except OSError:
         return None
+    return disk.f_bavail * disk.f_frsize
 
 
 def _named(error: OSError) -> str | None:
