@@ -96,11 +96,11 @@ def cases() -> Iterator[Case]:
 def chosen(every: Iterable[Case], share: float) -> list[Case]:
     """Return a share of the cases of each call, the same ones each time, and each damage once.
 
-    Of calls that take long there are fewer.
+    Of calls that take long there are fewer, and each damage is done to one that does not.
     """
     found: list[Case] = []
     seen: set[tuple[str, str]] = set()
-    for case in every:
+    for case in sorted(every, key=lambda case: case.call.cost):
         part = share / case.call.cost
         # what a damage is called begins with where in a folder it is done
         damage = (case.group, case.damage.removeprefix(f".{Path(case.place).name}."))
