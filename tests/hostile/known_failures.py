@@ -12,11 +12,6 @@ _SETTINGS = "the settings of later steps are not all checked before the first"
 _UNNAMED = "the sentence does not say which output it is about"
 
 KNOWN: dict[str, str] = {
-    "filter | in/phrase-table | empty": _EMPTY,
-    "filter | in/phrase-table | /dev/null": _EMPTY,
-    "filter | in/phrase-table | a line feed": _EMPTY,
-    "filter | in/phrase-table | UTF-16": _EMPTY,
-    "filter | in/reordering | UTF-16": _EMPTY,
     "decode | in/reordering | empty": _EMPTY,
     "force-score | in/reordering | /dev/null": _EMPTY,
     "tune | in/reordering | /dev/null": _EMPTY,
