@@ -6,9 +6,11 @@ uses it for what nobody foresaw, so that no refusal of the system ends as an int
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from phrasescore.errors import InputError, PhrasescoreError, SettingsError, StorageError
@@ -76,6 +78,21 @@ def unwritable(error: OSError, path: str | Path) -> PhrasescoreError:
         return _full(error, path)
     problem = f"cannot write there ({error.strerror or error})"
     return SettingsError(problem, path=path, remedy="name another output")
+
+
+@contextlib.contextmanager
+def full_disk_named(path: str | Path) -> Iterator[None]:
+    """Say of a full disk, in the block, where there was no room.
+
+    Raises:
+        StorageError: In the place of an error that names no file.
+    """
+    try:
+        yield
+    except OSError as error:
+        if is_full(error) and error.filename is None:
+            raise _full(error, path) from None
+        raise
 
 
 def too_long(path: str) -> str | None:

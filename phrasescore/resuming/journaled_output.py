@@ -66,6 +66,7 @@ class JournaledOutput:
                 if self._path.is_dir():
                     raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
                 self._journal = opened.enter_context(own_file(self._journal_path, os.O_APPEND, 0))
+                self._take_back()
                 self._part = opened.enter_context(own_file(self._part_path, os.O_APPEND, 0))
                 self._continue_or_start()
             self._opened = opened.pop_all()
@@ -77,14 +78,27 @@ class JournaledOutput:
             if not self._journal_path.is_symlink() and not self._journal_path.stat().st_size:
                 self._journal_path.unlink()
 
-    def _continue_or_start(self) -> None:
-        """Find the last whole block of an earlier run, or begin an empty part."""
+    def _records(self) -> list[dict[str, Any]]:
+        """What an earlier run of the same work has recorded."""
         self._journal.seek(0)
         records = _whole_records(self._journal.read())
+        same = self._signature and records and records[0].get("signature") == self._signature
+        return records[1:] if same else []
+
+    def _take_back(self) -> None:
+        """Take the name from an output whose run was killed when others had no name yet."""
+        records = self._records()
+        if not records or "named" not in records[-1] or os.path.lexists(self._part_path):
+            return
+        with contextlib.suppress(OSError):
+            if _identity(self._path.lstat()) == records[-1]["named"]:
+                self._path.replace(self._part_path)
+
+    def _continue_or_start(self) -> None:
+        """Find the last whole block of an earlier run, or begin an empty part."""
         here = self._part_path.stat().st_size
-        whole: list[dict[str, Any]] = []
-        if self._signature and records and records[0].get("signature") == self._signature:
-            whole = [record for record in records[1:] if 0 <= record["size"] <= here]
+        blocks = [record for record in self._records() if "named" not in record]
+        whole = [record for record in blocks if 0 <= record["size"] <= here]
         if not whole:
             self.discarded = bool(here)
             self._journal.truncate(0)
@@ -140,6 +154,13 @@ class JournaledOutput:
 
     def finish(self) -> None:
         """Give the output its final name and remove the journal."""
+        self.take_name()
+        self.forget()
+
+    def take_name(self) -> None:
+        """Give the output its final name; who is killed before `forget` finishes again."""
+        _write_all(self._journal, _line({"named": _identity(self._part_path.stat())}))
+        os.fsync(self._journal.fileno())
         self._part_path.replace(self._path)
         folder = os.open(self._path.absolute().parent, os.O_RDONLY)
         try:
@@ -147,6 +168,9 @@ class JournaledOutput:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+    def forget(self) -> None:
+        """Remove the journal."""
         self._journal_path.unlink(missing_ok=True)
 
     def __exit__(
@@ -164,6 +188,11 @@ class JournaledOutput:
                         path.unlink()
 
 
+def _identity(found: os.stat_result) -> list[int]:
+    """What a file keeps under another name, and no other file has."""
+    return [found.st_ino, found.st_size, found.st_mtime_ns]
+
+
 def _line(record: dict[str, Any]) -> bytes:
     return json.dumps(record, sort_keys=True).encode("ascii") + b"\n"
 
@@ -176,7 +205,8 @@ def _whole_records(text: bytes) -> list[dict[str, Any]]:
             record = parse_object(line)
         except JsonError:
             break
-        if records and not (type(record.get("size")) is int and "state" in record):
+        is_block = type(record.get("size")) is int and "state" in record
+        if records and not is_block and "named" not in record:
             break
         records.append(record)
     return records
@@ -211,6 +241,13 @@ class StreamOutput:
             self._stream.flush()
 
     def finish(self) -> None:
+        """Hand over what is still buffered."""
+        self.take_name()
+
+    def forget(self) -> None:
+        """There is no journal."""
+
+    def take_name(self) -> None:
         """Hand over what is still buffered."""
         with self._refusals_named():
             self._stream.flush()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import json
 import os
 import sys
@@ -22,14 +23,17 @@ from pathlib import Path
 
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import ResumeError, SettingsError
+from phrasescore.files import own_file
 from phrasescore.json_files import read_object
-from phrasescore.parts import hidden
+from phrasescore.parts import hidden, part_path
 from phrasescore.processes import machine, start_of
 from phrasescore.system_errors import is_full, unwritable
 
 LOCK = ".lock"  # of a folder, in it
 _RENEWAL = 60.0  # seconds between two signs of life
 _PATIENCE = 600.0  # seconds without one, after which another machine's process counts as gone
+# what file systems without hard links say
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
 _TRIES, _BETWEEN_TRIES = 50, 0.02  # others need a lock file for some milliseconds to remove it
 
 
@@ -151,14 +155,19 @@ def _create(file: Path, me: Holder) -> None:
         FileExistsError: It is there already.
         OSError: It cannot be made.
     """
-    with file.open("x", encoding="utf-8") as stream:
-        try:
-            json.dump(dataclasses.asdict(me), stream)
-            stream.flush()
-        except OSError:
-            # an empty one, on a full disk, would say that nobody knows who holds it
-            file.unlink()
+    text = json.dumps(dataclasses.asdict(me)).encode()
+    part = part_path(file)
+    try:
+        with own_file(part) as stream:
+            stream.write(text)
+        os.link(part, file)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
             raise
+        with own_file(file) as stream:
+            stream.write(text)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _sweep(file: Path) -> None:

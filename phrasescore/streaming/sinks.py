@@ -94,9 +94,11 @@ class SinksInStep:
             sink.append(text, state)
 
     def finish(self) -> None:
-        """Give the outputs their names."""
+        """Give the outputs their names; a run that is killed between two finishes again."""
         for sink in self.sinks:
-            sink.finish()
+            sink.take_name()
+        for sink in self.sinks:
+            sink.forget()
 
     def __exit__(
         self,

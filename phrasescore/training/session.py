@@ -23,6 +23,7 @@ from phrasescore.parts import part_path
 from phrasescore.provenance import provenance
 from phrasescore.resuming.interruption import interruptible
 from phrasescore.resuming.lock import held
+from phrasescore.system_errors import full_disk_named
 from phrasescore.training.checkpoint import LATEST
 from phrasescore.training.curves import CURVES
 from phrasescore.training.earlier_run import check_trained, go_on_or_begin
@@ -176,13 +177,12 @@ def _is_trained(request: TrainingRequest, asked: dict[str, Any]) -> bool:
 def _encode(request: TrainingRequest, asked: dict[str, Any]) -> None:
     """Make the work folder ready, and encode the input there unless an earlier run did."""
     work, folder = request.work_folder, request.work_folder / PAIRS
-    if asked[INPUT] is not None:
-        go_on_or_begin(work, asked)
+    go_on_or_begin(work, asked)
+    with full_disk_named(folder):
         request.encode(folder)
+    if asked[INPUT] is not None:
         return
     # what comes through a pipe is known when it is encoded
-    go_on_or_begin(work, asked)
-    request.encode(folder)
     digests = "".join(sha256_of(path) for path in sorted(folder.iterdir()))
     asked[INPUT] = hashlib.sha256(digests.encode()).hexdigest()
     go_on_or_begin(work, asked)

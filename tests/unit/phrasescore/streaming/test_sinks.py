@@ -68,3 +68,48 @@ def test_nothing_is_kept_beside_a_stream(
         sinks.finish()
     assert (tmp_path / "a").read_bytes() == b"a1"
     assert capfdbinary.readouterr().out.endswith(b"b1")
+
+
+def test_killed_between_two_names_both_are_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next run has all blocks already, and finishes."""
+    names = [tmp_path / "list", tmp_path / "text"]
+
+    def killed(self: JournaledOutput) -> None:
+        raise KeyboardInterrupt
+
+    with (
+        monkeypatch.context() as patch,
+        pytest.raises(KeyboardInterrupt),
+        SinksInStep(names, {"a": 1}) as sinks,
+    ):
+        sinks.append([b"x\n", b"y\n"], {"lines": 1})
+        sinks.append([b"z\n", b"w\n"], {"lines": 2})
+        sinks.sinks[0].take_name()
+        patch.setattr(JournaledOutput, "take_name", killed)
+        sinks.finish()
+    assert names[0].exists() and not names[1].exists()
+    with SinksInStep(names, {"a": 1}) as sinks:
+        assert (sinks.blocks, sinks.state, sinks.discarded) == (2, {"lines": 2}, False)
+        sinks.finish()
+    assert [name.read_bytes() for name in names] == [b"x\nz\n", b"y\nw\n"]
+    assert sorted(tmp_path.iterdir()) == names
+
+
+def test_an_output_made_since_is_not_taken_back(tmp_path: Path) -> None:
+    """It is not the file that the journal is about."""
+    output = tmp_path / "out"
+    with JournaledOutput(output, {"a": 1}) as sink:
+        sink.append(b"x\n", {"lines": 1})
+        sink.take_name()
+    output.unlink()
+    (tmp_path / "other").write_bytes(b"y\n")
+    output.write_bytes(b"y\n")
+    with JournaledOutput(output, {"a": 1}) as again:
+        assert again.blocks == 0
+        assert output.read_bytes() == b"y\n"
+        again.append(b"x\n", {"lines": 1})
+        again.finish()
+    assert output.read_bytes() == b"x\n"
+    assert not (tmp_path / ".out.journal").exists()
