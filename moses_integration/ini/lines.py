@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from phrasescore.errors import IniError
 
 _BLANKS = " \t\r"
+_BARS = "|||"
 _TOKEN = re.compile(r"[^ \t\r]+")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
@@ -42,7 +43,8 @@ def parse_feature(code: str) -> tuple[str, dict[str, str]]:
     """Parse a feature line into its class and its options.
 
     Raises:
-        IniError: An argument has no ``=``, or a key stands twice.
+        IniError: An argument has no ``=``, a key stands twice, or the name cannot stand in an
+            n-best list.
 
     >>> parse_feature("KENLM name=LM0 factor=0")
     ('KENLM', {'name': 'LM0', 'factor': '0'})
@@ -63,6 +65,11 @@ def parse_feature(code: str) -> tuple[str, dict[str, str]]:
                 remedy="keep one of them; Moses refuses both",
             )
         options[key] = value
+    if _BARS in options.get("name", ""):
+        raise IniError(
+            f"the name of a feature has {_BARS}, which ends a column of an n-best list",
+            remedy="call the feature otherwise, with letters, digits, '.', '-' and '_'",
+        )
     return kind, options
 
 

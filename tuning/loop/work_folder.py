@@ -94,13 +94,13 @@ class WorkFolder:
 
     def _check(self, identity: Mapping[str, Any]) -> None:
         path = self.path / _RUN
+        others = [
+            file.name
+            for file in self.path.iterdir()
+            # what a process that was killed at its beginning has left is no other's
+            if not file.name.startswith((LOCK, f".{_RUN}.")) and file.name != _RUN
+        ]
         if not path.exists():
-            others = [
-                file.name
-                for file in self.path.iterdir()
-                # what a process that was killed at its beginning has left is no other's
-                if not file.name.startswith((LOCK, f".{_RUN}."))
-            ]
             if others:
                 raise ResumeError(
                     f"the folder is not empty ({sorted(others)[0]}), and not one of a tuning run",
@@ -109,8 +109,13 @@ class WorkFolder:
                 )
             write_json(path, dict(identity))
             return
+        known = read_json(path)
+        if not others and known.keys() == identity.keys():
+            # a run that came no further had wrong input: corrected, it begins here
+            write_json(path, dict(identity))
+            return
         remedy = "name a new folder, or give what the run began with"
-        refuse_differences(read_json(path), identity, self.path, remedy)
+        refuse_differences(known, identity, self.path, remedy)
 
     def _sweep(self) -> None:
         """Remove what a killed process left half done."""

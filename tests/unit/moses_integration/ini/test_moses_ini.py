@@ -79,6 +79,7 @@ def test_unknown_sections_are_read_and_reported() -> None:
         (b"[feature]\nA\n[weight\nA0= 1\n", 3, "no closing bracket"),
         (b"[feature]\nA path = x\n", 2, "'path', expected key=value"),
         (b"[feature]\nA x=1 y=2 x=3\n", 2, "the key x twice"),
+        (b"[feature]\nA name=T|||M\n", 2, "has |||, which ends a column of an n-best list"),
         (b"[feature]\nA name=T\n\nB name=T\n", 2, "two features are called T"),
         (b"[weight]\nA0=0.3\n", 2, "not of the form 'Name= 0.3'"),
         (b"[weight]\nA0=0.3 0.2\n", 2, "not of the form 'Name= 0.3'"),

@@ -28,6 +28,14 @@ def test_the_same_run_may_come_back(tmp_path: Path) -> None:
         assert work.round(1).weights.exists()
 
 
+def test_a_run_that_came_to_nothing_may_be_corrected(tmp_path: Path) -> None:
+    """Where run.json stands alone, input was refused; it does not bind who corrects it."""
+    with WorkFolder(tmp_path / "run").opened({"seed": 1}):
+        pass
+    with WorkFolder(tmp_path / "run").opened({"seed": 2}):
+        assert read_json(tmp_path / "run" / "run.json") == {"seed": 2}
+
+
 @pytest.mark.parametrize(
     ("known", "now", "sentence"),
     [
@@ -49,8 +57,8 @@ def test_another_run_is_refused(
     tmp_path: Path, known: dict[str, object], now: dict[str, object], sentence: str
 ) -> None:
     """One sentence says what differs, without digests, and the folder stays as it was."""
-    with WorkFolder(tmp_path / "run").opened(known):
-        pass
+    with WorkFolder(tmp_path / "run").opened(known) as work:
+        work.round(1)
     with (
         pytest.raises(ResumeError, match=sentence) as caught,
         WorkFolder(tmp_path / "run").opened(now),
