@@ -15,6 +15,7 @@ from phrasescore.files import GZIP_MAGIC, is_gzip_name
 _DEFAULT_SCORES = 4
 _ESCAPE = "make the table again from escaped text (phrasescore preprocess, or Moses's tokenizer)"
 # flag -> how bad, what (after "N lines", "the first is LINE"), what to do
+_SCORES_JUDGED = 100
 _ODD: dict[int, tuple[Severity, str, str]] = {
     flags.SOURCE_BAR: (
         "error",
@@ -108,7 +109,8 @@ def score_findings(survey: TableSurvey) -> Iterator[Finding]:
     """Judge the scores of a phrase table."""
     if survey.format is None:
         return
-    for index in range(survey.format.scores):
+    # who has more is told of the first ones
+    for index in range(min(survey.format.scores, _SCORES_JUDGED)):
         name = f"score {index + 1}"
         if count := int(survey.infinite[index]):
             yield Finding(

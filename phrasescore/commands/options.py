@@ -112,11 +112,12 @@ def print_result(result: Mapping[str, Any], as_json: bool, json_file: str | None
     """
     from phrasescore.provenance import json_bytes, write_json
 
-    if json_file is not None:
-        write_json(json_file, result)
     if as_json:
         sys.stdout.buffer.write(json_bytes(result))
-        sys.stdout.flush()
+    # a file that says all went well is not written if nobody can be told
+    sys.stdout.flush()
+    if json_file is not None:
+        write_json(json_file, result)
 
 
 def reordering_pair(old: str | None, new: str | None, output: str) -> tuple[str, str] | None:

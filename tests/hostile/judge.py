@@ -19,6 +19,8 @@ _NOISE = (b"Traceback", b"internal error", b"Warning:", b"Exception ignored")
 _READER_GONE = 141
 # disk or memory did not suffice: what is done is kept, for when there is more
 _NO_ROOM = 8
+# what is done stays for the same command, when there is room or a reader again
+_WORK_IS_KEPT = (_NO_ROOM, 141)
 _KEPT = re.compile(r"^\..*\.(part|journal)$|\.training(/|$)")
 
 Tree = Mapping[str, tuple[object, ...]]
@@ -104,7 +106,7 @@ def _faults_of_files(case: Case, ended: Observed, before: Tree, after: Tree) -> 
     for name in sorted(changed):
         if Path(name).name == "letter":
             yield f"changes a user's {_place(name)}"
-        elif ended.status == _NO_ROOM and _KEPT.search(name.rpartition("/out/")[2]):
+        elif ended.status in _WORK_IS_KEPT and _KEPT.search(name.rpartition("/out/")[2]):
             continue
         elif _LITTER.search(Path(name).name) and name not in before:
             yield f"leaves {_place(name)}"

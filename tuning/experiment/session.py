@@ -5,10 +5,12 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
+from moses_integration.decoder.settings import SearchSettings
 from moses_integration.ini.language_model_feature import refuse_in_moses
 from moses_integration.ini.moses_ini import MosesIni
+from moses_integration.ini.sections import with_section
 from moses_integration.real_moses.decoder import find_moses
-from phrasescore.errors import InputError
+from phrasescore.errors import InputError, PhrasescoreError, SettingsError
 from phrasescore.files import write_atomically
 from phrasescore.provenance import provenance, write_json
 from phrasescore.resuming.lock import held
@@ -55,17 +57,35 @@ def planned(settings: ExperimentSettings, output: str | Path) -> Plan:
             )
     texts = [path for text in plan.texts for path in (text.source, text.reference)]
     for path in map(plan.data, (settings.data.system, *texts)):
-        if path.is_dir():
+        if not path.is_file() or not path.stat().st_size:
             raise InputError(
-                "a folder, where a file was expected",
+                "the file is empty" if path.is_file() else "no file, where a file was expected",
                 path=path,
                 remedy=f"correct the path in {settings.file}",
             )
+    _check_sections(settings)
     check_commands(plan.steps(), settings.folder, plan.results, str(settings.file))
     for system in plan.settings.systems:
         for name in () if system.not_run else system.all_models:
             check_kind(system, name, plan.kind(name), str(settings.file))
     return plan
+
+
+def _check_sections(settings: ExperimentSettings) -> None:
+    """Try the search that the file asks for on the system.
+
+    Raises:
+        SettingsError: A section of a moses.ini is unknown, or its value makes no sense.
+    """
+    ini = MosesIni.read(settings.folder / settings.data.system)
+    try:
+        for name, value in settings.decoder.sections:
+            ini = with_section(ini, name, value)
+        SearchSettings.of(ini)
+    except PhrasescoreError as error:
+        raise SettingsError(
+            f"[decoder] sections: {error.problem}", path=settings.file, remedy=error.remedy
+        ) from None
 
 
 def run_experiment(settings: ExperimentSettings, output: str | Path, jobs: int, say: Say) -> str:
