@@ -20,7 +20,7 @@ from phrasescore.compile_cache import find_place
 from phrasescore.errors import InterruptedWorkError, PhrasescoreError
 from phrasescore.pipes import pipes_read_once
 from phrasescore.signals import ignore_signals, interrupt_on_signals
-from phrasescore.system_errors import out_of_memory, refusal, unwritable
+from phrasescore.system_errors import STANDARD_OUTPUT, out_of_memory, refusal, unwritable
 
 _READER_GONE = 141  # as a shell reports a process that SIGPIPE ended
 
@@ -211,7 +211,7 @@ def _flush() -> int:
     except BrokenPipeError:
         status = _READER_GONE
     except OSError as error:
-        known = unwritable(error, "standard output")
+        known = unwritable(error, STANDARD_OUTPUT)
         _say(lambda: click.echo(f"phrasescore: {known}", err=True))
         status = known.exit_code
     if status:

@@ -24,7 +24,7 @@ from phrasescore.errors import InputError, SettingsError
 from phrasescore.parts import part_path
 from phrasescore.pipes import STANDARD_STREAM as STANDARD_STREAM
 from phrasescore.pipes import refuse_pipe, refuse_second_reading
-from phrasescore.system_errors import is_full, refusal, unwritable
+from phrasescore.system_errors import STANDARD_OUTPUT, is_full, refusal, unwritable
 
 try:
     from isal import igzip, isal_zlib
@@ -133,7 +133,7 @@ def open_output(path: str | Path) -> Iterator[BinaryIO]:
             yield sys.stdout.buffer
             sys.stdout.buffer.flush()
         except OSError as error:
-            raise unwritable(error, "standard output") if is_full(error) else error from None
+            raise unwritable(error, STANDARD_OUTPUT) if is_full(error) else error from None
         return
     path = Path(path)
     try:

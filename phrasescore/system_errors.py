@@ -10,11 +10,13 @@ import contextlib
 import errno
 import os
 import re
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 from phrasescore.errors import InputError, PhrasescoreError, SettingsError, StorageError
 
+STANDARD_OUTPUT = "standard output"  # what errors call it
 _LONGEST_NAME = 255  # bytes of one part of a path, on almost all file systems
 _LONGEST_PATH = 4095
 # what only a writer is told
@@ -124,13 +126,20 @@ def _full(error: OSError, path: str | Path | None) -> StorageError:
     words, remedy = error.strerror or os.strerror(number), _REMEDIES[number]
     if path is None:
         return StorageError(f"an output cannot be written further ({words})", remedy=remedy)
-    free = _free(path)
+    free = _free(path) if path != STANDARD_OUTPUT else None
     left = f", {free / 1e6:,.1f} MB left" if free is not None else ""
     return StorageError(f"cannot be written further ({words}{left})", path=path, remedy=remedy)
 
 
 def _free(path: str | Path) -> int | None:
-    """The bytes that are free where a file lies."""
+    """The bytes that are free where a file lies; of a stream or a device nobody knows."""
+    try:
+        if not stat.S_ISREG(Path(path).stat().st_mode):
+            return None
+    except FileNotFoundError:
+        pass  # it has no name yet
+    except OSError:
+        return None
     try:
         disk = os.statvfs(Path(path).absolute().parent)
     except OSError:

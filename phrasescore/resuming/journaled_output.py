@@ -22,7 +22,7 @@ from phrasescore.files import STANDARD_STREAM, compress_member, is_gzip_name, ow
 from phrasescore.json_files import JsonError, parse_object
 from phrasescore.parts import hidden
 from phrasescore.resuming.lock import held
-from phrasescore.system_errors import is_full, unwritable
+from phrasescore.system_errors import STANDARD_OUTPUT, is_full, unwritable
 
 
 class JournaledOutput:
@@ -258,7 +258,7 @@ class StreamOutput:
         try:
             yield
         except OSError as error:
-            name = "standard output" if str(self._path) == STANDARD_STREAM else self._path
+            name = STANDARD_OUTPUT if str(self._path) == STANDARD_STREAM else self._path
             raise unwritable(error, name) if is_full(error) else error from None
 
     def __enter__(self) -> StreamOutput:
