@@ -133,9 +133,14 @@ class NBestReader:
             NBestError: The list is empty or cut short, a line breaks the format or lacks a
                 feature, or sentences go backwards.
         """
-        return _joined(
-            [replace(block, features=block.features.astype(np.float32)) for block in self._blocks()]
-        )
+        # beyond float32 is infinite; who adds the candidates to a pool refuses that
+        with np.errstate(over="ignore"):
+            return _joined(
+                [
+                    replace(block, features=block.features.astype(np.float32))
+                    for block in self._blocks()
+                ]
+            )
 
     def sentences(self) -> Iterator[Candidates]:
         """Yield the candidates of one sentence after the other; no more is held than a block.

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
 
-from phrasescore.errors import CorpusError
+from phrasescore.errors import CorpusError, visible
 from phrasescore.generation.target_generator import TargetGenerator
 from phrasescore.generation.targets import Targets
 from phrasescore.model.folder import LoadedModel
@@ -18,6 +19,9 @@ from phrasescore.streaming.text_blocks import TextBlock
 from phrasescore.table.phrase_table import SEPARATOR
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import UNK_ID, Vocabulary
+
+_BAR = b"|"
+_SHOWN = 60
 
 OutputFormat: TypeAlias = Literal["tsv", "json", "moses"]
 
@@ -100,6 +104,8 @@ class PhraseWriter:
         texts = phrase_texts(targets.words, self._loaded.target_vocabulary)
         if self._form == "json":
             return b"".join(self._json_line(*each) for each in _by_source(phrases, targets, texts))
+        if self._form == "moses":
+            refuse_bars([*phrases, *texts])
         sources = np.repeat(np.arange(len(phrases)), np.diff(targets.offsets)).tolist()
         if self._form == "moses":
             p = probability_texts(targets.ln_p)
@@ -129,6 +135,22 @@ def phrase_texts(phrases: TokenSequences, vocabulary: Vocabulary) -> list[bytes]
     words = [vocabulary.words[number] for number in phrases.tokens.tolist()]
     offsets = phrases.offsets.tolist()
     return [b" ".join(words[a:b]) for a, b in itertools.pairwise(offsets)]
+
+
+def refuse_bars(phrases: Sequence[bytes]) -> None:
+    """Check that phrases can stand in a phrase table.
+
+    Raises:
+        CorpusError: One has a bar, which separates columns or factors.
+    """
+    for phrase in phrases:
+        if _BAR in phrase:
+            raise CorpusError(
+                f"the phrase {visible(phrase, _SHOWN)!r} has a bar, which separates columns and "
+                "factors of a phrase table",
+                remedy="give phrases, and a model of a text, in which bars are escaped "
+                "(phrasescore preprocess)",
+            )
 
 
 def _by_source(

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import PhraseTableError
-from phrasescore.generation.phrase_output import phrase_texts
+from phrasescore.generation.phrase_output import phrase_texts, refuse_bars
 from phrasescore.generation.target_generator import TargetGenerator
 from phrasescore.generation.targets import Targets
 from phrasescore.model.folder import LoadedModel
@@ -162,6 +162,7 @@ class TableWriter:
     def _texts(self, found: Targets) -> Iterator[dict[bytes, bytes]]:
         """Yield the targets of each source and their p, but for the empty one."""
         texts = phrase_texts(found.words, self._loaded.target_vocabulary)
+        refuse_bars(texts)
         p = probability_texts(found.ln_p)
         offsets = found.offsets.tolist()
         for a, b in itertools.pairwise(offsets):

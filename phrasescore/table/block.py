@@ -42,6 +42,7 @@ from phrasescore.table.scanning import (
 )
 
 LINES_PER_BLOCK = 65_536
+LONGEST_PHRASE = 10_000  # words that a model sees; phrase tables end at about 20
 _BYTES_AT_ONCE = 1 << 20
 _GZIP_WINDOW = 31
 Positions = NDArray[np.int64]
@@ -101,7 +102,8 @@ class TableBlock:
         """Find the tokens that a model sees (see ``phrase_table.scored_tokens``).
 
         Raises:
-            PhraseTableError: A token lacks the factor, or a rule its left-hand side.
+            PhraseTableError: A token lacks the factor, a rule its left-hand side, or a phrase has
+                more words than a model could read in any time.
         """
         column = SOURCE if side == "source" else TARGET
         begins, ends = self.spans[:, column], self.spans[:, column + 1]
@@ -118,6 +120,16 @@ class TableBlock:
                 scored_tokens(phrase, side, factor, hierarchical=self.format.hierarchical)
             except PhraseTableError as error:
                 raise error.at(self.path, self.first_line + int(row)) from None
+        lengths = np.diff(offsets)
+        if lengths.max(initial=0) > LONGEST_PHRASE:
+            row = int(np.argmax(lengths > LONGEST_PHRASE))
+            raise PhraseTableError(
+                f"the {side} phrase has {lengths[row]:,} words, where a model reads at most "
+                f"{LONGEST_PHRASE:,}",
+                path=self.path,
+                line=self.first_line + row,
+                remedy="delete the line",
+            )
         return TokenSpans(self.data, spans[0, :count], spans[1, :count], offsets)
 
     def source_runs(self, previous: bytes) -> tuple[int, bytes]:

@@ -31,6 +31,7 @@ INSPECTED_LINES = 1000
 Side = Literal["source", "target"]
 
 # the grammar Moses reads strictly (double-conversion without flags), without its inf
+_SHOWN = 60  # characters of a wrong score
 _SCORE = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 # what nearly every line has: recognised at once, to be quick
 _UNSIGNED = rb"[0-9]+(?:\.[0-9]*)?(?:e-?[0-9]+)?"
@@ -145,6 +146,7 @@ def _parse_score(number: int, token: bytes) -> float:
 
 def _bad_score(number: int, token: bytes) -> PhraseTableError:
     text = token.decode("utf-8", "backslashreplace")
+    text = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
     if token.lower() in (b"nan", b"+nan", b"-nan"):
         return PhraseTableError(
             f"score {number} is {text}", remedy="repair or delete the line; Moses refuses it too"

@@ -175,6 +175,21 @@ def test_wrong_calls(
     assert (tmp_path / "phrases").read_bytes() == PHRASES
 
 
+@pytest.mark.parametrize("output", [["--table", "table"], ["-i", "phrases", "--format", "moses"]])
+def test_words_with_bars_enter_no_table(
+    output: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model may have any words; in a table they would be columns or factors."""
+    monkeypatch.chdir(tmp_path)
+    save_random_model(tmp_path / "model", WORDS, [b"|||", b"A|B"])
+    (tmp_path / "phrases").write_bytes(b"a b\n")
+    (tmp_path / "table").write_bytes(b"a b ||| A ||| 1\n")
+    with pytest.raises(PhrasescoreError, match="has a bar, which separates columns"):
+        arguments = ["generate", "--model", "model", *output, "-o", "out"]
+        cli.main(arguments, standalone_mode=False)
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_language_model_cannot_generate(tmp_path: Path) -> None:
     """It is told where its model belongs."""
     (tmp_path / "phrases").write_bytes(PHRASES)

@@ -79,6 +79,14 @@ def test_many_values_in_the_first_line(tmp_path: Path) -> None:
         NBestReader(path, WordTable()).read()
 
 
+def test_values_beyond_single_precision(tmp_path: Path) -> None:
+    """They become infinite without a word from numpy; who uses them refuses them."""
+    path = tmp_path / "list"
+    path.write_bytes((LINE % 0).replace(b"TM= 2", b"TM= 1e39"))
+    with np.errstate(over="raise"):
+        assert np.isinf(NBestReader(path, WordTable()).read().features).any()
+
+
 def test_sentences_that_no_text_has(tmp_path: Path) -> None:
     """A number beyond all texts is no number of a sentence."""
     path = tmp_path / "list"
