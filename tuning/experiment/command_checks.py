@@ -6,6 +6,7 @@ hours of all steps before it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -27,7 +28,8 @@ def check_commands(steps: Iterable[CommandStep], folder: Path, results: Path, wh
         where: What to call the experiment file in an error.
 
     Raises:
-        SettingsError: An option is unknown, or none that can be meant.
+        SettingsError: An option is unknown, or none that can be meant, or it stands where the
+            experiment gives it, or names an output elsewhere than in the results.
         InputError: A file that an option names does not exist.
     """
     for step in steps:
@@ -35,6 +37,8 @@ def check_commands(steps: Iterable[CommandStep], folder: Path, results: Path, wh
             continue
         for text, use in _named_paths(step, where):
             path = folder / text
+            if use.writes and not Path(os.path.normpath(path)).is_relative_to(results):
+                raise _refused(step, where, f"it would write {text}, outside the folder of results")
             needed = use in (Use.READ, Use.READ_FOLDER) and not path.is_relative_to(results)
             if needed and not path.exists():
                 raise InputError(
@@ -54,7 +58,9 @@ def _named_paths(step: CommandStep, where: str) -> list[tuple[str, Use]]:
         if command is None or isinstance(command, click.Group):
             return []  # no option of theirs comes from the file
         try:
-            with command.make_context(name, arguments, parent=parent) as context:
+            with command.make_context(name, list(arguments), parent=parent) as context:
+                if (twice := _given_twice(command, context, arguments)) is not None:
+                    raise SettingsError(f"the experiment gives {twice} itself")
                 if name == "train":
                     _check_training(context)
         except click.exceptions.Exit:
@@ -64,6 +70,19 @@ def _named_paths(step: CommandStep, where: str) -> list[tuple[str, Use]]:
         except SettingsError as error:
             raise _refused(step, where, error.problem) from None
     return planned
+
+
+def _given_twice(
+    command: click.Command, context: click.Context, arguments: list[str]
+) -> str | None:
+    """Return an option that stands twice and may stand once: the second one would overrule."""
+    *_, order = command.make_parser(context).parse_args(arguments)
+    seen: set[click.Parameter] = set()
+    for parameter in order:
+        if parameter in seen and isinstance(parameter, click.Option) and not parameter.multiple:
+            return max(parameter.opts, key=len)
+        seen.add(parameter)
+    return None
 
 
 def _check_training(context: click.Context) -> None:

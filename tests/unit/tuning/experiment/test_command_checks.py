@@ -37,7 +37,9 @@ def test_commands_that_can_run(data: Path) -> None:
     """What steps make need not be there, and nothing is made or read."""
     check(data, "train", str(data / "results" / "table"), str(data / "results" / "model"))
     check(data, "train", "a", "b", str(data / "results" / "m"), "--kind", "search", "--hidden", "8")
-    check(data, *TUNE, "--seed", "2", "--rounds", "8", "--nbest-size", "100")
+    tune = (*TUNE[:-1], str(data / "results" / "out"))
+    check(data, *tune, "--objective", "bleu=1", "--objective", "ter=1")
+    check(data, *tune, "--seed", "2", "--rounds", "8", "--nbest-size", "100")
     check(data, "ini", "add-feature", "moses.ini")
     check_commands([Command(("moses", "--any")).step("x", (), ())], data, data, "e.toml")
     assert len(list(data.iterdir())) == 4
@@ -58,6 +60,12 @@ def test_commands_that_can_run(data: Path) -> None:
         ((*TUNE, "--seed", "x"), "is not a whole number"),
         ((*TUNE, "--optimizer", "x"), "'x' is not one of"),
         (("tune", "moses.ini"), "Missing option"),
+        (TUNE, "it would write out, outside the folder of results"),
+        ((*TUNE[:-1], "results/../b"), "it would write results/../b, outside the folder of"),
+        ((*TUNE[:-1], "results/o", "--json-file", "moses.ini"), "it would write moses.ini, outs"),
+        ((*TUNE, "-o", "b"), "the experiment gives --output itself"),
+        ((*TUNE, "--seed", "1", "--seed", "7"), "the experiment gives --seed itself"),
+        ((*TUNE, "--source", "b"), "the experiment gives --source itself"),
     ],
 )
 def test_commands_that_cannot(data: Path, words: tuple[str, ...], why: str) -> None:
