@@ -21,7 +21,7 @@ import click
 from phrasescore.errors import InputError, SettingsError
 from phrasescore.files import STANDARD_STREAM, is_stream, own_file
 from phrasescore.parts import hidden, part_path
-from phrasescore.system_errors import refusal, too_long, unwritable
+from phrasescore.system_errors import STANDARD_OUTPUT, refusal, too_long, unwritable
 
 # in the meta of a context: the command is planned, not called; its paths go to the list there
 PLANNED = "phrasescore.commands.paths: planned"
@@ -197,7 +197,7 @@ def _refuse_clash(one: _Named, other: _Named) -> None:
     if _is_same(written, read) or _is_within(written, read):
         raise SettingsError(
             f"{written.label} would replace what {read.label} {read.use.value}",
-            path=written.path,
+            path=STANDARD_OUTPUT if written.path == STANDARD_STREAM else written.path,
             remedy="name another output",
         )
 
@@ -214,7 +214,9 @@ def _is_same(one: _Named, other: _Named) -> bool:
 
 def _is_within(written: _Named, read: _Named) -> bool:
     """Tell whether an output replaces a file of a folder that is read."""
-    if written.found is None or read.found is None or read.use is not Use.READ_FOLDER:
+    if written.path == STANDARD_STREAM or read.use is not Use.READ_FOLDER:
+        return False
+    if written.found is None or read.found is None:
         return False
     with contextlib.suppress(OSError):
         return os.path.samestat(Path(written.path).absolute().parent.stat(), read.found)

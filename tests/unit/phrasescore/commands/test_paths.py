@@ -96,6 +96,7 @@ def test_an_output_replaces_nothing_that_is_needed(arguments: list[str], says: s
         ["table", "-o", "-", "--instead", "-"],
         ["table", "-o", "nowhere"],
         ["-", "--model", "model", "-o", "model/new"],
+        ["-", "--model", ".", "-o", "-"],
         ["table", "--edited", "soft"],
     ],
 )

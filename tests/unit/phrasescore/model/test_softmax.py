@@ -40,7 +40,7 @@ def plain_loss(
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make a chunk 16 rows, so that N takes three, the last one short."""
-    monkeypatch.setattr(softmax, "_CHUNK_BYTES", 1)
+    monkeypatch.setattr(softmax, "_CHUNK_BYTES", {"cpu": 1})
 
 
 @pytest.mark.parametrize(
