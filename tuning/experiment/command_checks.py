@@ -37,7 +37,7 @@ def check_commands(steps: Iterable[CommandStep], folder: Path, results: Path, wh
             continue
         for text, use in _named_paths(step, where):
             path = folder / text
-            if use.writes and not Path(os.path.normpath(path)).is_relative_to(results):
+            if use.writes and text != os.devnull and not _is_within(path, results):
                 raise _refused(step, where, f"it would write {text}, outside the folder of results")
             needed = use in (Use.READ, Use.READ_FOLDER) and not path.is_relative_to(results)
             if needed and not path.exists():
@@ -46,6 +46,11 @@ def check_commands(steps: Iterable[CommandStep], folder: Path, results: Path, wh
                     path=path,
                     remedy=f"correct the path in {where}",
                 )
+
+
+def _is_within(path: Path, folder: Path) -> bool:
+    """Tell whether a path leads into a folder, ``..`` resolved."""
+    return Path(os.path.normpath(path)).is_relative_to(os.path.normpath(folder))
 
 
 def _named_paths(step: CommandStep, where: str) -> list[tuple[str, Use]]:

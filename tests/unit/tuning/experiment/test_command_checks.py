@@ -40,6 +40,9 @@ def test_commands_that_can_run(data: Path) -> None:
     tune = (*TUNE[:-1], str(data / "results" / "out"))
     check(data, *tune, "--objective", "bleu=1", "--objective", "ter=1")
     check(data, *tune, "--seed", "2", "--rounds", "8", "--nbest-size", "100")
+    check(data, *TUNE[:-1], "/dev/null")
+    detour = data / "a" / ".." / "results"
+    check_commands([step(*TUNE[:-1], str(detour / "o"))], data, detour, "e.toml")
     check(data, "ini", "add-feature", "moses.ini")
     check_commands([Command(("moses", "--any")).step("x", (), ())], data, data, "e.toml")
     assert len(list(data.iterdir())) == 4
