@@ -18,9 +18,9 @@ import click
 from phrasescore import __version__
 from phrasescore.compile_cache import find_place
 from phrasescore.errors import InterruptedWorkError, PhrasescoreError
-from phrasescore.pipes import pipes_read_once
+from phrasescore.files.pipes import pipes_read_once
+from phrasescore.files.system_errors import STANDARD_OUTPUT, out_of_memory, refusal, unwritable
 from phrasescore.signals import ignore_signals, interrupt_on_signals
-from phrasescore.system_errors import STANDARD_OUTPUT, out_of_memory, refusal, unwritable
 
 _READER_GONE = 141  # as a shell reports a process that SIGPIPE ended
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from phrasescore import __version__
-from phrasescore.files import sha256_of, write_atomically
-from phrasescore.pipes import can_be_read_again
+from phrasescore.files.byte_streams import sha256_of, write_atomically
+from phrasescore.files.pipes import can_be_read_again
 
 _LIBRARIES = ("torch", "numpy", "numba", "sacremoses", "sacrebleu", "safetensors", "isal")
 

@@ -51,7 +51,7 @@ def filter_tables(
 
     from moses_integration.ini.moses_ini import MosesIni
     from moses_integration.tables.filtering import filter_system
-    from phrasescore.files import read_lines
+    from phrasescore.files.byte_streams import read_lines
 
     folder = Path(output)
     if folder.exists():

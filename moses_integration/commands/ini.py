@@ -12,7 +12,7 @@ import click
 from phrasescore.commands.numbers import WEIGHT
 from phrasescore.commands.options import json_options, print_result
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, PathName, Use
-from phrasescore.files import STANDARD_STREAM
+from phrasescore.files.byte_streams import STANDARD_STREAM
 
 if TYPE_CHECKING:
     from moses_integration.ini.moses_ini import MosesIni
@@ -99,7 +99,7 @@ def add_column(
     )
     from moses_integration.tables.score_survey import survey_scores
     from phrasescore.errors import counted
-    from phrasescore.files import write_atomically
+    from phrasescore.files.byte_streams import write_atomically
 
     check_table_path(table)
     before = MosesIni.read(path)
@@ -158,7 +158,7 @@ def add_language_model(
     from moses_integration.ini.table_feature import with_absolute_paths
     from moses_integration.language_model.fitness import checked_words, read_for_ini
     from phrasescore.errors import counted
-    from phrasescore.files import write_atomically
+    from phrasescore.files.byte_streams import write_atomically
 
     before = MosesIni.read(path)
     change = with_language_model(before, model, name, start_weight, normalised=not unnormalised)
@@ -191,7 +191,7 @@ def remove_feature(path: str, name: str, output: str) -> None:
     from moses_integration.ini.feature_removal import without_feature
     from moses_integration.ini.listing import problems
     from moses_integration.ini.moses_ini import MosesIni
-    from phrasescore.files import write_atomically
+    from phrasescore.files.byte_streams import write_atomically
 
     before = MosesIni.read(path)
     after = without_feature(before, name)

@@ -86,7 +86,7 @@ def nbest(
     from moses_integration.nbest.candidate_scores import read_table_words
     from moses_integration.nbest.rescoring import rescore_nbest
     from phrasescore.device import choose_device
-    from phrasescore.pipes import can_be_read_again
+    from phrasescore.files.pipes import can_be_read_again
     from phrasescore.resuming.interruption import interruptible
 
     models = _load(folders, names, device, threads)

@@ -151,7 +151,7 @@ def translate(
     outputs = [output, *(name for name in (nbest, alignments) if name is not None)]
     import torch
 
-    from phrasescore.pipes import can_be_read_again
+    from phrasescore.files.pipes import can_be_read_again
     from phrasescore.resuming.interruption import interruptible
     from phrasescore.streaming.sinks import keeps_work
     from phrasescore.translation.sentence_models import load_sentence_models

@@ -18,7 +18,7 @@ from moses_integration.decoder.settings import (
 from moses_integration.ini.lines import parse_weights
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import IniError, SettingsError
-from phrasescore.files import STANDARD_STREAM
+from phrasescore.files.byte_streams import STANDARD_STREAM
 
 
 @dataclass(frozen=True)

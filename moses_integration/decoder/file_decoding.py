@@ -23,7 +23,7 @@ from moses_integration.ini.listing import files_read
 from moses_integration.nbest.format import format_entry
 from moses_integration.nbest.minimum_bayes_risk import least_risk
 from phrasescore import __version__
-from phrasescore.files import STANDARD_STREAM, file_state
+from phrasescore.files.byte_streams import STANDARD_STREAM, file_state
 from phrasescore.progress import Progress
 from phrasescore.streaming.sinks import SinksInStep, announce
 from phrasescore.streaming.sinks import keeps_work as is_kept

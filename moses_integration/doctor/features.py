@@ -20,7 +20,7 @@ from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from moses_integration.ini.parameters import OLD_STYLE_SECTIONS, SECTIONS, SHORT_NAMES
 from moses_integration.ini.table_feature import path_keys
 from phrasescore.errors import IniError, InputError, did_you_mean
-from phrasescore.files import is_stream
+from phrasescore.files.byte_streams import is_stream
 from phrasescore.number_text import whole_number
 
 # what mert-moses.pl takes for the name of a dense feature

@@ -23,7 +23,7 @@ from moses_integration.language_model.automaton import UNKNOWN_WORD
 from moses_integration.language_model.automaton_building import HIGHEST_ORDER, NGrams
 from phrasescore.byte_scanning import BLANKS, LINE_FEED, find_byte, token_begin
 from phrasescore.errors import LanguageModelError
-from phrasescore.files import open_input
+from phrasescore.files.byte_streams import open_input
 from phrasescore.words.word_table import WordTable
 
 _BLOCK = 1 << 23

@@ -10,7 +10,7 @@ from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.language_model.known_words import KnownWords, known_words
 from moses_integration.language_model.neural.network import read_feed_forward_lm
 from phrasescore.errors import InputError, ModelError, SettingsError
-from phrasescore.files import STANDARD_STREAM
+from phrasescore.files.byte_streams import STANDARD_STREAM
 from phrasescore.model.folder import StoredWeights
 from phrasescore.model.model_settings import FeedForwardLmSettings
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from phrasescore.errors import NBestError, counted
-from phrasescore.files import open_input
+from phrasescore.files.byte_streams import open_input
 from phrasescore.number_text import finite_number, whole_number
 
 SEPARATOR = b" ||| "

@@ -19,7 +19,7 @@ from phrasescore.errors import (
     PhrasescoreError,
     SettingsError,
 )
-from phrasescore.files import open_output
+from phrasescore.files.byte_streams import open_output
 from phrasescore.progress import Progress
 from phrasescore.resuming import child_processes
 

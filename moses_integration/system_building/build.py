@@ -45,7 +45,7 @@ from moses_integration.system_building.phrases.table_building import (
     extract_runs,
     write_tables,
 )
-from phrasescore.files import open_output, sha256_of, write_atomically
+from phrasescore.files.byte_streams import open_output, sha256_of, write_atomically
 from phrasescore.provenance import provenance, write_json
 from phrasescore.resuming.stamps import Step
 from phrasescore.resuming.steps import FunctionStep, Outcome, run_steps

@@ -19,10 +19,10 @@ from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
 from moses_integration.ini.model_files import find_binary_file, find_model_file
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from phrasescore.errors import InputError, PhraseTableError, ResumeError
-from phrasescore.file_names import file_name
-from phrasescore.files import file_state, open_input, write_atomically
-from phrasescore.json_files import JsonError, read_object
-from phrasescore.parts import hidden
+from phrasescore.files.byte_streams import file_state, open_input, write_atomically
+from phrasescore.files.file_names import file_name
+from phrasescore.files.json_files import JsonError, read_object
+from phrasescore.files.parts import hidden
 from phrasescore.provenance import write_json
 from phrasescore.resuming.lock import held
 from phrasescore.streaming.block_stream import BlockStream

@@ -17,7 +17,7 @@ import numpy as np
 from moses_integration.tables.pruning import chosen_lines
 from phrasescore.compiled import leaf
 from phrasescore.errors import counted
-from phrasescore.pipes import can_be_read_again
+from phrasescore.files.pipes import can_be_read_again
 from phrasescore.progress import Progress
 from phrasescore.streaming.sinks import open_sink
 from phrasescore.table.block import TableBlock

@@ -146,8 +146,8 @@ def generate(
     both = reordering_pair(reordering, reordering_output, output)
     import torch
 
+    from phrasescore.files.pipes import can_be_read_again
     from phrasescore.generation.target_generator import TargetGenerator
-    from phrasescore.pipes import can_be_read_again
     from phrasescore.resuming.interruption import interruptible
 
     if threads is not None:

@@ -132,7 +132,7 @@ def reordering_pair(old: str | None, new: str | None, output: str) -> tuple[str,
         SettingsError: There is one without the other, or the output is no file.
     """
     from phrasescore.errors import SettingsError
-    from phrasescore.files import is_new_or_file
+    from phrasescore.files.byte_streams import is_new_or_file
 
     if (old is None) != (new is None):
         raise SettingsError(

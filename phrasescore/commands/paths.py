@@ -19,9 +19,9 @@ from pathlib import Path
 import click
 
 from phrasescore.errors import InputError, SettingsError
-from phrasescore.files import STANDARD_STREAM, is_stream, own_file
-from phrasescore.parts import hidden, part_path
-from phrasescore.system_errors import STANDARD_OUTPUT, refusal, too_long, unwritable
+from phrasescore.files.byte_streams import STANDARD_STREAM, is_stream, own_file
+from phrasescore.files.parts import hidden, part_path
+from phrasescore.files.system_errors import STANDARD_OUTPUT, refusal, too_long, unwritable
 
 # in the meta of a context: the command is planned, not called; its paths go to the list there
 PLANNED = "phrasescore.commands.paths: planned"

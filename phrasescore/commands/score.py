@@ -147,7 +147,7 @@ def _load_models(
     """Load the models, trying bfloat16 on the table's beginning; blocks if that used up a pipe."""
     import itertools
 
-    from phrasescore.pipes import can_be_read_again
+    from phrasescore.files.pipes import can_be_read_again
     from phrasescore.scoring.model_loading import load_models
     from phrasescore.scoring.table_rescoring import read_table
     from phrasescore.table.block import read_blocks

@@ -89,8 +89,8 @@ def score_text(
     """
     import torch
 
+    from phrasescore.files.pipes import can_be_read_again
     from phrasescore.model.folder import load_model
-    from phrasescore.pipes import can_be_read_again
     from phrasescore.resuming.interruption import interruptible
     from phrasescore.scoring.shared_scorer import SharedScorer
     from phrasescore.scoring.text_scoring import score_texts

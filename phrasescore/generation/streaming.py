@@ -11,11 +11,11 @@ from typing import Any, Generic, TypeVar
 
 from phrasescore import __version__
 from phrasescore.errors import InputError
-from phrasescore.files import is_gzip_name, refuse_same_file, sha256_of
+from phrasescore.files.byte_streams import is_gzip_name, refuse_same_file, sha256_of
+from phrasescore.files.pipes import can_be_read_again
 from phrasescore.generation.phrase_output import PhraseCounts, PhraseWriter
 from phrasescore.generation.reordering_output import ReorderingCounts, generate_reordering
 from phrasescore.generation.table_output import TableCounts, TableWriter
-from phrasescore.pipes import can_be_read_again
 from phrasescore.resuming.journaled_output import JournaledOutput
 from phrasescore.streaming.block_stream import BlockStream
 from phrasescore.streaming.input_check import InputCheck

@@ -18,7 +18,7 @@ import safetensors
 from numpy.typing import NDArray
 
 from phrasescore.errors import ModelError, SettingsError, visible
-from phrasescore.json_files import read_object
+from phrasescore.files.json_files import read_object
 from phrasescore.model.folder_digests import RETRAIN, check_file, digest_of_folder, read_digests
 from phrasescore.model.folder_names import (
     CONFIG,

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from phrasescore.errors import ModelError, visible
-from phrasescore.files import sha256_of, write_atomically
+from phrasescore.files.byte_streams import sha256_of, write_atomically
 from phrasescore.model.folder_names import DIGESTS
 
 _LONGEST = 80  # characters of a name in an error

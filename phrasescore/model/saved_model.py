@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from phrasescore.errors import ModelError, SettingsError, visible
-from phrasescore.files import write_atomically
+from phrasescore.files.byte_streams import write_atomically
+from phrasescore.files.parts import part_path, remove
 from phrasescore.model.folder_digests import read_digests, write_digests
 from phrasescore.model.folder_names import (
     ALL,
@@ -31,7 +32,6 @@ from phrasescore.model.folder_names import (
     replaced,
 )
 from phrasescore.model.kinds import kind_named
-from phrasescore.parts import part_path, remove
 from phrasescore.provenance import write_json
 from phrasescore.words.outside_words import OutsideWords
 from phrasescore.words.vocabulary import Vocabulary

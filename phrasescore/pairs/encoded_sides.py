@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import InputError
-from phrasescore.json_files import read_object
+from phrasescore.files.json_files import read_object
 from phrasescore.pairs.distinct_phrases import Digests, phrase_digests
 from phrasescore.pairs.phrase_pairs import MANIFEST, EncodedPairs, load_pairs
 from phrasescore.progress import Progress

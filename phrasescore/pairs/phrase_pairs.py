@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import InputError, ModelError, SettingsError
-from phrasescore.json_files import read_object
+from phrasescore.files.json_files import read_object
 from phrasescore.model.model_settings import Direction
 from phrasescore.pairs.training_pairs import Rows
 from phrasescore.words import SHORTLIST_WORDS

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from phrasescore.files import sha256_of
+from phrasescore.files.byte_streams import sha256_of
+from phrasescore.files.pipes import can_be_read_again
 from phrasescore.pairs.distinct_phrases import (
     Digests,
     first_rows,
@@ -31,7 +32,6 @@ from phrasescore.pairs.encoded_sides import (
     stream_sides,
 )
 from phrasescore.pairs.phrase_pairs import EncodedPairs, PairSettings
-from phrasescore.pipes import can_be_read_again
 from phrasescore.table.block import read_blocks
 
 # a change of the files' meaning must change this number

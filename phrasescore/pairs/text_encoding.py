@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import CorpusError, counted
-from phrasescore.files import sha256_of
+from phrasescore.files.byte_streams import sha256_of
+from phrasescore.files.pipes import can_be_read_again
 from phrasescore.pairs.distinct_phrases import first_rows, groups_of
 from phrasescore.pairs.encoded_sides import SIDES, StreamedSide, encode_once, stream_sides
 from phrasescore.pairs.phrase_pairs import EncodedPairs, PairSettings
-from phrasescore.pipes import can_be_read_again
 from phrasescore.streaming.text_blocks import TextBlock, Texts
 from phrasescore.table.block import TokenSpans
 from phrasescore.table.phrase_table import Side

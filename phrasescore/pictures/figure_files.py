@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from phrasescore.errors import MissingDependencyError, SettingsError
-from phrasescore.files import write_atomically
+from phrasescore.files.byte_streams import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -18,11 +18,11 @@ from types import TracebackType
 from typing import Any, BinaryIO
 
 from phrasescore.errors import InputError
-from phrasescore.files import STANDARD_STREAM, compress_member, is_gzip_name, own_file
-from phrasescore.json_files import JsonError, parse_object
-from phrasescore.parts import hidden
+from phrasescore.files.byte_streams import STANDARD_STREAM, compress_member, is_gzip_name, own_file
+from phrasescore.files.json_files import JsonError, parse_object
+from phrasescore.files.parts import hidden
+from phrasescore.files.system_errors import STANDARD_OUTPUT, is_full, unwritable
 from phrasescore.resuming.lock import held
-from phrasescore.system_errors import STANDARD_OUTPUT, is_full, unwritable
 
 
 class JournaledOutput:

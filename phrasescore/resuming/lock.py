@@ -23,11 +23,11 @@ from pathlib import Path
 
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import ResumeError, SettingsError
-from phrasescore.files import own_file
-from phrasescore.json_files import read_object
-from phrasescore.parts import hidden, part_path
+from phrasescore.files.byte_streams import own_file
+from phrasescore.files.json_files import read_object
+from phrasescore.files.parts import hidden, part_path
+from phrasescore.files.system_errors import is_full, unwritable
 from phrasescore.processes import machine, start_of
-from phrasescore.system_errors import is_full, unwritable
 
 LOCK = ".lock"  # of a folder, in it
 _RENEWAL = 60.0  # seconds between two signs of life

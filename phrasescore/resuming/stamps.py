@@ -17,8 +17,8 @@ from typing import Any, Generic, TypeVar
 
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import InputError, ResumeError, SettingsError
-from phrasescore.files import sha256_of
-from phrasescore.json_files import read_object
+from phrasescore.files.byte_streams import sha256_of
+from phrasescore.files.json_files import read_object
 from phrasescore.provenance import write_json
 from phrasescore.resuming.comparison import differences
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from phrasescore import __version__
 from phrasescore.errors import InputError, SettingsError
-from phrasescore.files import is_gzip_name, refuse_same_file, sha256_of
-from phrasescore.pipes import can_be_read_again
+from phrasescore.files.byte_streams import is_gzip_name, refuse_same_file, sha256_of
+from phrasescore.files.pipes import can_be_read_again
 from phrasescore.scoring.block_scoring import (
     BlockScorer,
     ScoringCounts,

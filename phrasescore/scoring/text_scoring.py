@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from phrasescore import __version__
 from phrasescore.errors import InputError, ModelError
-from phrasescore.files import is_gzip_name, refuse_same_file, sha256_of
+from phrasescore.files.byte_streams import is_gzip_name, refuse_same_file, sha256_of
+from phrasescore.files.pipes import can_be_read_again
 from phrasescore.model.folder import LoadedModel
-from phrasescore.pipes import can_be_read_again
 from phrasescore.scoring.probability_column import ln_p_texts
 from phrasescore.scoring.shared_work import SharedWork
 from phrasescore.scoring.text_report import TextCounts, TextReport

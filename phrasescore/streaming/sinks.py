@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import ResumeError, SettingsError
-from phrasescore.files import STANDARD_STREAM, is_new_or_file
+from phrasescore.files.byte_streams import STANDARD_STREAM, is_new_or_file
 from phrasescore.resuming.journaled_output import JournaledOutput, StreamOutput
 
 Sink: TypeAlias = JournaledOutput | StreamOutput

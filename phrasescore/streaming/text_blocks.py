@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from phrasescore.byte_scanning import BLANKS, RETURN, TAB, find_byte, trim
 from phrasescore.compiled import leaf
 from phrasescore.errors import CorpusError, PhraseTableError
-from phrasescore.files import open_input
+from phrasescore.files.byte_streams import open_input
 from phrasescore.table.block import LINES_PER_BLOCK, TokenSpans, truncation_named
 from phrasescore.table.phrase_table import Side, scored_tokens
 from phrasescore.table.scanning import find_tokens

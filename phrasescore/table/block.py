@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import PhraseTableError
-from phrasescore.files import open_input
-from phrasescore.pipes import can_be_read_again
+from phrasescore.files.byte_streams import open_input
+from phrasescore.files.pipes import can_be_read_again
 from phrasescore.table.phrase_table import (
     GAP,
     INSPECTED_LINES,
@@ -122,12 +122,12 @@ class TableBlock:
                 raise error.at(self.path, self.first_line + int(row)) from None
         lengths = np.diff(offsets)
         if lengths.max(initial=0) > LONGEST_PHRASE:
-            row = int(np.argmax(lengths > LONGEST_PHRASE))
+            first = int(np.argmax(lengths > LONGEST_PHRASE))
             raise PhraseTableError(
-                f"the {side} phrase has {lengths[row]:,} words, where a model reads at most "
+                f"the {side} phrase has {lengths[first]:,} words, where a model reads at most "
                 f"{LONGEST_PHRASE:,}",
                 path=self.path,
-                line=self.first_line + row,
+                line=self.first_line + first,
                 remedy="delete the line",
             )
         return TokenSpans(self.data, spans[0, :count], spans[1, :count], offsets)

@@ -20,7 +20,7 @@ import torch
 
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import ResumeError, SettingsError
-from phrasescore.files import write_atomically
+from phrasescore.files.byte_streams import write_atomically
 
 LATEST = "checkpoint.pt"
 BEST = "best.pt"

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from phrasescore.errors import MissingDependencyError
-from phrasescore.files import write_atomically
-from phrasescore.json_files import parse_object
+from phrasescore.files.byte_streams import write_atomically
+from phrasescore.files.json_files import parse_object
 
 CURVES = "curves.jsonl"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from phrasescore.errors import SettingsError
-from phrasescore.json_files import read_object
+from phrasescore.files.json_files import read_object
 from phrasescore.model.folder_names import PROVENANCE
 from phrasescore.provenance import write_json
 from phrasescore.resuming.comparison import refuse_differences

@@ -13,17 +13,17 @@ import torch
 
 from phrasescore.device import choose_device, has_fast_bf16
 from phrasescore.errors import InputError, ResumeError, SettingsError
-from phrasescore.files import sha256_of
+from phrasescore.files.byte_streams import sha256_of
+from phrasescore.files.parts import part_path
+from phrasescore.files.system_errors import full_disk_named
 from phrasescore.model.folder_names import is_model_folder
 from phrasescore.model.kinds import build
 from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
 from phrasescore.model.saved_model import put_right, refuse_others, save_model
 from phrasescore.pairs.training_pairs import Split, TrainingPairs, split
-from phrasescore.parts import part_path
 from phrasescore.provenance import provenance
 from phrasescore.resuming.interruption import interruptible
 from phrasescore.resuming.lock import held
-from phrasescore.system_errors import full_disk_named
 from phrasescore.training.checkpoint import LATEST
 from phrasescore.training.curves import CURVES
 from phrasescore.training.earlier_run import check_trained, go_on_or_begin

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from phrasescore.errors import ResumeError, visible
-from phrasescore.json_files import read_object
+from phrasescore.files.json_files import read_object
+from phrasescore.files.parts import part_path, remove
 from phrasescore.pairs.encoded_sides import FILES_OF_PAIRS
-from phrasescore.parts import part_path, remove
 from phrasescore.training.checkpoint import BEST, LATEST, load_checkpoint
 from phrasescore.training.curves import CURVES
 from phrasescore.training.training_settings import INPUT

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from phrasescore.errors import CorpusError
-from phrasescore.files import read_lines
+from phrasescore.files.byte_streams import read_lines
 from phrasescore.model.model_settings import Direction
 from phrasescore.number_text import finite_number
 from phrasescore.progress import Progress

@@ -13,8 +13,8 @@ import numpy as np
 
 from phrasescore import __version__
 from phrasescore.errors import CorpusError, InputError
-from phrasescore.files import is_gzip_name, refuse_same_file, sha256_of
-from phrasescore.pipes import can_be_read_again
+from phrasescore.files.byte_streams import is_gzip_name, refuse_same_file, sha256_of
+from phrasescore.files.pipes import can_be_read_again
 from phrasescore.streaming.block_stream import BlockStream
 from phrasescore.streaming.input_check import InputCheck
 from phrasescore.streaming.text_blocks import TextBlock, Texts

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from phrasescore.errors import ModelError, visible
-from phrasescore.files import write_atomically
-from phrasescore.system_errors import refusal
+from phrasescore.files.byte_streams import write_atomically
+from phrasescore.files.system_errors import refusal
 from phrasescore.words.token_sequences import Ids, TokenSequences
 from phrasescore.words.word_table import WordTable
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from phrasescore.files import sha256_of
+from phrasescore.files.byte_streams import sha256_of
 from tests.conftest import PROJECT, Phrasescore
 from tests.support.builders import write_phrase_table
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from phrasescore.files import read_lines
+from phrasescore.files.byte_streams import read_lines
 from tests.conftest import PROJECT, Phrasescore
 from tests.support import fake_moses
 from tests.support.toy_system import TOY_WEIGHTS, ToySystem, toy_list, write_toy_system

@@ -11,7 +11,7 @@ from typing import Any
 
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import InputError, SettingsError, visible
-from phrasescore.json_files import MOST_LEVELS, is_too_deep
+from phrasescore.files.json_files import MOST_LEVELS, is_too_deep
 from tuning.experiment.experiment_checks import check
 from tuning.experiment.experiment_settings import (
     ExperimentDecoder,

@@ -26,7 +26,7 @@ from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.ini.table_feature import path_keys
 from moses_integration.tables.filtering import filtered_name
 from phrasescore.errors import SettingsError
-from phrasescore.json_files import read_object
+from phrasescore.files.json_files import read_object
 from phrasescore.model.kinds import Kind, kind_named
 from tuning.experiment.experiment_settings import (
     SEED,

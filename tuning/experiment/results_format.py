@@ -19,7 +19,7 @@ import numpy as np
 from moses_integration.bleu.reference_ngrams import ORDERS
 from moses_integration.bleu.statistics import BleuStatistics
 from phrasescore.errors import ResumeError
-from phrasescore.json_files import read_object
+from phrasescore.files.json_files import read_object
 from phrasescore.provenance import write_json
 from tuning.experiment.runs import Statistics, StepTime, SystemRun
 

@@ -17,7 +17,7 @@ from typing import IO
 
 import phrasescore
 from phrasescore.errors import InterruptedWorkError, PhrasescoreError, StorageError
-from phrasescore.parts import hidden
+from phrasescore.files.parts import hidden
 from phrasescore.resuming import child_processes
 from phrasescore.resuming.interruption import interruptible
 from phrasescore.resuming.stamps import Stamps

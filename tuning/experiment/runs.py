@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from moses_integration.bleu.statistics import References
 from phrasescore.errors import CorpusError
-from phrasescore.files import read_lines
+from phrasescore.files.byte_streams import read_lines
 from phrasescore.resuming.stamps import Stamps
 from tuning.experiment.experiment_settings import ExperimentSystem
 from tuning.experiment.plan import Plan

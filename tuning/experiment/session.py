@@ -11,7 +11,7 @@ from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.ini.sections import with_section
 from moses_integration.real_moses.decoder import find_moses
 from phrasescore.errors import InputError, PhrasescoreError, SettingsError
-from phrasescore.files import write_atomically
+from phrasescore.files.byte_streams import write_atomically
 from phrasescore.provenance import provenance, write_json
 from phrasescore.resuming.lock import held
 from tuning.experiment.command import CommandStep

@@ -27,7 +27,7 @@ from moses_integration.real_moses.decoder import (
 from moses_integration.real_moses.shown_weights import check_features
 from moses_integration.tables.filtering import INI_NAME, FilteredTable, filter_system
 from phrasescore.errors import CorpusError
-from phrasescore.files import open_output, read_lines
+from phrasescore.files.byte_streams import open_output, read_lines
 from phrasescore.progress import Progress
 from tuning.loop.outer_loop import NBestDecoder
 from tuning.loop.tuning_settings import DecoderSettings

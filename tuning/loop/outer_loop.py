@@ -19,7 +19,7 @@ import numpy as np
 
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import InputError
-from phrasescore.files import write_atomically
+from phrasescore.files.byte_streams import write_atomically
 from phrasescore.provenance import write_json
 from tuning.loop.curve import curve_picture
 from tuning.loop.lists import ScoredList, read_scored, with_empty_translations

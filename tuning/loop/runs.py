@@ -10,7 +10,7 @@ from typing import Any
 
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import CorpusError, IniError
-from phrasescore.files import write_atomically
+from phrasescore.files.byte_streams import write_atomically
 from phrasescore.provenance import write_json
 from tuning.loop.decoding import prepare, read_source
 from tuning.loop.outer_loop import NBestDecoder, Say, Tuning, TuningResult, TuningTask

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.ini.table_feature import path_keys
-from phrasescore.files import sha256_of
+from phrasescore.files.byte_streams import sha256_of
 from phrasescore.provenance import provenance
 from tuning.optimizers.optimizer_settings import OptimizationSettings
 

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from phrasescore.errors import ResumeError
-from phrasescore.files import write_atomically
-from phrasescore.json_files import read_object
+from phrasescore.files.byte_streams import write_atomically
+from phrasescore.files.json_files import read_object
 from phrasescore.provenance import write_json
 from phrasescore.resuming.comparison import refuse_differences
 from phrasescore.resuming.lock import LOCK, held

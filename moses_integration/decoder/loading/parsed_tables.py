@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import SettingsError, StorageError
-from phrasescore.files import open_output
+from phrasescore.files.byte_streams import open_output
 
 # of several types, as the files hold them
 Arrays = Mapping[str, NDArray[Any]]

@@ -19,7 +19,7 @@ from moses_integration.language_model.automaton import AutomatonTables
 from moses_integration.language_model.back_off import ArrayLanguageModel, read_language_model
 from moses_integration.language_model.neural.network import read_feed_forward_lm
 from phrasescore.errors import IniError
-from phrasescore.files import sha256_of
+from phrasescore.files.byte_streams import sha256_of
 from phrasescore.model.folder import StoredWeights
 from phrasescore.words.word_table import WordArrays, WordTable
 

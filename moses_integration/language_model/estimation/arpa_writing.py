@@ -12,7 +12,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from moses_integration.language_model.estimation.ngram_counting import Corpus, NGramCounts
-from phrasescore.files import open_output
+from phrasescore.files.byte_streams import open_output
 from phrasescore.words.word_table import WordArrays
 
 _MINUS, _POINT, _ZERO, _E, _TAB, _SPACE, _NEWLINE = 45, 46, 48, 101, 9, 32, 10

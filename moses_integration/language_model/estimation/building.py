@@ -20,7 +20,7 @@ from moses_integration.language_model.estimation.ngram_counting import (
     read_corpus,
 )
 from phrasescore.errors import CorpusError, MissingDependencyError, SettingsError, visible
-from phrasescore.files import open_input, open_output
+from phrasescore.files.byte_streams import open_input, open_output
 from phrasescore.resuming import child_processes
 
 ON_PATH = "auto"

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from phrasescore.byte_scanning import BLANKS, LINE_FEED, Bytes, find_byte
 from phrasescore.compiled import leaf
 from phrasescore.errors import CorpusError
-from phrasescore.files import line_blocks, open_input
+from phrasescore.files.byte_streams import line_blocks, open_input
 from phrasescore.words.position_sorting import sorted_by_words
 from phrasescore.words.word_table import WordArrays, WordTable, as_array, number_words
 

@@ -17,7 +17,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from phrasescore.errors import CorpusError
-from phrasescore.files import open_input
+from phrasescore.files.byte_streams import open_input
 
 _BLOCK_LINES = 20_000
 _NEWLINE, _SPACE, _TAB, _RETURN, _MINUS, _ZERO, _NINE = 10, 32, 9, 13, 45, 48, 57

@@ -24,7 +24,7 @@ from moses_integration.system_building.alignment.symmetrization import grow_diag
 from moses_integration.system_building.build_settings import Aligner
 from moses_integration.system_building.corpus.numbered_text import NumberedText
 from phrasescore.errors import CorpusError, MissingDependencyError
-from phrasescore.files import open_output
+from phrasescore.files.byte_streams import open_output
 from phrasescore.progress import Progress
 from phrasescore.resuming import child_processes
 

@@ -16,7 +16,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from phrasescore.errors import CorpusError
-from phrasescore.files import line_blocks, open_input
+from phrasescore.files.byte_streams import line_blocks, open_input
 from phrasescore.table.phrase_table import PIPES
 from phrasescore.words.word_table import WordTable
 

@@ -21,8 +21,8 @@ from typing import Any, Literal
 from moses_integration.system_building.corpus.parallel_text import decode_line
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import InputError, SettingsError
-from phrasescore.files import read_lines
-from phrasescore.json_files import read_object
+from phrasescore.files.byte_streams import read_lines
+from phrasescore.files.json_files import read_object
 from phrasescore.provenance import write_json
 
 SETTINGS_FILE = "text.json"

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from phrasescore import __version__
-from phrasescore.files import sha256_of
+from phrasescore.files.byte_streams import sha256_of
 from phrasescore.provenance import machine, provenance, write_json
 
 

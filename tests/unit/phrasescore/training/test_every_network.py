@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from phrasescore.errors import InterruptedWorkError
-from phrasescore.files import read_lines
+from phrasescore.files.byte_streams import read_lines
 from phrasescore.model.folder import load_model
 from phrasescore.model.kinds import kind_named
 from phrasescore.scoring.shared_scorer import SharedScorer

@@ -13,9 +13,9 @@ import pytest
 import torch
 
 from phrasescore.errors import InputError, SettingsError, StorageError
-from phrasescore.files import open_input, open_output, write_atomically
+from phrasescore.files.byte_streams import open_input, open_output, write_atomically
+from phrasescore.files.system_errors import out_of_memory, refusal
 from phrasescore.resuming.journaled_output import JournaledOutput
-from phrasescore.system_errors import out_of_memory, refusal
 
 
 @pytest.mark.parametrize(

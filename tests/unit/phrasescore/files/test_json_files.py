@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from phrasescore.json_files import MOST_LEVELS, JsonError, parse_json, parse_object, read_object
+from phrasescore.files.json_files import (
+    MOST_LEVELS,
+    JsonError,
+    parse_json,
+    parse_object,
+    read_object,
+)
 
 
 def test_json_is_read_as_it_was_written(tmp_path: Path) -> None:

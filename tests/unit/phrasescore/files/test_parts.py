@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from phrasescore.files import write_atomically
-from phrasescore.parts import hidden, part_path
+from phrasescore.files.byte_streams import write_atomically
+from phrasescore.files.parts import hidden, part_path
 
 
 def _left_by_a_dead_writer(output: Path, folder: bool = False) -> Path:

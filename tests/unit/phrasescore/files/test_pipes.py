@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from phrasescore.errors import InputError, PhraseTableError
-from phrasescore.files import open_input, sha256_of
-from phrasescore.pipes import can_be_read_again, pipes_read_once
+from phrasescore.files.byte_streams import open_input, sha256_of
+from phrasescore.files.pipes import can_be_read_again, pipes_read_once
 from phrasescore.provenance import provenance
 from phrasescore.table.block import read_blocks
 

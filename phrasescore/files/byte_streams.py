@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
 from phrasescore.errors import InputError, SettingsError
-from phrasescore.parts import part_path
-from phrasescore.pipes import STANDARD_STREAM as STANDARD_STREAM
-from phrasescore.pipes import refuse_pipe, refuse_second_reading
-from phrasescore.system_errors import STANDARD_OUTPUT, is_full, refusal, unwritable
+from phrasescore.files.parts import part_path
+from phrasescore.files.pipes import STANDARD_STREAM as STANDARD_STREAM
+from phrasescore.files.pipes import refuse_pipe, refuse_second_reading
+from phrasescore.files.system_errors import STANDARD_OUTPUT, is_full, refusal, unwritable
 
 try:
     from isal import igzip, isal_zlib

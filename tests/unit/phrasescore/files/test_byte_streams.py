@@ -11,7 +11,13 @@ import numpy as np
 import pytest
 
 from phrasescore.errors import InputError, SettingsError
-from phrasescore.files import compress_member, open_input, open_output, read_lines, write_atomically
+from phrasescore.files.byte_streams import (
+    compress_member,
+    open_input,
+    open_output,
+    read_lines,
+    write_atomically,
+)
 
 TEXT = "a b ||| c\u00a0d\u2028e\u0085f\r\nlast".encode()
 
