@@ -141,9 +141,10 @@ def test_step_nine(system: Path, moses_bin: Path) -> None:
 
 
 def test_lists(system: Path, moses_bin: Path) -> None:
-    """A list is made, rescored and optimised."""
-    run(block("phrasescore nbest"), system, moses_bin)
+    """A list is made, rescored and optimised, and translations are chosen from one."""
+    run(block("phrasescore nbest").replace("test.", "dev."), system, moses_bin)
     assert b"PhraseModel0" in (system / "weights.json").read_bytes()
+    assert (system / "dev.reranked.fr").read_bytes().count(b"\n") == 40
 
 
 @pytest.mark.slow

@@ -85,7 +85,10 @@ def _given_twice(
     seen: set[click.Parameter] = set()
     for parameter in order:
         if parameter in seen and isinstance(parameter, click.Option) and not parameter.multiple:
-            return max(parameter.opts, key=len)
+            name = max(parameter.opts, key=len)
+            # how many cores work decides no result
+            if name != "--threads":
+                return name
         seen.add(parameter)
     return None
 
