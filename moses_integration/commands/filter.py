@@ -50,19 +50,22 @@ def filter_tables(
     from pathlib import Path
 
     from moses_integration.ini.moses_ini import MosesIni
-    from moses_integration.tables.filtering import filter_system
+    from moses_integration.tables.filtering import filter_system, is_filtered
     from phrasescore.files.byte_streams import read_lines
 
     folder = Path(output)
-    if folder.exists():
+    ini = _prepared(MosesIni.read(path), settings)
+    lines = [line for name in inputs for line in read_lines(name)]
+    if folder.exists() and not is_filtered(ini, lines, folder):
         raise ResumeError(
             "there is something of this name already, perhaps tables filtered to other texts",
             path=folder,
             remedy="name a new folder, or delete this one",
         )
-    ini = _prepared(MosesIni.read(path), settings)
-    lines = [line for name in inputs for line in read_lines(name)]
+    done = folder.exists()
     _, tables = filter_system(ini, lines, folder)
+    if done:
+        click.echo(f"{folder}: filtered already, for the same texts", err=True)
     for table in tables:
         click.echo(f"{table.name}: {table.kept:,} of {table.lines:,} lines", err=True)
 

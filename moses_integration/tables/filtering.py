@@ -22,13 +22,13 @@ from phrasescore.errors import InputError, PhraseTableError, ResumeError
 from phrasescore.files.byte_streams import file_state, open_input, write_atomically
 from phrasescore.files.file_names import file_name
 from phrasescore.files.json_files import JsonError, read_object
-from phrasescore.files.parts import hidden
+from phrasescore.files.parts import hidden, part_path
 from phrasescore.provenance import write_json
 from phrasescore.resuming.lock import held
 from phrasescore.streaming.block_stream import BlockStream
 
 INI_NAME = "moses.ini"
-# in the folder of a call that is not finished: what it is about, and the tables that it has
+# what a folder, or the part of one, was made from, and the tables that it has
 _RECORD = "filtered.json"
 _UNFINISHED = ("part", "journal", "lock")
 _REORDERING = "LexicalReordering"
@@ -177,10 +177,7 @@ def filter_system(
     ]
     if (folder / INI_NAME).exists():
         return MosesIni.read(folder / INI_NAME), []
-    asked = {
-        "ini": hashlib.sha256(ini.to_bytes()).hexdigest(),
-        "text": hashlib.sha256(b"\n".join(text)).hexdigest(),
-    }
+    asked = _asked(ini, text)
     tables = [find_model_file(each.options["path"], ini=ini.path).path for each, _ in names]
     part = hidden(folder, "part")
     with held(folder):
@@ -197,9 +194,23 @@ def filter_system(
             shutil.rmtree(part)  # a table that must be repaired will be another one
             raise
         write_atomically(part / INI_NAME, ini.to_bytes())
-        (part / _RECORD).unlink()
         part.rename(folder)
     return ini, [FilteredTable(feature.name, *done[name]) for feature, name in names]
+
+
+def is_filtered(ini: MosesIni, text: Sequence[bytes], folder: Path) -> bool:
+    """Tell whether a folder has all of what ``filter_system`` would make of these."""
+    with contextlib.suppress(OSError, JsonError, KeyError):
+        same: bool = read_object(folder / _RECORD)["asked"] == _asked(ini, text)
+        return same and (folder / INI_NAME).exists()
+    return False
+
+
+def _asked(ini: MosesIni, text: Sequence[bytes]) -> dict[str, str]:
+    return {
+        "ini": hashlib.sha256(ini.to_bytes()).hexdigest(),
+        "text": hashlib.sha256(b"\n".join(text)).hexdigest(),
+    }
 
 
 def _done(part: Path, asked: dict[str, str], names: Sequence[str]) -> dict[str, tuple[int, int]]:
@@ -207,6 +218,9 @@ def _done(part: Path, asked: dict[str, str], names: Sequence[str]) -> dict[str, 
     if part.is_symlink() or (part.exists() and not part.is_dir()):
         raise _foreign(part)
     part.mkdir(parents=True, exist_ok=True)
+    locks = [hidden(part / name, "lock").name for name in names]
+    for name in (_RECORD, INI_NAME, *names, *locks):
+        part_path(part / name)  # which removes what killed writers left
     record = part / _RECORD
     with contextlib.suppress(OSError, JsonError, KeyError, TypeError, AttributeError):
         content = read_object(record)

@@ -112,3 +112,13 @@ def test_a_killed_filter_goes_on(phrasescore: Phrasescore, system: Path, tmp_pat
     for path in (tmp_path / "whole").glob("*.gz"):
         assert (tmp_path / "out" / path.name).read_bytes() == path.read_bytes()
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_the_same_call_again_finds_its_folder(phrasescore: Phrasescore, system: Path) -> None:
+    """A call that was killed when all was done has nothing left to do; other texts are refused."""
+    command = ["filter", system.name, "--input", "dev", "-o", "out"]
+    assert phrasescore(*command).returncode == 0
+    again = phrasescore(*command)
+    assert again.returncode == 0
+    assert b"filtered already" in again.stderr
+    assert phrasescore("filter", system.name, "--input", "test", "-o", "out").returncode == 6

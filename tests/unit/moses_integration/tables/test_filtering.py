@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -19,6 +22,7 @@ from moses_integration.tables.filtering import (
     is_filterable,
 )
 from phrasescore.errors import InputError, PhraseTableError, ResumeError
+from phrasescore.files.parts import part_path
 
 WORDS = st.sampled_from([b"a", b"b", "\u00a0".encode(), b"c"])
 LINES = st.lists(st.lists(WORDS, max_size=12), max_size=4)
@@ -101,6 +105,13 @@ def test_a_killed_filter_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.Mon
             filter_system(ini, [b"a"], tmp_path / "out")
     assert sorted(path.name for path in part.iterdir()) == ["LR.gz", "TM.gz", "filtered.json"]
     before = (part / "TM.gz").stat().st_ino
+    # a writer that was killed leaves its part
+    gone = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True
+    )
+    left = part_path(part / "filtered.json")
+    name = left.name.replace(f".{os.getpid()}.", f".{int(gone.stdout)}.")
+    left.with_name(name).write_bytes(b"half")
     if_other = shutil.copytree(tmp_path, tmp_path.with_name(f"{tmp_path.name}-other"))
     filter_system(ini, [b"a"], tmp_path / "out")
     assert (tmp_path / "out/TM.gz").stat().st_ino == before
@@ -110,6 +121,7 @@ def test_a_killed_filter_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.Mon
         assert sorted(path.name for path in (folder / "out").iterdir()) == [
             "LR.gz",
             "TM.gz",
+            "filtered.json",
             "moses.ini",
         ]
         assert not [path for path in folder.iterdir() if path.name.startswith(".")]
