@@ -175,12 +175,12 @@ def filter_system(
     names = [
         (feature, filtered_name(ini, feature)) for feature in ini.features if is_filterable(feature)
     ]
-    if (folder / INI_NAME).exists():
-        return MosesIni.read(folder / INI_NAME), []
     asked = _asked(ini, text)
-    tables = [find_model_file(each.options["path"], ini=ini.path).path for each, _ in names]
     part = hidden(folder, "part")
-    with held(folder):
+    with held(folder):  # which removes what a killed call left of its own
+        if (folder / INI_NAME).exists():
+            return MosesIni.read(folder / INI_NAME), []
+        tables = [find_model_file(each.options["path"], ini=ini.path).path for each, _ in names]
         done = _done(part, asked, [name for _, name in names])
         phrases = PhraseFilter(text)
         try:
