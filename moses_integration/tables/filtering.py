@@ -30,7 +30,7 @@ from phrasescore.streaming.block_stream import BlockStream
 INI_NAME = "moses.ini"
 # what a folder, or the part of one, was made from, and the tables that it has
 _RECORD = "filtered.json"
-_UNFINISHED = ("part", "journal", "lock")
+_UNFINISHED = ("part", "journal")
 _REORDERING = "LexicalReordering"
 _PIPES = b"|||"
 # longer phrases are looked for in the text itself, one by one: there are hardly any
@@ -93,7 +93,7 @@ class FilteredTable:
 
 
 @dataclass(frozen=True)
-class _Lines:
+class _Counts:
     """How many lines were read, and how many of them stay."""
 
     lines: int = 0
@@ -115,16 +115,16 @@ def filter_table(
         signature: What decides the output, for a run that goes on where another was killed.
     """
 
-    def work(block: list[bytes], counts: _Lines) -> tuple[bytes, _Lines]:
+    def work(block: list[bytes], counts: _Counts) -> tuple[bytes, _Counts]:
         chosen = [line for line in block if phrases.occurs(line.partition(_PIPES)[0])]
         # the text loader of reordering tables ignores a last line without a line feed
         kept = b"".join(line if line.endswith(b"\n") else line + b"\n" for line in chosen)
-        return kept, _Lines(counts.lines + len(block), counts.kept + len(chosen))
+        return kept, _Counts(counts.lines + len(block), counts.kept + len(chosen))
 
     stream = BlockStream(
         read=lambda _, done: itertools.islice(_line_lists(source), done, None),
         work=work,
-        nothing=_Lines(),
+        nothing=_Counts(),
         unlike="another table or text",
         what=f"filtering {Path(source).name}",
         unit="lines",
@@ -163,13 +163,12 @@ def filter_system(
 
     Returns:
         The system with absolute paths to the filtered tables, also written to
-        ``folder/moses.ini``, and what was filtered.
+        ``folder/moses.ini``, and what was filtered (nothing the second time).
 
     Raises:
         InputError: A table does not exist or is damaged, or what its feature is called cannot be
             the name of a file.
-        ResumeError: The folder has what was made from another system or text, or another process
-            is making it.
+        ResumeError: Something else stands in the place of its part, or another process makes it.
     """
     folder = Path(folder).absolute()
     names = [
@@ -218,22 +217,37 @@ def _done(part: Path, asked: dict[str, str], names: Sequence[str]) -> dict[str, 
     if part.is_symlink() or (part.exists() and not part.is_dir()):
         raise _foreign(part)
     part.mkdir(parents=True, exist_ok=True)
-    locks = [hidden(part / name, "lock").name for name in names]
-    for name in (_RECORD, INI_NAME, *names, *locks):
+    for name in (_RECORD, INI_NAME, *names):
         part_path(part / name)  # which removes what killed writers left
-    record = part / _RECORD
-    with contextlib.suppress(OSError, JsonError, KeyError, TypeError, AttributeError):
-        content = read_object(record)
-        if content["asked"] == asked:
-            return {name: tuple(counts) for name, counts in content["tables"].items()}
+    # only who holds the folder takes the locks in it, so these are left over, too
+    locks = tuple(f"{hidden(part / name, 'lock').name}." for name in names)
+    for path in part.iterdir():
+        # one, what took over from one, or a part of either, which has one more dot in front
+        if f"{path.name.replace('..', '.', 1)}.".startswith(locks) and not path.is_dir():
+            path.unlink()
     unfinished = (hidden(part / name, ending).name for name in names for ending in _UNFINISHED)
     ours = {_RECORD, INI_NAME, *names, *unfinished}
     if any(path.name not in ours for path in part.iterdir()):
         raise _foreign(part)
+    with contextlib.suppress(OSError, JsonError, KeyError):
+        content = read_object(part / _RECORD)
+        if content["asked"] == asked:
+            return _whole_tables(part, content["tables"], names)
     shutil.rmtree(part)
     part.mkdir()
-    write_json(record, {"asked": asked, "tables": {}})
+    write_json(part / _RECORD, {"asked": asked, "tables": {}})
     return {}
+
+
+def _whole_tables(part: Path, recorded: Any, names: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Return the counts of the tables that a record has, and that are there."""
+    whole = {}
+    for name in names if isinstance(recorded, dict) else ():
+        counts = recorded.get(name)
+        counted = isinstance(counts, list) and list(map(type, counts)) == [int, int]
+        if counted and (part / name).is_file():
+            whole[name] = (counts[0], counts[1])
+    return whole
 
 
 def _foreign(part: Path) -> ResumeError:

@@ -132,7 +132,7 @@ def reordering_pair(old: str | None, new: str | None, output: str) -> tuple[str,
         SettingsError: There is one without the other, or the output is no file.
     """
     from phrasescore.errors import SettingsError
-    from phrasescore.files.byte_streams import is_new_or_file
+    from phrasescore.files.byte_streams import is_stream
 
     if (old is None) != (new is None):
         raise SettingsError(
@@ -141,7 +141,7 @@ def reordering_pair(old: str | None, new: str | None, output: str) -> tuple[str,
         )
     if old is None or new is None:
         return None
-    if output == "-" or not is_new_or_file(output):
+    if output == "-" or is_stream(output):
         raise SettingsError(
             "the reordering table is made for the pairs of the output, which must be a file then",
             path=output,

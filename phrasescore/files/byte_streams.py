@@ -277,11 +277,6 @@ def refuse_same_file(path: str | Path, output: str | Path, what: str) -> None:
         )
 
 
-def is_new_or_file(path: str | Path) -> bool:
-    """Tell what a file can be written to under a final name from a pipe or a device."""
-    return not is_stream(path)
-
-
 def is_stream(path: str | Path) -> bool:
     """Tell a pipe, a socket or a device from a file, a folder and what does not exist yet."""
     try:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import ResumeError, SettingsError
-from phrasescore.files.byte_streams import STANDARD_STREAM, is_new_or_file
+from phrasescore.files.byte_streams import STANDARD_STREAM, is_stream
 from phrasescore.resuming.journaled_output import JournaledOutput, StreamOutput
 
 Sink: TypeAlias = JournaledOutput | StreamOutput
@@ -20,7 +20,7 @@ State = TypeVar("State")
 
 def keeps_work(path: str | Path) -> bool:
     """Tell whether what is written there can be gone on with: a file, no stream and no device."""
-    return str(path) != STANDARD_STREAM and is_new_or_file(path)
+    return str(path) != STANDARD_STREAM and not is_stream(path)
 
 
 def open_sink(path: str | Path, signature: dict[str, Any] | None) -> Sink:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import shutil
 import subprocess
@@ -91,18 +92,9 @@ def test_a_system_is_filtered_once(tmp_path: Path) -> None:
     assert (again.to_bytes(), none) == (ini.to_bytes(), [])
 
 
-def test_a_killed_filter_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_filter_is_gone_on_with(tmp_path: Path) -> None:
     """A table that is filtered stays so for the same system and text, and for no other."""
-    ini = write_system(tmp_path)
-    part = tmp_path / ".out.part"
-
-    def killed(*arguments: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(filtering, "write_atomically", killed)
-        with pytest.raises(KeyboardInterrupt):
-            filter_system(ini, [b"a"], tmp_path / "out")
+    ini, part = interrupted(tmp_path)
     assert sorted(path.name for path in part.iterdir()) == ["LR.gz", "TM.gz", "filtered.json"]
     before = (part / "TM.gz").stat().st_ino
     # a writer that was killed leaves its part
@@ -125,6 +117,49 @@ def test_a_killed_filter_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.Mon
             "moses.ini",
         ]
         assert not [path for path in folder.iterdir() if path.name.startswith(".")]
+
+
+def interrupted(folder: Path) -> tuple[MosesIni, Path]:
+    """A filter that was killed with both tables done; return the system, and the work."""
+    ini = write_system(folder)
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(filtering, "write_atomically", _killed)
+        filter_system(ini, [b"a"], folder / "out")
+    return ini, folder / ".out.part"
+
+
+def _killed(*arguments: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_what_a_user_put_into_the_work_is_neither_deleted_nor_taken_along(tmp_path: Path) -> None:
+    ini, part = interrupted(tmp_path)
+    (part / "thesis").write_bytes(b"mine")
+    (tmp_path / "ro").write_bytes(b"damaged")
+    with pytest.raises(ResumeError, match="something else in it"):
+        filter_system(ini, [b"a"], tmp_path / "out")
+    assert (part / "thesis").read_bytes() == b"mine"
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("counts", [None, 1, [1], ["2", "1"], [2, 1, 0], [True, 1], "gone"])
+def test_a_record_that_cannot_be_or_a_table_that_is_gone_counts_for_nothing(
+    tmp_path: Path, counts: object
+) -> None:
+    """Its table is filtered again, and the others are not."""
+    ini, part = interrupted(tmp_path)
+    record = part / "filtered.json"
+    content = json.loads(record.read_bytes())
+    if counts == "gone":
+        (part / "TM.gz").unlink()
+    else:
+        content["tables"]["TM.gz"] = counts
+        record.write_text(json.dumps(content))
+    kept = (part / "LR.gz").stat().st_ino
+    _, tables = filter_system(ini, [b"a"], tmp_path / "out")
+    assert [(each.lines, each.kept) for each in tables] == [(2, 1), (2, 1)]
+    assert gzip.decompress((tmp_path / "out/TM.gz").read_bytes()) == b"a ||| x ||| 1\n"
+    assert (tmp_path / "out/LR.gz").stat().st_ino == kept
 
 
 @pytest.mark.parametrize("kind", ["file", "folder", "link"])
