@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import importlib
 import json
 import os
@@ -24,6 +25,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from numba.core.registry import cpu_target
 
 PROJECT = Path(__file__).resolve().parents[2]
 _PACKAGES = ("phrasescore", "moses_integration", "tuning")
@@ -176,6 +179,10 @@ def _serve(connection: socket.socket) -> None:
         for module in pkgutil.walk_packages([str(PROJECT / package)], f"{package}."):
             if not module.name.endswith("__main__"):
                 importlib.import_module(module.name)
+    _refresh_numba()
+    # what is there stays; to look through it again would also copy it
+    gc.collect()
+    gc.freeze()
     # what a process leaves behind becomes a child of this one
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
     while True:
@@ -193,6 +200,12 @@ def _serve(connection: socket.socket) -> None:
         reply = _observed(child, request["timeout"], request["signals"])
         reply["peak"] = max(0, reply["peak"] - before)
         connection.send(json.dumps({**reply, "left": _end_orphans()}).encode())
+
+
+def _refresh_numba() -> None:
+    """Have numba read its own registries, which its first compiled function would do."""
+    for context in (cpu_target.typing_context, cpu_target.target_context):
+        context.refresh()
 
 
 def _memory(name: str) -> int:
