@@ -13,16 +13,16 @@ from itertools import islice, pairwise
 from pathlib import Path
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from phrasescore.errors import CorpusError
 from phrasescore.files.byte_streams import open_input
 
 _BLOCK_LINES = 20_000
-_NEWLINE, _SPACE, _TAB, _RETURN, _MINUS, _ZERO, _NINE = 10, 32, 9, 13, 45, 48, 57
+_NEWLINE, _MINUS, _ZERO, _NINE = b"\n-09"
 _LONGEST_NUMBER = 6  # digits; longer ones are not word positions
 _LINK = re.compile(rb"[0-9]{1,6}-[0-9]{1,6}")
+_BLANKS = re.compile(rb"[ \t\r\n]+")
 
 
 @dataclass(frozen=True)
@@ -54,14 +54,9 @@ def read_links(path: str | Path) -> Links:
     line = 0
     with open_input(path) as stream:
         while lines := list(islice(stream, _BLOCK_LINES)):
-            data = b"".join(lines)
-            links = np.empty((2, data.count(b"-")), np.int32)
-            per_line = np.zeros(len(lines), np.int64)
-            used, bad_line = _parse_links(np.frombuffer(data, np.uint8), links, per_line)
-            if bad_line >= 0:
-                raise _bad_link(lines[bad_line]).at(path, line + bad_line + 1)
-            sources.append(links[0, :used])
-            targets.append(links[1, :used])
+            numbers, per_line = _parse_links(b"".join(lines), len(lines), (path, line))
+            sources.append(numbers[::2])
+            targets.append(numbers[1::2])
             counts.append(per_line)
             line += len(lines)
     return Links(
@@ -138,49 +133,56 @@ def link_lines(links: Links, at_once: int) -> Iterator[bytes]:
         yield b"".join(b" ".join(texts[first:end]) + b"\n" for first, end in bounds)
 
 
-def _bad_link(line: bytes) -> CorpusError:
-    """Say which part of a line is not a link."""
-    parts = [part for part in re.split(rb"[ \t\r\n]+", line) if part]
-    bad = next(part for part in parts if not _LINK.fullmatch(part)).decode("utf-8", "replace")
-    return CorpusError(
-        f"{bad[:40]!r} is not a link such as 0-1 (source position, target position)",
-        remedy="give a word alignment in Moses's form, one line per sentence pair",
-    )
-
-
-@njit(cache=True, nogil=True)
 def _parse_links(
-    data: NDArray[np.uint8], links: NDArray[np.int32], per_line: NDArray[np.int64]
-) -> tuple[int, int]:
-    """Parse lines of links; return how many, and the number of a line with something else or -1."""
-    used, line, at, end = 0, 0, 0, len(data)
-    while at < end:
-        if data[at] == _NEWLINE:
-            line += 1
-            at += 1
-            continue
-        if data[at] in (_SPACE, _TAB, _RETURN):
-            at += 1
-            continue
-        source, at = _parse_position(data, at)
-        if source < 0 or at >= end or data[at] != _MINUS:
-            return used, line
-        target, at = _parse_position(data, at + 1)
-        if target < 0 or (at < end and data[at] not in (_SPACE, _TAB, _RETURN, _NEWLINE)):
-            return used, line
-        links[0, used], links[1, used] = source, target
-        used += 1
-        per_line[line] += 1
-    return used, -1
+    text: bytes, lines: int, place: tuple[str | Path, int]
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return all positions of some lines, source and target in turn, and the links of each line.
+
+    Raises:
+        CorpusError: There is something else in the lines, which follow ``place``.
+    """
+    data = np.frombuffer(b"\n" + text + b"\n", np.uint8)
+    # where runs of digits begin and end; a link is one before a minus, and one right behind it
+    digits = (data >= _ZERO) & (data <= _NINE)
+    turns = np.flatnonzero(digits[1:] != digits[:-1]) + 1
+    begins, ends = turns[::2], turns[1::2]
+    minus = np.flatnonzero(data == _MINUS)
+    well_formed = (
+        2 * len(minus) == len(begins)
+        and (ends - begins <= _LONGEST_NUMBER).all()
+        and np.array_equal(ends[::2], minus)
+        and np.array_equal(begins[1::2], minus + 1)
+        and _only_blanks(data, digits, minus)
+    )
+    if not well_formed:
+        raise _bad_link(text, place)
+    numbers = np.zeros(len(begins), np.int32)
+    for digit in range(_LONGEST_NUMBER):
+        more = np.flatnonzero(ends - begins > digit)
+        numbers[more] = 10 * numbers[more] + data[begins[more] + digit] - _ZERO
+    line_ends = np.flatnonzero(data == _NEWLINE)[: lines + 1]
+    return numbers, np.diff(np.searchsorted(minus, line_ends))
 
 
-@njit(cache=True, nogil=True)
-def _parse_position(data: NDArray[np.uint8], at: int) -> tuple[int, int]:
-    """Parse digits; return their value, -1 where there are none or too many, and what follows."""
-    value, begin = 0, at
-    while at < len(data) and _ZERO <= data[at] <= _NINE:
-        value = 10 * value + np.int64(data[at]) - _ZERO
-        at += 1
-    if not 0 < at - begin <= _LONGEST_NUMBER:
-        return -1, at
-    return value, at
+def _only_blanks(
+    data: NDArray[np.uint8], digits: NDArray[np.bool_], minus: NDArray[np.int64]
+) -> bool:
+    """Tell whether there is nothing but blanks beside links, and at least one between two."""
+    others = ~digits
+    others[minus] = False
+    return not data[others].tobytes().strip(b" \t\r\n")
+
+
+def _bad_link(text: bytes, place: tuple[str | Path, int]) -> CorpusError:
+    """Say which part of some lines is the first that is not a link."""
+    for number, line in enumerate(text.split(b"\n"), 1):
+        for part in _BLANKS.split(line):
+            if part and not _LINK.fullmatch(part):
+                shown = part.decode("utf-8", "replace")[:40]
+                return CorpusError(
+                    f"{shown!r} is not a link such as 0-1 (source position, target position)",
+                    path=place[0],
+                    line=place[1] + number,
+                    remedy="give a word alignment in Moses's form, one line per sentence pair",
+                )
+    raise AssertionError("all links are well formed")

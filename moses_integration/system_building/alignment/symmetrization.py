@@ -12,11 +12,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from moses_integration.system_building.alignment.links import Links
+from phrasescore.compiled import leaf
 
+# what joins two words: links of one direction, or of both and what was added
+_FORWARD, _BACKWARD, _JOINT = 1, 2, 3
 # in the order in which symal looks around a link: (target, source)
 _NEIGHBOURS = np.array(
     [(-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1)], np.int64
@@ -43,86 +45,82 @@ def grow_diag_final_and(
     most = len(forward.sources) + len(backward.sources)
     links = np.empty((2, most), np.int32)
     offsets = np.zeros(len(forward) + 1, np.int64)
+    longest = int(source_lengths.max(initial=0)), int(target_lengths.max(initial=0))
     _join_all(
         (forward.sources, forward.targets, forward.offsets),
         (backward.sources, backward.targets, backward.offsets),
-        source_lengths,
-        target_lengths,
+        (source_lengths, target_lengths),
+        (
+            np.empty(longest, np.uint8),
+            np.empty(longest[0], np.bool_),
+            np.empty(longest[1], np.bool_),
+        ),
         links,
         offsets,
     )
     return Links(links[0, : offsets[-1]].copy(), links[1, : offsets[-1]].copy(), offsets)
 
 
-@njit(cache=True, nogil=True)
+@leaf
 def _join_all(
-    forward: Any, backward: Any, source_lengths: Any, target_lengths: Any, links: Any, offsets: Any
+    forward: Any, backward: Any, lengths: Any, room: Any, links: Any, offsets: Any
 ) -> None:
+    """Join sentence by sentence: ``grid`` tells of each pair of words which links join it."""
+    grid, sources, targets = room
     used = 0
-    for sentence in range(len(source_lengths)):
-        shape = (target_lengths[sentence], source_lengths[sentence])
-        one = _matrix(forward, sentence, shape)
-        other = _matrix(backward, sentence, shape)
-        joint = _join(one, other)
-        for s in range(source_lengths[sentence]):
-            for t in range(target_lengths[sentence]):
-                if joint[t, s]:
+    for sentence in range(len(lengths[0])):
+        source_length, target_length = lengths[0][sentence], lengths[1][sentence]
+        _mark_links(forward, backward, sentence, (source_length, target_length), room)
+        _grow(source_length, target_length, grid, sources, targets)
+        for direction in range(_FORWARD, _BACKWARD + 1):
+            for t in range(target_length):
+                for s in range(source_length):
+                    if grid[s, t] == direction and not sources[s] and not targets[t]:
+                        grid[s, t] = _JOINT
+                        sources[s] = targets[t] = True
+        for s in range(source_length):
+            for t in range(target_length):
+                if grid[s, t] == _JOINT:
                     links[0, used], links[1, used] = s, t
                     used += 1
         offsets[sentence + 1] = used
 
 
-@njit(cache=True, nogil=True)
-def _matrix(links: Any, sentence: int, shape: Any) -> NDArray[np.bool_]:
-    """Return the links of a sentence as (target words, source words) bool."""
-    matrix = np.zeros(shape, np.bool_)
-    sources, targets, offsets = links
-    for link in range(offsets[sentence], offsets[sentence + 1]):
-        matrix[targets[link], sources[link]] = True
-    return matrix
+@leaf
+def _mark_links(forward: Any, backward: Any, sentence: int, shape: Any, room: Any) -> None:
+    """Fill the grid with the links of a sentence, and mark the words that joint ones cover."""
+    grid, sources, targets = room
+    for t in range(shape[1]):
+        targets[t] = False
+        for s in range(shape[0]):
+            sources[s] = False
+            grid[s, t] = 0
+    for link in range(forward[2][sentence], forward[2][sentence + 1]):
+        grid[forward[0][link], forward[1][link]] = _FORWARD
+    for link in range(backward[2][sentence], backward[2][sentence + 1]):
+        s, t = backward[0][link], backward[1][link]
+        grid[s, t] |= _BACKWARD
+        if grid[s, t] == _JOINT:
+            sources[s] = targets[t] = True
 
 
-@njit(cache=True, nogil=True)
-def _join(one: Any, other: Any) -> NDArray[np.bool_]:
-    joint = one & other
-    sources = np.zeros(joint.shape[1], np.bool_)
-    targets = np.zeros(joint.shape[0], np.bool_)
-    for t in range(joint.shape[0]):
-        for s in range(joint.shape[1]):
-            if joint[t, s]:
-                sources[s] = targets[t] = True
-    while _grow(one, other, joint, sources, targets):
-        pass
-    _add_final(one, joint, sources, targets)
-    _add_final(other, joint, sources, targets)
-    return joint
-
-
-@njit(cache=True, nogil=True)
-def _grow(one: Any, other: Any, joint: Any, sources: Any, targets: Any) -> bool:
-    """Go over all links once and add neighbours; tell whether any was added."""
-    added = False
-    for t in range(joint.shape[0]):
-        for s in range(joint.shape[1]):
-            if not joint[t, s]:
-                continue
-            for i in range(len(_NEIGHBOURS)):
-                nt, ns = t + _NEIGHBOURS[i, 0], s + _NEIGHBOURS[i, 1]
-                if (
-                    0 <= nt < joint.shape[0]
-                    and 0 <= ns < joint.shape[1]
-                    and (one[nt, ns] or other[nt, ns])
-                    and not (targets[nt] and sources[ns])
-                ):
-                    joint[nt, ns] = targets[nt] = sources[ns] = True
-                    added = True
-    return added
-
-
-@njit(cache=True, nogil=True)
-def _add_final(direction: Any, joint: Any, sources: Any, targets: Any) -> None:
-    """Add the links of one direction that join two words without a link."""
-    for t in range(joint.shape[0]):
-        for s in range(joint.shape[1]):
-            if direction[t, s] and not sources[s] and not targets[t]:
-                joint[t, s] = targets[t] = sources[s] = True
+@leaf
+def _grow(source_length: int, target_length: int, grid: Any, sources: Any, targets: Any) -> None:
+    """Add neighbours of links that are there, and go over all again until none is added."""
+    added = True
+    while added:
+        added = False
+        for t in range(target_length):
+            for s in range(source_length):
+                if grid[s, t] != _JOINT:
+                    continue
+                for i in range(8):
+                    nt, ns = t + _NEIGHBOURS[i, 0], s + _NEIGHBOURS[i, 1]
+                    if (
+                        0 <= nt < target_length
+                        and 0 <= ns < source_length
+                        and 0 < grid[ns, nt] < _JOINT
+                        and not (targets[nt] and sources[ns])
+                    ):
+                        grid[ns, nt] = _JOINT
+                        targets[nt] = sources[ns] = added = True

@@ -12,16 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from phrasescore.errors import CorpusError
 from phrasescore.files.byte_streams import line_blocks, open_input
 from phrasescore.table.phrase_table import PIPES
-from phrasescore.words.word_table import WordTable
 
 BOUNDARY = 0
-_NEWLINE, _SPACE = 10, 32
+_NO_WORD = -1
 _BLOCK = 1 << 22
 _MOST_IDS = (1 << 31) - 1
 
@@ -66,17 +64,15 @@ def read_numbered_text(path: str | Path) -> NumberedText:
     Raises:
         CorpusError: The text is too long to be numbered.
     """
-    table = WordTable()
+    arrivals = _Arrivals({b"\n": BOUNDARY, b"": _NO_WORD})
     parts: list[NDArray[np.int32]] = []
     size = 0
     with open_input(path) as stream:
         for block in line_blocks(stream, _BLOCK):
-            data = np.frombuffer(block if block.endswith(b"\n") else block + b"\n", np.uint8)
-            spans = np.empty((2, len(data) // 2 + 1), np.int64)
-            lines = np.empty(int(np.count_nonzero(data == _NEWLINE)), np.int64)
-            count = _find_words(data, spans, lines)
-            numbers = table.add_spans(data, spans[0, :count], spans[1, :count]) + 1
-            parts.append(np.insert(numbers, lines, BOUNDARY))
+            whole = block if block.endswith(b"\n") else block + b"\n"
+            tokens = whole.replace(b"\n", b" \n ").split(b" ")
+            numbers = np.fromiter(map(arrivals.__getitem__, tokens), np.int32, len(tokens))
+            parts.append(numbers[numbers != _NO_WORD])
             size += len(parts[-1])
     if size > _MOST_IDS:
         raise CorpusError(
@@ -84,7 +80,7 @@ def read_numbered_text(path: str | Path) -> NumberedText:
             path=path,
             remedy="build from a part of it",
         )
-    words = table.words()
+    words = list(arrivals)[2:]
     order = sorted(range(len(words)), key=lambda number: words[number] + b" ")
     rank = np.zeros(len(words) + 1, np.int32)
     rank[np.array(order, np.int64) + 1] = np.arange(1, len(words) + 1)
@@ -99,17 +95,9 @@ def read_numbered_text(path: str | Path) -> NumberedText:
     )
 
 
-@njit(cache=True, nogil=True)
-def _find_words(data: NDArray[np.uint8], spans: NDArray[np.int64], lines: NDArray[np.int64]) -> int:
-    """Note where words begin and end, and how many words come before each line's end."""
-    count, line, begin = 0, 0, 0
-    for at in range(len(data)):
-        if data[at] in (_SPACE, _NEWLINE):
-            if at > begin:
-                spans[0, count], spans[1, count] = begin, at
-                count += 1
-            begin = at + 1
-            if data[at] == _NEWLINE:
-                lines[line] = count
-                line += 1
-    return count
+class _Arrivals(dict[bytes, int]):
+    """Words and their numbers, which count from 1 in the order of arrival."""
+
+    def __missing__(self, word: bytes) -> int:
+        number = self[word] = len(self) - 1
+        return number

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from moses_integration.system_building.alignment.links import Links
@@ -25,6 +24,7 @@ from moses_integration.system_building.phrases.pair_counts import (
     empty_counts,
 )
 from moses_integration.system_building.phrases.phrase_numbers import PhraseNumbers
+from phrasescore.compiled import leaf
 
 MONOTONE, SWAP, OTHER = 0, 1, 2
 # the columns of the counts: three towards the phrase before, then three towards the one after
@@ -42,31 +42,19 @@ class AlignedText:
     target_phrases: PhraseNumbers
 
 
-class SpanLimits(NamedTuple):
-    """The most words of a phrase, of a source sentence, and of a target sentence."""
-
-    longest: int
-    source_length: int
-    target_length: int
-
-
 class SentenceLinks(NamedTuple):
     """A sentence pair while it is extracted from.
 
     Attributes:
         linked: Whether two words are linked, by target and source position counted from 1, with
-            the ends of both sentences linked too.
+            the ends of both sentences linked too; False all around.
         degree: The links of each source word.
-        target_length: The target words.
-        source_numbers: The numbers of the phrases from each source word on.
-        target_numbers: The same for the target.
+        inside: Room for a number for each source word.
     """
 
     linked: NDArray[np.bool_]
     degree: NDArray[np.int64]
-    target_length: int
-    source_numbers: NDArray[np.uint32]
-    target_numbers: NDArray[np.uint32]
+    inside: NDArray[np.int64]
 
 
 def extract_phrase_pairs(
@@ -79,89 +67,89 @@ def extract_phrase_pairs(
         once, in no particular order. The rows are views of one buffer, which is filled again for
         the next: copy what must last.
     """
-    limits = SpanLimits(
-        text.source_phrases.longest,
-        int(text.source.lengths.max(initial=0)),
-        int(text.target.lengths.max(initial=0)),
-    )
-    most = _most_rows(limits.source_length, limits.target_length, limits.longest)
-    buffer = empty_counts(max(rows, int(most)), limits.longest)
+    longest = text.source_phrases.longest
+    source, target = (int(side.lengths.max(initial=0)) for side in (text.source, text.target))
+    buffer = empty_counts(max(rows, target * longest * min(longest, source) ** 2), longest)
+    # one row and column more on each side, for the links before the first and after the last word
+    linked = np.zeros((target + 2, source + 2), np.bool_)
+    here = SentenceLinks(linked, np.zeros(source, np.int64), np.zeros(source, np.int64))
     sentence, end = sentences
     while sentence < end:
         sentence, used = _extract(
             (text.source.starts, text.target.starts),
             (text.links.sources, text.links.targets, text.links.offsets),
             (text.source_phrases.at, text.target_phrases.at),
-            limits,
             (sentence, end),
+            here,
             buffer,
         )
         yield sentence - sentences[0], buffer.first(used)
 
 
-@njit(cache=True, nogil=True)
-def _most_rows(source_length: int, target_length: int, longest: int) -> int:
-    """A bound on the phrase pairs of one sentence pair."""
-    return target_length * longest * min(longest, source_length) ** 2
-
-
-@njit(cache=True, nogil=True)
+@leaf
 def _extract(
-    starts: Any, links: Any, numbers: Any, limits: Any, sentences: Any, out: Any
+    starts: Any, links: Any, numbers: Any, sentences: Any, here: Any, out: Any
 ) -> tuple[int, int]:
     """Fill the buffer; return the first sentence that did not fit, and the rows in use."""
-    source_starts, target_starts = starts
-    link_sources, link_targets, link_offsets = links
-    source_numbers, target_numbers = numbers
-    first, end = sentences
-    # one row and column more on each side, for the links before the first and after the last word
-    linked = np.zeros((limits.target_length + 2, limits.source_length + 2), np.bool_)
-    degree = np.zeros(limits.source_length, np.int64)
-    used, room = 0, len(out.pairs)
-    for sentence in range(first, end):
-        source_length = source_starts[sentence + 1] - source_starts[sentence] - 1
-        target_length = target_starts[sentence + 1] - target_starts[sentence] - 1
-        if used + _most_rows(source_length, target_length, limits.longest) > room:
-            return sentence, used
-        linked[: target_length + 2, : source_length + 2] = False
+    linked, degree = here.linked, here.degree
+    longest = numbers[0].shape[1]
+    sentence, used = sentences[0], np.int64(0)  # a literal would have callees compiled twice
+    while sentence < sentences[1]:
+        source_start, target_start = starts[0][sentence], starts[1][sentence]
+        source_length = starts[0][sentence + 1] - source_start - 1
+        target_length = starts[1][sentence + 1] - target_start - 1
+        most = target_length * longest * min(longest, source_length) ** 2
+        if used + most > len(out.pairs):
+            break
         linked[0, 0] = linked[target_length + 1, source_length + 1] = True
-        degree[:source_length] = 0
-        for link in range(link_offsets[sentence], link_offsets[sentence + 1]):
-            source, target = link_sources[link], link_targets[link]
-            if not linked[target + 1, source + 1]:
-                linked[target + 1, source + 1] = True
-                degree[source] += 1
-        here = SentenceLinks(
-            linked,
-            degree[:source_length],
-            target_length,
-            source_numbers[source_starts[sentence] :],
-            target_numbers[target_starts[sentence] :],
-        )
-        used = _extract_sentence(here, limits.longest, out, used)
-    return end, used
+        for link in range(links[2][sentence], links[2][sentence + 1]):
+            s, t = links[0][link], links[1][link]
+            degree[s] += not linked[t + 1, s + 1]
+            linked[t + 1, s + 1] = True
+        places = (source_start, target_start, source_length, target_length)
+        used = _extract_sentence(here, places, numbers, out, used)
+        for t in range(target_length + 2):
+            for s in range(source_length + 2):
+                linked[t, s] = False
+        for s in range(source_length):
+            degree[s] = 0
+        sentence += 1
+    return sentence, used
 
 
-@njit(cache=True, nogil=True)
-def _extract_sentence(here: Any, longest: int, out: Any, used: int) -> int:
+@leaf
+def _extract_sentence(here: Any, places: Any, numbers: Any, out: Any, used: int) -> int:
     """Write the rows of one sentence; return the rows in use."""
-    linked, degree, target_length = here.linked, here.degree, here.target_length
-    source_length = len(degree)
-    inside = np.zeros(source_length, np.int64)
+    linked, degree, inside = here
+    source_start, target_start, source_length, target_length = places
+    longest = numbers[0].shape[1]
     for t1 in range(target_length):
-        inside[:] = 0
-        low, high = source_length, -1
+        for s in range(source_length):
+            inside[s] = 0
+        low, high = source_length, np.int64(-1)
         for t2 in range(t1, min(t1 + longest, target_length)):
             for s in range(source_length):
                 if linked[t2 + 1, s + 1]:
                     inside[s] += 1
                     low, high = min(low, s), max(high, s)
-            if high >= low > high - longest and not _leaves(inside, degree, low, high):
-                used = _extend(here, (low, high, t1, t2), longest, out, used)
+            if high < low or high - low >= longest or _leaves(inside, degree, low, high):
+                continue
+            # the pair, and those whose source also covers words without a link around it
+            target = np.uint64(numbers[1][target_start + t1, t2 - t1])
+            s1 = low
+            while s1 >= 0 and s1 > high - longest and (s1 == low or degree[s1] == 0):
+                s2 = high
+                while s2 < source_length and s2 < s1 + longest and (s2 == high or degree[s2] == 0):
+                    source = np.uint64(numbers[0][source_start + s1, s2 - s1])
+                    out.pairs[used] = (source << np.uint64(32)) | target
+                    _write_links(linked, (s1, s2, t1, t2), longest, out, used)
+                    used += 1
+                    s2 += 1
+                s1 -= 1
     return used
 
 
-@njit(cache=True, nogil=True)
+@leaf
 def _leaves(inside: Any, degree: Any, low: int, high: int) -> bool:
     """Tell whether a source word of the span is also linked to a word outside."""
     for s in range(low, high + 1):  # noqa: SIM110 - compiled, and a generator is not
@@ -170,45 +158,23 @@ def _leaves(inside: Any, degree: Any, low: int, high: int) -> bool:
     return False
 
 
-@njit(cache=True, nogil=True)
-def _extend(here: Any, span: Any, longest: int, out: Any, used: int) -> int:
-    """Write the pair, and those whose source also covers words without a link around it."""
-    degree = here.degree
-    low, high, t1, t2 = span
-    target_number = np.uint64(here.target_numbers[t1, t2 - t1])
-    s1 = low
-    while s1 >= 0 and s1 > high - longest and (s1 == low or degree[s1] == 0):
-        s2 = high
-        while s2 < len(degree) and s2 < s1 + longest and (s2 == high or degree[s2] == 0):
-            source_number = np.uint64(here.source_numbers[s1, s2 - s1])
-            out.pairs[used] = (source_number << np.uint64(32)) | target_number
-            _write_links(here.linked, (s1, s2, t1, t2), longest, out, used)
-            used += 1
-            s2 += 1
-        s1 -= 1
-    return used
-
-
-@njit(cache=True, nogil=True)
+@leaf
 def _write_links(linked: Any, span: Any, longest: int, out: Any, row: int) -> None:
     """Write the alignment inside the spans, and the orientation that the links around give."""
     s1, s2, t1, t2 = span
-    out.alignments[row] = 0
+    for word in range(out.alignments.shape[1]):
+        out.alignments[row, word] = 0
     for t in range(t1, t2 + 1):
         for s in range(s1, s2 + 1):
             if linked[t + 1, s + 1]:
                 bit = (t - t1) * longest + s - s1
                 out.alignments[row, bit // MASK_BITS] |= np.uint64(1) << np.uint64(bit % MASK_BITS)
-    out.orientations[row] = 0
-    out.orientations[row, _orientation(linked[t1, s1], linked[t1, s2 + 2])] = 1
-    behind = _orientation(linked[t2 + 2, s2 + 2], linked[t2 + 2, s1])
-    out.orientations[row, _BEHIND + behind] = 1
-
-
-@njit(cache=True, nogil=True)
-def _orientation(diagonal: bool, crossed: bool) -> int:
-    if diagonal and not crossed:
-        return MONOTONE
-    if crossed and not diagonal:
-        return SWAP
-    return OTHER
+    for column in range(6):
+        out.orientations[row, column] = 0
+    for side in range(2):  # towards the phrase before, and behind
+        t = t2 + 2 if side else t1
+        diagonal, crossed = linked[t, s1], linked[t, s2 + 2]
+        if side:
+            diagonal, crossed = crossed, diagonal
+        kind = OTHER if diagonal == crossed else (SWAP if crossed else MONOTONE)
+        out.orientations[row, _BEHIND * side + kind] = 1

@@ -6,10 +6,9 @@ be added up, so counting is sorting by pair and adding neighbours.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 MASK_BITS = 64
@@ -53,33 +52,24 @@ def empty_counts(rows: int, longest: int) -> PairCounts:
 def sorted_and_added(counts: PairCounts) -> PairCounts:
     """Return the rows sorted by pair, with one row for each alignment of a pair."""
     order = np.argsort(counts.pairs)
-    added = PairCounts._make(np.empty_like(array) for array in counts)
-    return added.first(_add_up(order, counts, added))
-
-
-@njit(cache=True, nogil=True)
-def _add_up(order: NDArray[np.int64], counts: Any, added: Any) -> int:
-    """Add up rows with the same pair and alignment; return how many are left."""
-    used, first = 0, 0
-    for row in order:
-        if used == first or counts.pairs[row] != added.pairs[first]:
-            first = used
-        # a pair has few different alignments
-        place = first
-        while place < used and not _same(added.alignments[place], counts.alignments[row]):
-            place += 1
-        if place == used:
-            added.pairs[used] = counts.pairs[row]
-            added.alignments[used] = counts.alignments[row]
-            added.orientations[used] = 0
-            used += 1
-        added.orientations[place] += counts.orientations[row]
-    return used
-
-
-@njit(cache=True, nogil=True)
-def _same(one: NDArray[np.uint64], other: NDArray[np.uint64]) -> bool:
-    for word in range(len(one)):  # noqa: SIM110 - compiled, and a generator is not
-        if one[word] != other[word]:
-            return False
-    return True
+    pairs = counts.pairs[order]
+    alignments = np.take(counts.alignments, order, axis=0)
+    is_first = np.ones(len(order), np.bool_)
+    is_first[1:] = pairs[1:] != pairs[:-1]
+    firsts = np.flatnonzero(is_first)
+    group = np.cumsum(is_first) - 1
+    mixed = np.unique(group[(alignments != alignments[firsts[group]]).any(axis=1)])
+    if len(mixed):
+        # most pairs have one alignment: sort only the others by theirs, too
+        rows = np.flatnonzero(np.isin(group, mixed))
+        within = np.lexsort((*alignments[rows].T, group[rows]))
+        order[rows] = order[rows][within]
+        alignments[rows] = alignments[rows][within]
+        is_first[1:] |= (alignments[1:] != alignments[:-1]).any(axis=1)
+        firsts = np.flatnonzero(is_first)
+    sums = np.empty((len(firsts), 6), np.uint32)
+    for column in range(6):
+        ordered = counts.orientations[:, column][order]
+        if len(firsts):
+            sums[:, column] = np.add.reduceat(ordered, firsts)
+    return PairCounts(pairs[firsts], alignments[firsts], sums)

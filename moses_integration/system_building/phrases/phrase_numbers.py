@@ -11,14 +11,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from moses_integration.system_building.corpus.numbered_text import BOUNDARY, NumberedText
+from phrasescore.compiled import leaf
 from phrasescore.words.position_sorting import sorted_by_words
+
+_WORDS_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -65,17 +67,19 @@ class Phrases(NamedTuple):
 
     Args:
         ids: The text's word ids.
-        positions: (rows,) where each phrase begins.
-        lengths: (rows,) its words.
-        characters: All words of the text, one behind the other, by id.
-        word_starts: (words + 1,) where each of these begins.
+        positions: (rows,) int32, where each phrase begins.
+        lengths: (rows,) uint8, its words.
+        characters: The text, its words as uint8 with a space between two.
+        begins: (rows,) int64, where each phrase begins in it.
+        ends: (rows,) int64, the character after its last.
     """
 
     ids: NDArray[np.int32]
     positions: NDArray[np.int32]
     lengths: NDArray[np.uint8]
     characters: NDArray[np.uint8]
-    word_starts: NDArray[np.int64]
+    begins: NDArray[np.int64]
+    ends: NDArray[np.int64]
 
 
 class PhraseTexts:
@@ -88,14 +92,21 @@ class PhraseTexts:
 
     def __init__(self, text: NumberedText, phrases: PhraseNumbers) -> None:
         self.phrases, self._ids = phrases, text.ids
-        self._characters = np.frombuffer(b"".join(text.words), np.uint8)
-        self._word_starts = np.zeros(len(text.words) + 1, np.int64)
-        np.cumsum([len(word) for word in text.words], out=self._word_starts[1:])
+        widths = np.array([len(word) + 1 for word in text.words], np.int64)
+        self._begins = np.zeros(len(text.ids) + 1, np.int64)
+        np.cumsum(widths[text.ids], out=self._begins[1:])
+        self._characters = np.empty(self._begins[-1], np.uint8)
+        for first in range(0, len(text.ids), _WORDS_AT_ONCE):
+            words = map(text.words.__getitem__, text.ids[first:][:_WORDS_AT_ONCE].tolist())
+            data = np.frombuffer(b" ".join(words) + b" ", np.uint8)
+            self._characters[self._begins[first] :][: len(data)] = data
 
     def chosen(self, numbers: NDArray[np.int64]) -> Phrases:
         """Return the phrases with these numbers."""
-        places = self.phrases.position[numbers], self.phrases.length[numbers]
-        return Phrases(self._ids, *places, self._characters, self._word_starts)
+        positions, lengths = self.phrases.position[numbers], self.phrases.length[numbers]
+        ends = self._begins[positions + lengths] - 1  # without the space behind
+        places = self._characters, self._begins[positions], ends
+        return Phrases(self._ids, positions, lengths, *places)
 
 
 def number_phrases(text: NumberedText, longest: int) -> PhraseNumbers:
@@ -103,90 +114,67 @@ def number_phrases(text: NumberedText, longest: int) -> PhraseNumbers:
     ids = np.concatenate([text.ids, np.full(longest, BOUNDARY, np.int32)])
     positions = np.flatnonzero(ids != BOUNDARY).astype(np.int32)
     positions = sorted_by_words(ids, positions, len(text.words), range(longest - 1, -1, -1))
-    shared = np.zeros(len(positions), np.uint8)
-    phrases = _count_shared(ids, positions, longest, shared)
+    after = np.repeat(text.starts[1:] - 1, text.lengths + 1) - np.arange(len(text.ids))
+    limits = np.minimum(after, longest).astype(np.uint8)[positions]
+    shared = _count_shared(ids, positions, limits)
     at = np.zeros((len(text.ids), longest), np.uint32)
-    position = np.zeros(phrases, np.int32)
-    length = np.zeros(phrases, np.uint8)
-    _number_in_order(ids, positions, shared, text.separator, at, position, length)
+    phrases = int(limits.sum(dtype=np.int64) - shared.sum(dtype=np.int64))
+    position, length = np.zeros(phrases, np.int32), np.zeros(phrases, np.uint8)
+    open_at = np.zeros((2, longest + 1), np.int64)
+    _number_in_order(
+        ids, positions, (limits, shared), text.separator, open_at, at, position, length
+    )
     return PhraseNumbers(at, position, length)
 
 
-@njit(cache=True, nogil=True)
-def _phrase_limit(ids: NDArray[np.int32], position: int, longest: int) -> int:
-    """The words from a position to the end of its sentence, at most ``longest``."""
-    words = 1
-    while words < longest and ids[position + words] != BOUNDARY:
-        words += 1
-    return words
-
-
-@njit(cache=True, nogil=True)
 def _count_shared(
-    ids: NDArray[np.int32],
-    positions: NDArray[np.int32],
-    longest: int,
-    shared: NDArray[np.uint8],
-) -> int:
-    """Note how many words each position shares with the one before; count distinct phrases."""
-    phrases = 0
-    for row in range(len(positions)):
-        position = positions[row]
-        limit = _phrase_limit(ids, position, longest)
-        same = 0
-        if row > 0:
-            before = positions[row - 1]
-            while same < limit and ids[before + same] == ids[position + same]:
-                same += 1
-        shared[row] = same
-        phrases += limit - same
-    return phrases
+    ids: NDArray[np.int32], positions: NDArray[np.int32], limits: NDArray[np.uint8]
+) -> NDArray[np.uint8]:
+    """Return how many words each position shares with the one before, within its limit."""
+    shared = np.zeros(len(positions), np.uint8)
+    rows, here, before = np.arange(1, len(positions)), positions[1:], positions[:-1]
+    for word in range(int(limits.max(initial=0))):
+        same = (limits[rows] > word) & (ids[here + word] == ids[before + word])
+        rows, here, before = rows[same], here[same], before[same]
+        shared[rows] += 1
+    return shared
 
 
-@njit(cache=True, nogil=True)
+@leaf
 def _number_in_order(
-    ids: NDArray[np.int32],
-    positions: NDArray[np.int32],
-    shared: NDArray[np.uint8],
+    ids: Any,
+    positions: Any,
+    words: Any,
     separator: int,
-    at: NDArray[np.uint32],
-    position_of: NDArray[np.int32],
-    length_of: NDArray[np.uint8],
+    open_at: Any,
+    at: Any,
+    place: Any,
+    length: Any,
 ) -> None:
     """Walk the tree of phrases in the order of table lines, and number them.
 
     A phrase gets its number when the first longer phrase that sorts after it is met, or when all
-    positions that begin with it have been seen.
+    positions that begin with it have been seen. ``open_at`` has the first row of the phrase open
+    at each depth, and its number plus one, 0 where it has none yet.
     """
-    longest = at.shape[1]
-    first_row = np.zeros(longest + 1, np.int64)
-    number = np.full(longest + 1, -1, np.int64)
+    limits, shared = words
     given, depth = 0, 0
     for row in range(len(positions) + 1):
-        same, limit = 0, 0
-        if row < len(positions):
-            same = np.int64(shared[row])
-            limit = _phrase_limit(ids, positions[row], longest)
+        same = np.int64(shared[row]) if row < len(positions) else 0
         while depth > same:  # these phrases do not occur again
-            given = _give_number(depth, number, given, length_of)
-            position_of[number[depth]] = positions[first_row[depth]]
-            for member in range(first_row[depth], row):
-                at[positions[member], depth - 1] = number[depth]
+            first = open_at[0, depth]
+            if open_at[1, depth] == 0:
+                given += 1
+                open_at[1, depth] = given
+            number = open_at[1, depth] - 1
+            place[number], length[number] = positions[first], depth
+            for member in range(first, row):
+                at[positions[member], depth - 1] = number
             depth -= 1
-        while depth < limit:
-            if depth > 0 and ids[positions[row] + depth] >= separator:
-                given = _give_number(depth, number, given, length_of)
+        while row < len(positions) and depth < limits[row]:
+            later = depth > 0 and ids[positions[row] + depth] >= separator
+            if later and open_at[1, depth] == 0:
+                given += 1
+                open_at[1, depth] = given
             depth += 1
-            first_row[depth], number[depth] = row, -1
-
-
-@njit(cache=True, nogil=True)
-def _give_number(
-    depth: int, number: NDArray[np.int64], given: int, length_of: NDArray[np.uint8]
-) -> int:
-    """Number the phrase open at a depth, if it has none yet; return how many are numbered."""
-    if number[depth] >= 0:
-        return given
-    number[depth] = given
-    length_of[given] = depth
-    return given + 1
+            open_at[0, depth], open_at[1, depth] = row, 0

@@ -19,13 +19,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from moses_integration.system_building.phrases.external_sort import SortedRun
 from moses_integration.system_building.phrases.lexical_weights import LexicalTable
 from moses_integration.system_building.phrases.pair_counts import MASK_BITS, PairCounts
-from moses_integration.system_building.phrases.phrase_numbers import PhraseNumbers, Phrases
+from moses_integration.system_building.phrases.phrase_numbers import Phrases
+from phrasescore.compiled import leaf
 
 # from here on, Moses prints counts with an exponent and six digits, and divides what it printed
 _ROUNDED_COUNT = 1_000_000
@@ -66,96 +66,78 @@ def count_phrases(runs: Sequence[SortedRun], sources: int, targets: int) -> list
     totals = [np.zeros(sources, np.int64), np.zeros(targets, np.int64)]
     for run in runs:
         for block in run.blocks():
-            _count_phrases(block.pairs, block.orientations, *totals)
+            counts = _occurrences(block)
+            np.add.at(totals[0], _sources(block.pairs), counts)
+            np.add.at(totals[1], _targets(block.pairs), counts)
     return totals
 
 
-@njit(cache=True, nogil=True)
-def _count_phrases(pairs: Any, orientations: Any, sources: Any, targets: Any) -> None:
-    for row in range(len(pairs)):
-        count = _occurrences(orientations, row)
-        sources[pairs[row] >> np.uint64(32)] += count
-        targets[pairs[row] & np.uint64(0xFFFFFFFF)] += count
+def _occurrences(counts: PairCounts) -> NDArray[np.int64]:
+    """Return how often each row occurred, (rows,) int64."""
+    occurrences: NDArray[np.int64] = counts.orientations[:, :3].sum(axis=1, dtype=np.int64)
+    return occurrences
 
 
-@njit(cache=True, nogil=True)
-def _occurrences(orientations: Any, row: int) -> int:
-    return (
-        np.int64(orientations[row, 0])
-        + np.int64(orientations[row, 1])
-        + np.int64(orientations[row, 2])
-    )
+def _sources(pairs: NDArray[np.uint64]) -> NDArray[np.int64]:
+    return (pairs >> np.uint64(32)).astype(np.int64)
 
 
-def summarise(counts: PairCounts, source: PhraseNumbers, target: PhraseNumbers) -> PairSummaries:
+def _targets(pairs: NDArray[np.uint64]) -> NDArray[np.int64]:
+    return (pairs & np.uint64(0xFFFFFFFF)).astype(np.int64)
+
+
+def summarise(counts: PairCounts, longest: int) -> PairSummaries:
     """Add up the alignments of each pair, and choose among them.
 
     Args:
         counts: Sorted and added up.
-        source: The source phrases.
-        target: The target phrases.
+        longest: The most words of a phrase, which the alignments are laid out by.
     """
-    pairs, firsts = np.unique(counts.pairs, return_index=True)
-    out = PairSummaries(
-        (pairs >> np.uint64(32)).astype(np.int64),
-        (pairs & np.uint64(0xFFFFFFFF)).astype(np.int64),
-        np.zeros(len(pairs), np.int64),
-        np.zeros((len(pairs), 6), np.int64),
-        np.empty(len(pairs), np.int64),
-        np.empty(len(pairs), np.int64),
+    pairs, firsts, sizes = np.unique(counts.pairs, return_index=True, return_counts=True)
+    occurrences = _occurrences(counts)
+    best, inverse_best = firsts.copy(), firsts.copy()
+    several = np.flatnonzero(sizes > 1)
+    group = np.repeat(several, sizes[several])
+    rows = np.flatnonzero(np.repeat(sizes > 1, sizes))
+    for chosen, by_source in ((best, False), (inverse_best, True)):
+        lists = _partner_lists(counts.alignments[rows], longest, by_source=by_source)
+        order = np.lexsort((lists, occurrences[rows], group))
+        # of each pair the last: what was sorted before is overwritten
+        chosen[group[order]] = rows[order]
+    columns = [np.add.reduceat(counts.orientations[:, i], firsts, dtype=np.int64) for i in range(6)]
+    return PairSummaries(
+        _sources(pairs),
+        _targets(pairs),
+        np.add.reduceat(occurrences, firsts),
+        np.stack(columns, axis=1),
+        best,
+        inverse_best,
     )
-    ends = np.append(firsts[1:], len(counts.pairs))
-    lengths = (source.length[out.sources], target.length[out.targets])
-    _summarise(counts, (firsts, ends), lengths, source.longest, out)
-    return out
 
 
-@njit(cache=True, nogil=True)
-def _summarise(counts: Any, groups: Any, lengths: Any, longest: int, out: Any) -> None:
-    firsts, ends = groups
-    source_lengths, target_lengths = lengths
-    for pair in range(len(out.sources)):
-        first, end = firsts[pair], ends[pair]
-        best, inverse_best, most = first, first, 0
-        for row in range(first, end):
-            count = _occurrences(counts.orientations, row)
-            out.counts[pair] += count
-            for column in range(6):
-                out.orientations[pair, column] += counts.orientations[row, column]
-            if count > most:
-                best, inverse_best, most = row, row, count
-            elif count == most:
-                source_length, target_length = source_lengths[pair], target_lengths[pair]
-                masks = counts.alignments
-                # bit t * longest + s: by target words, and by source words
-                if _less(masks[best], masks[row], target_length, source_length, longest, 1):
-                    best = row
-                if _less(masks[inverse_best], masks[row], source_length, target_length, 1, longest):
-                    inverse_best = row
-        out.best[pair], out.inverse_best[pair] = best, inverse_best
+def _partner_lists(
+    alignments: NDArray[np.uint64], longest: int, *, by_source: bool
+) -> NDArray[np.bytes_]:
+    """Return a text for each alignment, ordered as Moses orders alignments.
 
+    Moses compares lists that hold, for each word, the ascending list of its partners. A text has a
+    letter for each word and possible partner: 0 where the word's list has ended, so that a list is
+    less than its continuations, 1 for a partner in the list, 2 for one that is not.
 
-@njit(cache=True, nogil=True)
-def _linked(mask: Any, bit: int) -> bool:
-    return (mask[bit // MASK_BITS] >> np.uint64(bit % MASK_BITS)) & np.uint64(1) == np.uint64(1)
-
-
-@njit(cache=True, nogil=True)
-def _less(one: Any, other: Any, words: int, partners: int, word_step: int, step: int) -> bool:
-    """Compare alignments as lists that hold, for each word, the ascending list of its partners."""
-    for word in range(words):
-        for partner in range(partners):
-            bit = word * word_step + partner * step
-            if _linked(one, bit) == _linked(other, bit):
-                continue
-            # equal up to here; who has this partner is less, unless the other's list has ended
-            shorter = other if _linked(one, bit) else one
-            ended = True
-            for later in range(partner + 1, partners):
-                ended = ended and not _linked(shorter, word * word_step + later * step)
-            one_has_it = _linked(one, bit)
-            return one_has_it != ended
-    return False
+    Args:
+        alignments: (rows, words), see ``PairCounts``.
+        longest: The most words of a phrase.
+        by_source: Whether the words are those of the source, their partners those of the target.
+    """
+    letters = np.zeros((len(alignments), longest, longest), np.uint8)
+    for bit in range(longest * longest):
+        target, source = divmod(bit, longest)
+        word, partner = (source, target) if by_source else (target, source)
+        linked = alignments[:, bit // MASK_BITS] >> np.uint64(bit % MASK_BITS) & np.uint64(1)
+        letters[:, word, partner] = linked
+    later = np.logical_or.accumulate(letters[:, :, ::-1] == 1, axis=2)[:, :, ::-1]
+    letters[later & (letters == 0)] = 2
+    return letters.reshape(len(letters), -1).view(f"S{longest * longest}").ravel()
 
 
 def lexical_weights(
@@ -164,8 +146,8 @@ def lexical_weights(
     phrases: tuple[Phrases, Phrases],
     tables: tuple[LexicalTable, LexicalTable],
     longest: int,
-) -> NDArray[np.float32]:
-    """Return lex(source | target) and lex(target | source) of each pair, (pairs, 2) float32.
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return lex(source | target) and lex(target | source) of each pair, (pairs,) float32 each.
 
     Args:
         counts: The rows that ``pairs`` refers to.
@@ -175,41 +157,51 @@ def lexical_weights(
             target word.
         longest: The most words of a phrase, which the alignments are laid out by.
     """
-    source, target = phrases
+    inverse, forward = (np.empty(len(pairs.sources), np.float32) for _ in range(2))
+    source, target = (Words(side.ids, side.positions, side.lengths) for side in phrases)
     by_source, by_target = tables
-    weights = np.empty((len(pairs.sources), 2), np.float32)
     masks = counts.alignments
-    _lexical_weights(
-        masks, pairs.inverse_best, source, target, (1, longest), by_target, weights[:, 0]
-    )
-    _lexical_weights(masks, pairs.best, target, source, (longest, 1), by_source, weights[:, 1])
-    return weights
+    _lexical_weights(masks, pairs.inverse_best, (source, target), (1, longest), by_target, inverse)
+    _lexical_weights(masks, pairs.best, (target, source), (longest, 1), by_source, forward)
+    return inverse, forward
 
 
-@njit(cache=True, nogil=True)
+class Words(NamedTuple):
+    """The words of some phrases; see ``Phrases``."""
+
+    ids: NDArray[np.int32]
+    positions: NDArray[np.int32]
+    lengths: NDArray[np.uint8]
+
+
+@leaf
 def _lexical_weights(
-    masks: Any, rows: Any, scored: Any, given: Any, steps: Any, table: Any, weights: Any
+    masks: Any, rows: Any, sides: Any, steps: Any, table: Any, weights: Any
 ) -> None:
     """Score the words of one side given those of the other, in Moses's order of operations."""
-    scored_step, given_step = steps
+    scored, given = sides
     for pair in range(len(rows)):
-        mask = masks[rows[pair]]
         product = 1.0
         for i in range(scored.lengths[pair]):
             word = scored.ids[scored.positions[pair] + i]
             total, links = 0.0, 0
-            for j in range(given.lengths[pair]):
-                if _linked(mask, i * scored_step + j * given_step):
-                    total += _look_up(table, given.ids[given.positions[pair] + j], word)
-                    links += 1
-            if links > 0:
-                product *= total / links
-            else:
-                product *= _look_up(table, table.null, word)
+            for j in range(given.lengths[pair] + 1):
+                row = table.null
+                if j < given.lengths[pair]:
+                    bit = i * steps[0] + j * steps[1]
+                    mask = masks[rows[pair], bit // MASK_BITS] >> np.uint64(bit % MASK_BITS)
+                    if mask & np.uint64(1) == 0:
+                        continue
+                    row = np.int64(given.ids[given.positions[pair] + j])
+                elif links > 0:
+                    break
+                total += _look_up(table, row, word)
+                links += 1
+            product *= total / links
         weights[pair] = product
 
 
-@njit(cache=True, nogil=True)
+@leaf
 def _look_up(table: Any, row: int, column: int) -> float:
     """Find an entry; as in Moses, what is not there does not count against a pair."""
     low, high = table.starts[row], table.starts[row + 1]
@@ -233,15 +225,14 @@ def printed_counts(counts: NDArray[np.int64]) -> NDArray[np.float32]:
 
 
 def orientation_probabilities(orientations: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return p(orientation | pair), (pairs, 6) float64, in the order of the table's columns.
+    """Return p(orientation | pair), (rows, 3) float64.
 
     Args:
-        orientations: (pairs, 6), how often monotone, swapped and other, towards the phrase before
-            and then towards the phrase behind.
+        orientations: (rows, 3), how often monotone, swapped and other.
 
-    >>> orientation_probabilities(np.array([[1, 0, 0, 0, 0, 1]])).round(3).tolist()
-    [[0.6, 0.2, 0.2, 0.2, 0.2, 0.6]]
+    >>> orientation_probabilities(np.array([[1, 0, 0]])).round(3).tolist()
+    [[0.6, 0.2, 0.2]]
     """
-    smoothed = orientations.reshape(-1, 2, 3) + _SMOOTHING
-    probabilities: NDArray[np.float64] = smoothed / smoothed.sum(axis=2, keepdims=True)
-    return probabilities.reshape(-1, 6)
+    smoothed = orientations + _SMOOTHING
+    probabilities: NDArray[np.float64] = smoothed / smoothed.sum(axis=1, keepdims=True)
+    return probabilities

@@ -26,14 +26,11 @@ from moses_integration.system_building.phrases.external_sort import (
 )
 from moses_integration.system_building.phrases.extraction import AlignedText, extract_phrase_pairs
 from moses_integration.system_building.phrases.lexical_weights import LexicalTable
-from moses_integration.system_building.phrases.number_text import six_digits
 from moses_integration.system_building.phrases.pair_counts import PairCounts, sorted_and_added
 from moses_integration.system_building.phrases.phrase_numbers import PhraseTexts
 from moses_integration.system_building.phrases.phrase_scoring import (
     count_phrases,
     lexical_weights,
-    orientation_probabilities,
-    printed_counts,
     summarise,
 )
 from moses_integration.system_building.phrases.table_lines import (
@@ -180,26 +177,16 @@ def _score_slice(
     """Score the pairs of one slice; threads share the model and the totals, which are only read."""
     source_totals, target_totals = totals
     counts = together(pieces)
-    pairs = summarise(counts, model.source.phrases, model.target.phrases)
-    phrases = model.source.chosen(pairs.sources), model.target.chosen(pairs.targets)
     longest = model.source.phrases.longest
+    pairs = summarise(counts, longest)
+    phrases = model.source.chosen(pairs.sources), model.target.chosen(pairs.targets)
     tables = model.by_source, model.by_target
     lexical = lexical_weights(counts, pairs, phrases, tables, longest)
-    joint = printed_counts(pairs.counts)
-    source = printed_counts(source_totals[pairs.sources])
-    target = printed_counts(target_totals[pairs.targets])
-    columns = (
-        *(joint / target, lexical[:, 0], joint / source, lexical[:, 1]),
-        *(target, source, joint),
-    )
+    totals_of_pairs = source_totals[pairs.sources], target_totals[pairs.targets]
+    alignments = counts.alignments[pairs.best]
     return _ScoredSlice(
-        phrase_table_lines(
-            phrases,
-            six_digits(np.stack(columns, axis=1).astype(np.float64)),
-            counts.alignments[pairs.best],
-            longest,
-        ),
-        reordering_table_lines(phrases, six_digits(orientation_probabilities(pairs.orientations))),
+        phrase_table_lines(phrases, (pairs.counts, *totals_of_pairs), lexical, alignments, longest),
+        reordering_table_lines(phrases, pairs.orientations),
         len(pairs.sources),
         sum(len(piece.pairs) for piece in pieces),
     )

@@ -1,29 +1,37 @@
-"""The lines of a phrase table and of a reordering table, written by compiled loops."""
+"""The lines of a phrase table and of a reordering table, written by one compiled loop."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from moses_integration.system_building.phrases.number_text import WIDTH, NumberTexts
-from moses_integration.system_building.phrases.pair_counts import MASK_BITS
+from moses_integration.system_building.phrases.column_texts import (
+    ColumnTexts,
+    distinct_rows,
+    link_texts,
+    number_texts,
+)
 from moses_integration.system_building.phrases.phrase_numbers import Phrases
+from moses_integration.system_building.phrases.phrase_scoring import (
+    orientation_probabilities,
+    printed_counts,
+)
+from phrasescore.compiled import leaf
 from phrasescore.table.phrase_table import SEPARATOR
+from phrasescore.words.word_table import as_array
 
-_SPACE, _MINUS, _ZERO = 32, 45, 48
-_LONGEST_LINK = 8  # 999-999 and a space
-_SEPARATOR = np.frombuffer(SEPARATOR, np.uint8)
+_SPACE = b" "
 # empty columns for sparse features and properties, as Moses writes them
-_PHRASE_TABLE_END = np.frombuffer(b" ||| |||\n", np.uint8)
-_LINE_FEED = np.frombuffer(b"\n", np.uint8)
+_PHRASE_TABLE_END = b" ||| |||\n"
 
 
 def phrase_table_lines(
     sides: tuple[Phrases, Phrases],
-    numbers: NumberTexts,
+    counts: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
+    lexical: tuple[NDArray[np.float32], NDArray[np.float32]],
     alignments: NDArray[np.uint64],
     longest: int,
 ) -> memoryview:
@@ -31,112 +39,90 @@ def phrase_table_lines(
 
     Args:
         sides: The source and the target phrases, one per line.
-        numbers: (lines, 7) scores and counts.
+        counts: How often each pair was extracted, its source phrase, and its target phrase.
+        lexical: lex(source | target) and lex(target | source) of each pair.
         alignments: (lines, words) the links as bits, see ``PairCounts``.
         longest: The most words of a phrase, which the bits are laid out by.
     """
-    bits = MASK_BITS * alignments.shape[1]
-    room = _room(*sides) + len(alignments) * (bits * _LONGEST_LINK + 7 * (WIDTH + 1) + 40)
-    out = np.empty(room, np.uint8)
-    return out[: _phrase_table_lines(sides, numbers, alignments, longest, out)].data
+    joint, source, target = counts
+    lines = np.arange(len(joint))
+    columns = (
+        _frequencies(joint, target),
+        number_texts(lexical[0], _SPACE, lines),
+        _frequencies(joint, source),
+        number_texts(lexical[1], SEPARATOR, lines),
+        link_texts(alignments, longest, SEPARATOR.lstrip()),
+        _counts(target, _SPACE),
+        _counts(source, _SPACE),
+        _counts(joint, _PHRASE_TABLE_END),
+    )
+    return _lines(sides, columns)
 
 
-def reordering_table_lines(sides: tuple[Phrases, Phrases], numbers: NumberTexts) -> memoryview:
+def _frequencies(counts: NDArray[np.int64], totals: NDArray[np.int64]) -> ColumnTexts:
+    (few_counts, few_totals), rows = distinct_rows(counts, totals)
+    return number_texts(printed_counts(few_counts) / printed_counts(few_totals), _SPACE, rows)
+
+
+def _counts(counts: NDArray[np.int64], end: bytes) -> ColumnTexts:
+    (few,), rows = distinct_rows(counts)
+    return number_texts(printed_counts(few), end, rows)
+
+
+def reordering_table_lines(
+    sides: tuple[Phrases, Phrases], orientations: NDArray[np.int64]
+) -> memoryview:
     """Write ``source ||| target ||| six probabilities`` lines.
 
     Args:
         sides: The source and the target phrases, one per line.
-        numbers: (lines, 6) probabilities.
+        orientations: (lines, 6), how often monotone, swapped and other, towards the phrase before
+            and then towards the phrase behind.
     """
-    lines, columns = numbers.lengths.shape
-    out = np.empty(_room(*sides) + lines * (columns * (WIDTH + 1) + 20), np.uint8)
-    return out[: _reordering_table_lines(sides, numbers, out)].data
+    columns = []
+    for first, end in ((0, _SPACE), (3, b"\n")):
+        few, rows = distinct_rows(*orientations.T[first : first + 3])
+        columns.append(number_texts(orientation_probabilities(np.stack(few, axis=1)), end, rows))
+    return _lines(sides, columns)
 
 
-@njit(cache=True, nogil=True)
-def _room(source: Phrases, target: Phrases) -> int:
-    """The characters of all words, each with a space."""
-    total = 0
-    for side in (source, target):
-        for row in range(len(side.positions)):
-            for i in range(side.lengths[row]):
-                word = side.ids[side.positions[row] + i]
-                total += side.word_starts[word + 1] - side.word_starts[word] + 1
-    return total
-
-
-@njit(cache=True, nogil=True)
-def _phrase_table_lines(sides: Any, numbers: Any, alignments: Any, longest: int, out: Any) -> int:
-    at = 0
-    source, target = sides
-    for row in range(len(alignments)):
-        at = _write_phrases(sides, row, out, at)
-        at = _write_numbers(numbers, row, 0, 4, out, at)
-        at = _copy(_SEPARATOR, 0, len(_SEPARATOR), out, at)
-        for t in range(target.lengths[row]):
-            for s in range(source.lengths[row]):
-                bit = t * longest + s
-                if (alignments[row, bit // MASK_BITS] >> np.uint64(bit % MASK_BITS)) & np.uint64(1):
-                    at = _write_position(s, out, at)
-                    out[at] = _MINUS
-                    at = _write_position(t, out, at + 1)
-                    out[at] = _SPACE
-                    at += 1
-        at = _copy(_SEPARATOR, 1, len(_SEPARATOR), out, at)
-        at = _write_numbers(numbers, row, 4, 7, out, at)
-        at = _copy(_PHRASE_TABLE_END, 0, len(_PHRASE_TABLE_END), out, at)
-    return at
-
-
-@njit(cache=True, nogil=True)
-def _reordering_table_lines(sides: Any, numbers: Any, out: Any) -> int:
-    at = 0
-    for row in range(numbers.lengths.shape[0]):
-        at = _write_phrases(sides, row, out, at)
-        at = _write_numbers(numbers, row, 0, numbers.lengths.shape[1], out, at)
-        at = _copy(_LINE_FEED, 0, 1, out, at)
-    return at
-
-
-@njit(cache=True, nogil=True)
-def _write_phrases(sides: Any, row: int, out: Any, at: int) -> int:
+def _lines(sides: tuple[Phrases, Phrases], columns: Sequence[ColumnTexts]) -> memoryview:
+    """Write a line of two phrases and the texts of all columns for each row."""
+    pieces = np.empty((len(sides[0].begins), len(columns)), np.int32)
+    size, texts, characters = 0, 0, 0
+    begins, ends = [], []
+    for place, column in enumerate(columns):
+        pieces[:, place] = column.rows + texts
+        size += int((column.ends - column.begins)[column.rows].sum())
+        begins.append(column.begins + characters)
+        ends.append(column.ends + characters)
+        texts += len(column.begins)
+        characters += len(column.characters)
     for side in sides:
-        position = side.positions[row]
-        for i in range(side.lengths[row]):
-            if i > 0:
-                out[at] = _SPACE
-                at += 1
-            word = side.ids[position + i]
-            begin, end = side.word_starts[word], side.word_starts[word + 1]
-            at = _copy(side.characters, begin, end, out, at)
-        at = _copy(_SEPARATOR, 0, len(_SEPARATOR), out, at)
-    return at
+        size += int((side.ends - side.begins + len(SEPARATOR)).sum())
+    out = np.empty(size, np.uint8)
+    phrases = tuple((side.characters, side.begins, side.ends) for side in sides)
+    together = np.concatenate([column.characters for column in columns])
+    spans = together, np.concatenate(begins), np.concatenate(ends)
+    _write_lines(phrases, as_array(SEPARATOR), spans, pieces, out)
+    return out.data
 
 
-@njit(cache=True, nogil=True)
-def _write_numbers(numbers: Any, row: int, first: int, end: int, out: Any, at: int) -> int:
-    for column in range(first, end):
-        if column > first:
-            out[at] = _SPACE
-            at += 1
-        at = _copy(numbers.characters[row, column], 0, numbers.lengths[row, column], out, at)
-    return at
+@leaf
+def _write_lines(sides: Any, separator: Any, texts: Any, pieces: Any, out: Any) -> None:
+    """Fill ``out`` with, for each row, its two phrases and its pieces."""
+    at = np.int64(0)  # a literal would have the copying compiled twice
+    begin = np.int64(0)
+    for row in range(pieces.shape[0]):
+        for side in sides:
+            at = _copy(side[0], side[1][row], side[2][row], out, at)
+            at = _copy(separator, begin, separator.size, out, at)
+        for column in range(pieces.shape[1]):
+            piece = pieces[row, column]
+            at = _copy(texts[0], texts[1][piece], texts[2][piece], out, at)
 
 
-@njit(cache=True, nogil=True)
-def _write_position(position: int, out: Any, at: int) -> int:
-    """Write a position below 1000."""
-    if position >= 100:
-        out[at] = _ZERO + position // 100
-        at += 1
-    if position >= 10:
-        out[at] = _ZERO + position // 10 % 10
-        at += 1
-    out[at] = _ZERO + position % 10
-    return at + 1
-
-
-@njit(cache=True, nogil=True)
+@leaf
 def _copy(source: Any, begin: int, end: int, out: Any, at: int) -> int:
     for i in range(begin, end):
         out[at] = source[i]

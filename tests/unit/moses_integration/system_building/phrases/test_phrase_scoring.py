@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from moses_integration.system_building.phrases.pair_counts import PairCounts
-from moses_integration.system_building.phrases.phrase_numbers import PhraseNumbers
 from moses_integration.system_building.phrases.phrase_scoring import printed_counts, summarise
 
 LONGEST = 3
@@ -20,11 +19,6 @@ def counts_of(*alignments: tuple[set[tuple[int, int]], int]) -> PairCounts:
         np.array(masks, np.uint64).reshape(-1, 1),
         np.array([[count, 0, 0, 0, count, 0] for _, count in alignments], np.uint32),
     )
-
-
-def phrases(words: int) -> PhraseNumbers:
-    one = np.zeros((1, LONGEST), np.uint32), np.zeros(1, np.int32), np.array([words], np.uint8)
-    return PhraseNumbers(*one)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +43,7 @@ def test_which_alignment(
     alignments: list[tuple[set[tuple[int, int]], int]], kept: int, inverse: int
 ) -> None:
     """The most frequent alignment counts; ties go to the largest list, per direction."""
-    pairs = summarise(counts_of(*alignments), phrases(3), phrases(3))
+    pairs = summarise(counts_of(*alignments), LONGEST)
     assert (pairs.best.tolist(), pairs.inverse_best.tolist()) == ([kept], [inverse])
     total = sum(count for _, count in alignments)
     assert pairs.counts.tolist() == [total]

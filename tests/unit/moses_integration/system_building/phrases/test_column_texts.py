@@ -7,13 +7,22 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from moses_integration.system_building.phrases.number_text import WIDTH, six_digits
+from moses_integration.system_building.phrases.column_texts import (
+    ColumnTexts,
+    distinct_rows,
+    link_texts,
+    number_texts,
+)
+
+
+def spelt(column: ColumnTexts) -> list[bytes]:
+    places = zip(column.begins[column.rows], column.ends[column.rows], strict=True)
+    return [bytes(column.characters[begin:end]) for begin, end in places]
 
 
 def printed(values: list[float]) -> list[str]:
-    texts = six_digits(np.array([values]))
-    rows = zip(texts.characters[0], texts.lengths[0], strict=True)
-    return [bytes(text[:length]).decode() for text, length in rows]
+    column = number_texts(np.array(values), b"", np.arange(len(values)))
+    return [text.decode() for text in spelt(column)]
 
 
 def exact(values: list[float]) -> list[str]:
@@ -60,4 +69,24 @@ def test_ratios() -> None:
 def test_examples(value: float, text: str) -> None:
     """The cases that differ in form."""
     assert printed([value]) == [text]
-    assert len(text) <= WIDTH
+
+
+@pytest.mark.parametrize("greatest", [3, 1 << 62])
+def test_distinct_rows(rng: np.random.Generator, greatest: int) -> None:
+    """Each row that occurs comes out once, whether numbers are small or large."""
+    columns = [rng.integers(0, 3, 200) * (greatest // 3) for _ in range(3)]
+    kept, rows = distinct_rows(*columns)
+    assert [part[rows].tolist() for part in kept] == [part.tolist() for part in columns]
+    distinct = list(zip(*(part.tolist() for part in kept), strict=True))
+    assert len(set(distinct)) == len(distinct) <= 27
+
+
+@pytest.mark.parametrize("longest", [3, 9])
+def test_links(longest: int) -> None:
+    """Alignments are spelt in the order of target words, also where bits take two words."""
+    links = [[(0, 0), (2, 1)], [], [(longest - 1, longest - 1)], [(0, 0), (2, 1)]]
+    masks = [sum(1 << t * longest + s for s, t in row) for row in links]
+    words = [[mask & (1 << 64) - 1, mask >> 64][: 1 + (longest > 8)] for mask in masks]
+    column = link_texts(np.array(words, np.uint64), longest, b"|")
+    assert len(column.begins) == 3
+    assert spelt(column) == [b"".join(b"%d-%d " % link for link in row) + b"|" for row in links]
