@@ -28,7 +28,7 @@ from moses_integration.decoder.loaded_input import LoadedInput
 from moses_integration.decoder.loading.parsed_tables import ParsedTables
 from moses_integration.decoder.loading.system import LoadedModels, System, flat_weights
 from moses_integration.decoder.own_features import CANDIDATES, WeightedFeature, reordered
-from moses_integration.decoder.runs import taken_runs
+from moses_integration.decoder.runs import offsets_of, taken_runs
 from moses_integration.decoder.search.hypotheses import HYPOTHESIS, Limits
 from moses_integration.decoder.search.k_best import OptionWords, best_paths, path_to
 from moses_integration.decoder.search.options import spans_of
@@ -178,7 +178,7 @@ class _InputSearch:
         size = self._loaded.system.features.layout.size
         if not len(words):
             # Moses gives it the score 0, without the end of the sentence
-            derivations = Derivations.of([words], np.empty(0, HYPOTHESIS), words)
+            derivations = Derivations.of(offsets_of([0]), words, np.empty(0, HYPOTHESIS), words)
             return DecodedSentence(
                 number, self._loaded, derivations, np.zeros((1, size)), np.zeros(1)
             )
@@ -189,8 +189,8 @@ class _InputSearch:
             self._model, sentence, self._limits, cube_pruning=self._cube_pruning
         )
         records = workspace.stacks.records[: workspace.stacks.used[0]]
-        paths, totals = self._paths(records, complete, len(words))
-        derivations = Derivations.of(paths, records, options.entry)
+        offsets, hypotheses, totals = self._paths(records, complete, len(words))
+        derivations = Derivations.of(offsets, hypotheses, records, options.entry)
         scores = workspace.history_scores
         asked, read = scores.asked, scores.read
         features = self._loaded.feature_values(derivations, scores)
@@ -207,11 +207,13 @@ class _InputSearch:
 
     def _paths(
         self, records: Records, complete: NDArray[np.int32], length: int
-    ) -> tuple[list[NDArray[np.int32]], NDArray[np.float64]]:
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+        """Return where derivations begin, their hypotheses, and their totals."""
         if not len(complete):
-            return [], np.zeros(0)
+            return offsets_of([]), np.empty(0, np.int32), np.zeros(0)
         if self._nbest is None:
-            return [path_to(records, int(complete[0]))], records["total"][complete[:1]]
+            path = path_to(records, int(complete[0]))
+            return offsets_of([len(path)]), path, records["total"][complete[:1]]
         return best_paths(records, complete, self._target, self._nbest, length)
 
     @cached_property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -15,12 +14,11 @@ from moses_integration.decoder.loading.input_text import read_sentences
 from moses_integration.decoder.output import (
     STATISTICS_HEADER,
     best_line,
-    nbest_entries,
+    nbest_lines,
     statistics_line,
     unknown_line,
 )
 from moses_integration.ini.listing import files_read
-from moses_integration.nbest.format import format_entry
 from moses_integration.nbest.minimum_bayes_risk import least_risk
 from phrasescore import __version__
 from phrasescore.files.byte_streams import STANDARD_STREAM, file_state
@@ -166,8 +164,7 @@ def _outputs(task: DecodingTask) -> list[_Output]:
 
 def _listed(task: DecodingTask, decoded: DecodedSentence) -> bytes:
     assert task.nbest is not None
-    entries = nbest_entries(decoded, task.output_settings)
-    return b"".join(map(format_entry, itertools.islice(entries, task.nbest.size)))
+    return nbest_lines(decoded, task.output_settings, task.nbest.size)
 
 
 def _translation(task: DecodingTask, decoded: DecodedSentence) -> bytes:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from moses_integration.decoder.decoded_sentence import DecodedSentence
 from moses_integration.decoder.settings import OutputSettings
-from moses_integration.nbest.format import NBestEntry
 
 STATISTICS_HEADER = (
     b"sentence\twords\toptions\thypotheses\tcomplete\tasked\thistories\tseconds\tscore\n"
@@ -103,21 +105,60 @@ def best_line(decoded: DecodedSentence, settings: OutputSettings, number: int = 
     return line + b"\n"
 
 
-def nbest_entries(decoded: DecodedSentence, settings: OutputSettings) -> Iterator[NBestEntry]:
-    """Yield the lines of a sentence in an n-best list; only tuneable components are in them."""
+def nbest_lines(decoded: DecodedSentence, settings: OutputSettings, most: int) -> bytes:
+    """Return the lines of a sentence in an n-best list; only tuneable components are in them.
+
+    The bytes are those of ``moses_integration.nbest.format.format_entry``, at a tenth of its time.
+
+    Args:
+        decoded: A sentence's translations.
+        settings: What is printed.
+        most: How many lines at most.
+    """
+    count = min(most, len(decoded))
+    if settings.report_segmentation:
+        texts = [surface(decoded, number, trace=True) for number in range(count)]
+    else:
+        texts = _surfaces(decoded, count)
     layout = decoded.loaded.system.features.layout
-    slices = layout.nbest.slices
-    for number, values in enumerate(decoded.features[:, layout.tuneable].tolist()):
-        words = surface(decoded, number, trace=settings.report_segmentation)
-        yield NBestEntry(
-            decoded.number,
-            words,
-            {name: tuple(values[part]) for name, part in slices.items()}
-            | {name: tuple(own[number]) for name, own in decoded.own_features.items()},
-            float(decoded.totals[number]),
-            segmentation(decoded, number) if settings.include_segmentation_in_n_best else None,
-            alignment(decoded, number) if settings.print_alignment_info_in_n_best else None,
-        )
+    shown = decoded.features[:, layout.tuneable]
+    parts = {name: shown[:, part] for name, part in layout.nbest.slices.items()}
+    parts |= decoded.own_features
+    labels = [
+        b" %s=" % name.encode("utf-8", "surrogateescape").replace(b"%", b"%%")
+        + b" %.6g" * values.shape[1]
+        for name, values in parts.items()
+    ]
+    line = b"%d ||| %%s |||%s ||| %%.6g%%s\n" % (decoded.number, b"".join(labels))
+    rows = np.column_stack([*parts.values(), decoded.totals])[:count].tolist()
+    return b"".join(
+        [
+            line % (text, *row, _extra_columns(decoded, settings, number))
+            for number, (text, row) in enumerate(zip(texts, rows, strict=True))
+        ]
+    )
+
+
+def _surfaces(decoded: DecodedSentence, count: int) -> list[bytes]:
+    """Return the first derivations as ``surface`` does, each phrase put together once."""
+    offsets = decoded.derivations.offsets[: count + 1].tolist()
+    entries = decoded.derivations.entries[: offsets[-1]].tolist()
+    phrases = {
+        entry: b"".join([word + b" " for word in decoded.loaded.target_words(entry)])
+        for entry in set(entries)
+    }
+    texts = [phrases[entry] for entry in entries]
+    return [b"".join(texts[begin:end]) for begin, end in itertools.pairwise(offsets)]
+
+
+def _extra_columns(decoded: DecodedSentence, settings: OutputSettings, number: int) -> bytes:
+    columns = b""
+    if settings.include_segmentation_in_n_best:
+        # no space follows the bars where there are no spans
+        columns += (b" ||| " + segmentation(decoded, number)).removesuffix(b" ")
+    if settings.print_alignment_info_in_n_best:
+        columns += b" ||| " + alignment(decoded, number)
+    return columns
 
 
 def unknown_line(decoded: DecodedSentence) -> bytes:

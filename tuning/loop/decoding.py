@@ -124,9 +124,8 @@ class EmbeddedDecoder:
         Raises:
             DecoderError: Not one sentence has a translation.
         """
-        from moses_integration.decoder.output import nbest_entries
+        from moses_integration.decoder.output import nbest_lines
         from moses_integration.decoder.settings import NBestSettings, OutputSettings
-        from moses_integration.nbest.format import format_entry
 
         begin = time.perf_counter()
         decoder, loaded = self._loaded
@@ -142,9 +141,8 @@ class EmbeddedDecoder:
         ):
             for sentence in decoded:
                 without += not len(sentence)
-                for entry in nbest_entries(sentence, plain):
-                    stream.write(format_entry(entry))
-                    lines += 1
+                stream.write(nbest_lines(sentence, plain, size))
+                lines += len(sentence)
                 progress.advance(1)
             if lines == 0:
                 raise DecoderError(

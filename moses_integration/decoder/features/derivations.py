@@ -6,7 +6,6 @@ for n-best lists and for derivations from elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from moses_integration.decoder.features.features import FeatureSet
 from moses_integration.decoder.features.lm_scoring import LanguageModels, PhraseWords, model_tables
 from moses_integration.decoder.features.reordering_feature import CLASSES, orientation
-from moses_integration.decoder.runs import offsets_of, taken_runs
+from moses_integration.decoder.runs import taken_runs
 from moses_integration.language_model.automaton import UNKNOWN_WORD, score
 from moses_integration.language_model.back_off import LN_10
 from phrasescore.compiled import Records, leaf
@@ -52,18 +51,23 @@ class Derivations:
 
     @classmethod
     def of(
-        cls, paths: Sequence[NDArray[np.int32]], records: Records, entry: NDArray[np.int32]
+        cls,
+        offsets: NDArray[np.int64],
+        hypotheses: NDArray[np.int32],
+        records: Records,
+        entry: NDArray[np.int32],
     ) -> Derivations:
         """Take derivations from hypotheses.
 
         Args:
-            paths: The hypotheses of each derivation.
+            offsets: Where each derivation begins in ``hypotheses``, shape (N + 1,).
+            hypotheses: Their hypotheses, in the order they were applied.
             records: All hypotheses.
             entry: The table entry of each option.
         """
-        phrases = records[np.concatenate([np.empty(0, np.int32), *paths])]
+        phrases = records[hypotheses]
         return cls(
-            offsets_of([len(path) for path in paths]),
+            offsets,
             entry[phrases["option"]],
             phrases["start"].astype(np.int32),
             phrases["end"].astype(np.int32),

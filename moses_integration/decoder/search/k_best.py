@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from moses_integration.decoder.runs import offsets_of
 from moses_integration.decoder.search.heap import pop, push, sort_by_total
 from moses_integration.decoder.search.hypotheses import INITIAL, NONE
 from moses_integration.decoder.settings import NBestSettings
@@ -193,7 +194,7 @@ def best_paths(
     target: OptionWords,
     settings: NBestSettings,
     length: int,
-) -> tuple[list[NDArray[np.int32]], NDArray[np.float64]]:
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
     """List the best derivations.
 
     Args:
@@ -204,7 +205,8 @@ def best_paths(
         length: Words of the sentence.
 
     Returns:
-        The hypotheses of each derivation, in the order they were applied, and the totals.
+        Where each derivation begins among the hypotheses, shape (N + 1,), the hypotheses in the
+        order they were applied, and the totals.
     """
     room = min(settings.pops, _MOST_POPS)
     lists = _Lists(
@@ -224,15 +226,19 @@ def best_paths(
             **{name: np.concatenate([a, np.empty_like(a)]) for name, a in arrays.items()}
         )
     kept = lists.paths[lists.kept[: lists.used["kept"][0]]]
-    return [_path(records, lists.nodes, int(begin)) for begin in kept["nodes"]], kept["total"]
+    nodes = lists.nodes[: lists.used["nodes"][0]]
+    return *_hypotheses(records, nodes, kept["nodes"]), kept["total"]
 
 
-def _path(records: Records, nodes: NDArray[np.int32], begin: int) -> NDArray[np.int32]:
-    """Return the hypotheses of a path, the first applied one first."""
-    end = begin + 1
-    while records[nodes[end - 1]]["previous"] != INITIAL:
-        end += 1
-    return nodes[begin:end][::-1]
+def _hypotheses(
+    records: Records, nodes: NDArray[np.int32], begins: NDArray[np.int32]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return the hypotheses of paths that begin at ``begins``, the first applied one first."""
+    lasts = np.flatnonzero(records["previous"][nodes] == INITIAL)
+    ends = lasts[np.searchsorted(lasts, begins)]
+    offsets = offsets_of(ends + 1 - begins)
+    places = np.repeat(ends + offsets[:-1], np.diff(offsets)) - np.arange(offsets[-1])
+    return offsets, nodes[places]
 
 
 def path_to(records: Records, number: int) -> NDArray[np.int32]:

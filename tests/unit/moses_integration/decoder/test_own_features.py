@@ -11,11 +11,11 @@ import pytest
 from numpy.typing import NDArray
 
 from moses_integration.decoder.decoder import Decoder
-from moses_integration.decoder.output import nbest_entries
+from moses_integration.decoder.output import nbest_lines
 from moses_integration.decoder.own_features import WeightedFeature
 from moses_integration.decoder.settings import NBestSettings, OutputSettings
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.nbest.format import format_entry, parse_entry
+from moses_integration.nbest.format import parse_entry
 from phrasescore.errors import SettingsError
 from tests.support.random_system import random_sentences, write_random_system
 
@@ -70,8 +70,8 @@ def test_lists_show_them(ini: MosesIni) -> None:
     decoder = Decoder(ini, own_features=[WeightedFeature(Lengths(), (1.0, 0.0))])
     loaded = decoder.load([(b"s0", b"s1")])
     (best,) = decoder.decode(loaded)
-    (entry, *_) = nbest_entries(best, OutputSettings())
-    again = parse_entry(format_entry(entry)[:-1])
+    (line, *_) = nbest_lines(best, OutputSettings(), 2).split(b"\n")
+    again = parse_entry(line)
     assert again.features["Lengths0"] == (len(best.words()), len(best.words()) - 2)
     assert list(again.features)[-1] == "Lengths0"
     assert max(len(best.words(n)) for n in range(len(best))) >= len(best.words())
