@@ -25,6 +25,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from benchmarks.our_training import fast_updates, one_update
 from phrasescore.device import has_fast_bf16
 from phrasescore.model.kinds import kind_named
 from phrasescore.model.model_settings import FeedForwardLmSettings
@@ -33,17 +34,15 @@ from phrasescore.pairs.phrase_pairs import EncodedPairs, PairSettings
 from phrasescore.pairs.text_encoding import encode_texts
 from phrasescore.training.batches import Indices, bucket_plan, make_batch
 from phrasescore.training.evaluation import lengths_of
-from phrasescore.training.gradient import GradientWorkers
-from phrasescore.training.recipes import TEXT_RECIPES, clip_gradient
+from phrasescore.training.recipes import TEXT_RECIPES
 from phrasescore.training.training_settings import (
     DROPOUT_OF_TEXT,
     MAX_LENGTH,
     TrainingSettings,
 )
 
-_CPU = torch.device("cpu")
 _RECIPE = TEXT_RECIPES["fast"]
-Update = Callable[[Indices], None]
+Update = Callable[[Indices], object]
 
 
 @dataclass(frozen=True)
@@ -65,17 +64,8 @@ class Task:
 
 def our_update(task: Task, dtype: torch.dtype | None) -> Update:
     settings = TrainingSettings(max_epochs=1, learns_from="text", dropout=DROPOUT_OF_TEXT)
-    workers = GradientWorkers(task.model(), task.text, dtype, _CPU, task.threads, settings)
-    optimizer = _RECIPE.optimizer(workers.parameters, _RECIPE.learning_rate)
-
-    def update(rows: Indices) -> None:
-        workers(rows, update=0)
-        gradients = [p.grad for p in workers.parameters if p.grad is not None]
-        torch._foreach_mul_(gradients, 1.0 / task.words(rows))
-        clip_gradient(workers.parameters)
-        optimizer.step()
-
-    return update
+    updates = fast_updates(task.model(), task.text, settings, dtype, task.threads)
+    return one_update(updates, task.text, _RECIPE.learning_rate)
 
 
 def plain_update(task: Task, dtype: torch.dtype | None) -> Update:
@@ -113,7 +103,7 @@ def rates(task: Task, updates: int, runs: int) -> dict[str, dict[str, int]]:
     size = _RECIPE.batch_size or 64
     batches = bucket_plan(*lengths, size, np.random.default_rng(1))[:updates]
     contenders = {"ours, fp32": our_update(task, None), "plain, fp32": plain_update(task, None)}
-    if has_fast_bf16(_CPU):
+    if has_fast_bf16(torch.device("cpu")):
         contenders["ours, bf16"] = our_update(task, torch.bfloat16)
         contenders["plain, bf16"] = plain_update(task, torch.bfloat16)
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in contenders}

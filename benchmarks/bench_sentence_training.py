@@ -30,6 +30,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.costs import PROJECT
+from benchmarks.our_training import fast_updates, one_update
 from benchmarks.plain_attention import log_likelihoods
 from benchmarks.plain_scorer import padded
 from phrasescore.device import has_fast_bf16
@@ -41,8 +42,7 @@ from phrasescore.pairs.phrase_pairs import EncodedPairs, PairSettings
 from phrasescore.pairs.text_encoding import encode_texts
 from phrasescore.training.batches import Indices, bucket_plan
 from phrasescore.training.evaluation import lengths_of
-from phrasescore.training.gradient import GradientWorkers
-from phrasescore.training.recipes import SENTENCE_RECIPES, clip_gradient
+from phrasescore.training.recipes import SENTENCE_RECIPES
 from phrasescore.training.training_settings import (
     DROPOUT,
     LABEL_SMOOTHING,
@@ -50,7 +50,6 @@ from phrasescore.training.training_settings import (
     TrainingSettings,
 )
 
-_CPU = torch.device("cpu")
 _RECIPE = SENTENCE_RECIPES["fast"]
 Update = Callable[[Indices], float]
 
@@ -99,18 +98,8 @@ def our_update(task: Task, dtype: torch.dtype | None, *, regularised: bool = Tru
             dropout=DROPOUT,
             label_smoothing=LABEL_SMOOTHING,
         )
-    workers = GradientWorkers(task.model(), task.pairs, dtype, _CPU, task.threads, settings)
-    optimizer = _RECIPE.optimizer(workers.parameters, _RECIPE.learning_rate)
-
-    def update(rows: Indices) -> float:
-        loss, words = workers(rows, update=0), task.words(rows)
-        gradients = [p.grad for p in workers.parameters if p.grad is not None]
-        torch._foreach_mul_(gradients, 1.0 / words)
-        clip_gradient(workers.parameters)
-        optimizer.step()
-        return loss / words
-
-    return update
+    updates = fast_updates(task.model(), task.pairs, settings, dtype, task.threads)
+    return one_update(updates, task.pairs, _RECIPE.learning_rate)
 
 
 def plain_update(task: Task) -> Update:
@@ -151,7 +140,7 @@ def rates(
     task: Task, updates: int, runs: int, joeynmt: Callable[[], dict[str, float]] | None
 ) -> dict[str, Any]:
     """Measure each in turn, ``updates`` at a time; return medians over the runs."""
-    auto = torch.bfloat16 if has_fast_bf16(_CPU) else None
+    auto = torch.bfloat16 if has_fast_bf16(torch.device("cpu")) else None
     buckets, random = task.buckets(updates), task.random_batches(updates)
     contenders: dict[str, tuple[Update, list[Indices]]] = {
         "ours, auto": (our_update(task, auto), buckets),

@@ -32,6 +32,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from benchmarks.our_training import fast_updates, one_update
 from benchmarks.plain_scorer import log_likelihoods, padded
 from phrasescore.device import choose_device, has_fast_bf16
 from phrasescore.model.model_settings import EncoderDecoderSettings
@@ -40,8 +41,7 @@ from phrasescore.pairs.phrase_pairs import EncodedPairs, PairSettings
 from phrasescore.pairs.table_encoding import encode_table
 from phrasescore.training.batches import Indices, uniform_plan
 from phrasescore.training.evaluation import lengths_of
-from phrasescore.training.gradient import GradientWorkers
-from phrasescore.training.recipes import RECIPES, batch_size_for, clip_gradient
+from phrasescore.training.recipes import batch_size_for
 from phrasescore.training.training_settings import TrainingSettings
 
 _RATE = 1e-3  # learning rate
@@ -97,21 +97,9 @@ class Task:
 
 
 def our_update(task: Task, dtype: torch.dtype | None) -> Update:
-    recipe = RECIPES["fast"]
     settings = TrainingSettings(max_epochs=1)
-    given = task.model(), task.pairs, dtype, task.device, task.threads
-    workers = GradientWorkers(*given, settings)
-    optimizer = recipe.optimizer(workers.parameters, _RATE)
-
-    def update(rows: Indices) -> float:
-        loss, words = workers(rows, update=0), task.words(rows)
-        gradients = [p.grad for p in workers.parameters if p.grad is not None]
-        torch._foreach_mul_(gradients, 1.0 / words)
-        clip_gradient(workers.parameters)
-        optimizer.step()
-        return loss / words
-
-    return update
+    updates = fast_updates(task.model(), task.pairs, settings, dtype, task.threads)
+    return one_update(updates, task.pairs, _RATE)
 
 
 def _autograd_update(task: Task, weights: list[Tensor], loss_of: Callable[[Sides], Tensor]) -> Any:

@@ -35,12 +35,16 @@ class _Recurrence(torch.autograd.Function):
         # the state itself is carried in at least float32, in whatever type the products run
         carried = start.to(torch.promote_types(start.dtype, torch.float32), copy=True)
         states[0] = start
-        finish_gates, finish_state = passes_forward(inputs)
+        kept = states, gates, candidates, resets
+        # a step of a small network takes less time than to make views of these one by one
+        s_t, g_t, k_t, r_t = (each.unbind() for each in kept)
+        finish_gates, finish_state = _forward_passes(inputs)
+        x, h, s, g, k, r = map(_seen_by_passes, (inputs, carried, *kept))
         for t in range(L):
-            torch.mm(states[t], gate_weight, out=gates[t])
-            finish_gates(inputs[t], gates[t], carried, resets[t])
-            torch.mm(resets[t], candidate_weight, out=candidates[t])
-            finish_state(inputs[t], gates[t], candidates[t], carried, states[t + 1])
+            torch.mm(s_t[t], gate_weight, out=g_t[t])
+            finish_gates(x[t], g[t], h, r[t])
+            torch.mm(r_t[t], candidate_weight, out=k_t[t])
+            finish_state(x[t], g[t], k[t], h, s[t + 1])
         ctx.save_for_backward(states, gates, candidates, resets, gate_weight, candidate_weight)
         return states
 
@@ -54,13 +58,19 @@ class _Recurrence(torch.autograd.Function):
         grad_states = grad_states.contiguous()
         flowing = grad_states[L].to(torch.promote_types(states.dtype, torch.float32), copy=True)
         product = torch.empty_like(candidates[0])
-        back_state, back_reset, add_flow = passes_backward(candidates)
+        back_state, back_reset, add_flow = _backward_passes(candidates)
+        into_candidate, into_gates = (
+            part.unbind() for part in (grad_inputs[:, :, :H], grad_inputs[:, :, H:])
+        )
+        gate_back, candidate_back = gate_weight.t(), candidate_weight.t()
+        given = gates, candidates, states, grad_inputs, grad_states, flowing, product
+        g, k, s, out, above, f, p = map(_seen_by_passes, given)
         for t in range(L - 1, -1, -1):
-            back_state(flowing, gates[t], candidates[t], states[t], grad_inputs[t])
-            torch.mm(grad_inputs[t, :, :H], candidate_weight.t(), out=product)
-            back_reset(flowing, gates[t], states[t], product, grad_inputs[t])
-            torch.mm(grad_inputs[t, :, H:], gate_weight.t(), out=product)
-            add_flow(flowing, product, grad_states[t])
+            back_state(f, g[t], k[t], s[t], out[t])
+            torch.mm(into_candidate[t], candidate_back, out=product)
+            back_reset(f, g[t], s[t], p, out[t])
+            torch.mm(into_gates[t], gate_back, out=product)
+            add_flow(f, p, above[t])
         flat = grad_inputs.view(L * B, 3 * H)
         grad_gate_weight = states[:L].reshape(L * B, H).t() @ flat[:, H:]
         grad_candidate_weight = resets.view(L * B, H).t() @ flat[:, :H]
@@ -70,27 +80,36 @@ class _Recurrence(torch.autograd.Function):
 Pass = Callable[..., None]
 
 
-def passes_forward(like: Tensor) -> tuple[Pass, Pass]:
+def passes_forward(like: Tensor) -> tuple[Pass, ...]:
     """Return what finishes the gates and the state of a step, for tensors like this one."""
+    return tuple(map(_on_tensors, _forward_passes(like)))
+
+
+def passes_backward(like: Tensor) -> tuple[Pass, ...]:
+    """Return what goes back through state, reset and flow of a step."""
+    return tuple(map(_on_tensors, _backward_passes(like)))
+
+
+def _forward_passes(like: Tensor) -> tuple[Pass, Pass]:
+    """Return the passes for what :func:`_seen_by_passes` gives."""
     if kernels.can_compile(like):
-        return _on_arrays(kernels.gates_forward), _on_arrays(kernels.state_forward)
+        return kernels.gates_forward, kernels.state_forward
     return _gates_forward, _state_forward
 
 
-def passes_backward(like: Tensor) -> tuple[Pass, Pass, Pass]:
-    """Return what goes back through state, reset and flow of a step."""
+def _backward_passes(like: Tensor) -> tuple[Pass, Pass, Pass]:
     if kernels.can_compile(like):
-        return (
-            _on_arrays(kernels.state_backward),
-            _on_arrays(kernels.reset_backward),
-            _on_arrays(kernels.flow_backward),
-        )
+        return kernels.state_backward, kernels.reset_backward, kernels.flow_backward
     return _state_backward, _reset_backward, _flow_backward
 
 
-def _on_arrays(kernel: Pass) -> Pass:
+def _seen_by_passes(tensor: Tensor) -> Any:
+    return kernels.array_of(tensor) if kernels.can_compile(tensor) else tensor
+
+
+def _on_tensors(one_pass: Pass) -> Pass:
     def run(*tensors: Tensor) -> None:
-        kernel(*[kernels.array_of(tensor) for tensor in tensors])
+        one_pass(*map(_seen_by_passes, tensors))
 
     return run
 

@@ -116,7 +116,7 @@ class _SummedCrossEntropy(torch.autograd.Function):
             loss += _softmax_gradient(logits, wide_bias, *asked)
             torch.mm(logits, narrow_words, out=grad_features[rows])
             if part_of_words is None:
-                grad_words.addmm_(logits.t(), part)
+                grad_words.addmm_(logits.t(), part, beta=float(first > 0))
             else:
                 grad_words += torch.mm(logits.t(), part, out=part_of_words)
         ctx.save_for_backward(grad_features, grad_words.to(words.dtype), grad_bias.to(bias.dtype))

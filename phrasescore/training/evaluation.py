@@ -62,33 +62,34 @@ def refuse_divergence(
         )
 
 
-def evaluate(
+def score_share(
     model: SequenceModel,
     pairs: TrainingPairs,
     rows: Indices,
     plan: Plan = uniform_plan,
     dtype: torch.dtype | None = None,
-) -> HeldOutFigure | None:
-    """Score held-out pairs; ``None`` if there are none.
+    at: int = 0,
+    count: int = 1,
+) -> tuple[float, int]:
+    """Score a share of held-out pairs; return the sum of their negative ln p, and their words.
 
     Args:
         model: On any device.
         pairs: Where the rows come from.
-        rows: ``(N,)`` which pairs.
+        rows: ``(N,)`` which pairs are held out.
         plan: How to cut them into batches.
         dtype: What the recurrent products run in; the output layer runs in the model's own type.
+        at: Which share, from 0.
+        count: Of how many.
     """
-    if not len(rows):
-        return None
-    source_lengths, target_lengths = lengths_of(pairs, rows)
-    parts = plan(source_lengths, target_lengths, _BATCH, np.random.default_rng(0))
+    parts = plan(*lengths_of(pairs, rows), _BATCH, np.random.default_rng(0))
     total, words = 0.0, 0
     with torch.no_grad():
-        for part in parts:
+        for part in parts[at::count]:
             batch = make_batch(pairs.source, pairs.target, rows[part]).to(model.device)
             total -= float(model.score(batch, dtype).sum(dtype=torch.float64))
             words += batch.words
-    return HeldOutFigure(len(rows), words, total / words)
+    return total, words
 
 
 def normalisers(

@@ -25,11 +25,13 @@ from phrasescore.training.checkpoint import (
     save_checkpoint,
 )
 from phrasescore.training.curves import CURVES, Curves
-from phrasescore.training.evaluation import HeldOutFigure, evaluate, lengths_of
-from phrasescore.training.gradient import GradientWorkers, Processes
+from phrasescore.training.evaluation import HeldOutFigure, lengths_of
+from phrasescore.training.gradient import ShareGradient
+from phrasescore.training.process_group import Processes
 from phrasescore.training.rare_words import seen_once
-from phrasescore.training.recipes import clip_gradient, recipe_of
+from phrasescore.training.recipes import recipe_of
 from phrasescore.training.training_settings import TrainingSettings
+from phrasescore.training.updates import LEAST_SHARE, Updates, Work
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +72,6 @@ class Trainer:
     def __init__(self, run: Run, say: Callable[[str], None]) -> None:
         self.run, self._say = run, say
         self._settings = run.settings
-        self._device = run.model.device
         self._processes = run.processes
         self._recipe, self._batch_size, self._highest_rate = recipe_of(
             run.settings, len(run.split.training)
@@ -79,18 +80,23 @@ class Trainer:
         rare = None
         if run.settings.learns_from == "text" and run.settings.recipe == "fast":
             rare = seen_once(run.pairs.target, run.split.training)
-        self._workers = GradientWorkers(
-            *(run.model, run.pairs, self._dtype, self._device, run.threads),
-            run.settings,
-            run.processes.rank,
-            rare,
-        )
-        self._optimizer = self._recipe.optimizer(self._workers.parameters, self._highest_rate)
         self._lengths = lengths_of(run.pairs, run.split.training)
         self.plan_held_out = uniform_plan
         if run.settings.learns_from != "phrases":
             self.plan_held_out = bucket_plan
-        self._words_per_batch = 0.0
+        gradient = run.model, run.pairs, self._dtype, run.settings, run.processes.rank, rare
+        work = Work(
+            model=run.model,
+            pairs=run.pairs,
+            gradient=ShareGradient(*gradient),
+            optimizer=self._recipe.optimizer,
+            plan=self.plan_held_out,
+            dtype=self._dtype,
+            largest=max(map(len, vars(run.split).values())),
+            least=LEAST_SHARE[run.settings.learns_from],
+        )
+        self._updates = Updates(work, run.threads, run.processes)
+        self._words_per_batch = self._rate = 0.0
         self._stop = StopRequest()
         self.state = TrainingState()
 
@@ -104,7 +110,7 @@ class Trainer:
         self.state, weights, optimizer = load_checkpoint(path)
         with another_refused(path):
             self.run.model.load_state_dict(weights)
-            self._optimizer.load_state_dict(optimizer)
+            self._updates.moments.copy_(optimizer["moments"])
 
     def train(self) -> None:
         """Train until the epochs, the time or the patience are used up.
@@ -117,17 +123,24 @@ class Trainer:
             curves = Curves(self.run.folder / CURVES, self.state.updates, self.run.tensorboard)
         self._resumed_seconds = self.state.seconds
         self._start = self._last_checkpoint = time.monotonic()
-        try:
-            with self._stop.listening(), self._progress() as progress:
-                while not self._finished():
-                    self._epoch(progress, curves)
-        finally:
-            self._workers.close()
-            torch.set_num_threads(self.run.threads)
+        with self._stop.listening(), self._progress() as progress:
+            while not self._finished():
+                self._epoch(progress, curves)
         if self._processes.leads and (self.run.folder / BEST).exists():
             best = load_checkpoint(self.run.folder / BEST)[1]
             with another_refused(self.run.folder / BEST):
                 self.run.model.load_state_dict(best)
+
+    def held_out(self) -> tuple[HeldOutFigure | None, HeldOutFigure | None]:
+        """Score what is held out, by source and drawn at random, in the parameters' own type."""
+        split = self.run.split
+        rows = split.held_out_sources, split.held_out_pairs
+        sources, pairs = (self._updates.evaluate(each, exact=True) for each in rows)
+        return sources, pairs
+
+    def close(self) -> None:
+        """End what works for the trainer; it can train and score no more."""
+        self._updates.close()
 
     def _epoch(self, progress: Progress, curves: Curves | None) -> None:
         plan = self._plan(self.state.epoch)
@@ -154,17 +167,12 @@ class Trainer:
         state, processes = self.state, self._processes
         rows = self.run.split.training[chosen]
         words = int(self._lengths[1][chosen].sum()) + len(chosen)
-        fraction = self._fraction()
-        loss = self._workers(share(rows, processes.rank, processes.world), state.updates)
-        gradients = [p.grad for p in self._workers.parameters if p.grad is not None]
-        processes.add_up(gradients)
-        if self._recipe.mean_loss:
-            # one constant for all batches, so that each pair weighs the same
-            torch._foreach_mul_(gradients, 1.0 / self._words_per_batch)
-        clip_gradient(self._workers.parameters)
-        for group in self._optimizer.param_groups:
-            group["lr"] = self._recipe.rate(self._highest_rate, state.updates, fraction)
-        self._optimizer.step()
+        rate = self._recipe.rate(self._highest_rate, state.updates, self._fraction())
+        # one constant for all batches, so that each pair weighs the same
+        scale = 1.0 / self._words_per_batch if self._recipe.mean_loss else 1.0
+        mine = share(rows, processes.rank, processes.world)
+        loss = self._updates(mine, state.updates, rate, scale)
+        self._rate = rate
         state.updates += 1
         state.position += 1
         state.words += words
@@ -226,13 +234,8 @@ class Trainer:
 
     def _evaluate(self, curves: Curves | None) -> None:
         run, state = self.run, self.state
-        torch.set_num_threads(run.threads)
-        sources = evaluate(
-            run.model, run.pairs, run.split.held_out_sources, self.plan_held_out, self._dtype
-        )
-        pairs = evaluate(
-            run.model, run.pairs, run.split.held_out_pairs, self.plan_held_out, self._dtype
-        )
+        sources = self._updates.evaluate(run.split.held_out_sources)
+        pairs = self._updates.evaluate(run.split.held_out_pairs)
         passed = int(self._fraction() * (self._settings.evaluations or 0))
         state.evaluations = max(state.evaluations + 1, passed)
         # unseen sources tell memory from knowledge; without them the other figure must do
@@ -259,7 +262,7 @@ class Trainer:
             ),
             "seconds": round(seconds, 1),
             "words_per_second": round(state.words / max(seconds, 1e-9)),
-            "learning_rate": float(self._optimizer.param_groups[0]["lr"]),
+            "learning_rate": self._rate,
             "training_nll": state.loss / max(1, state.loss_words),
             "held_out_sources_nll": sources.nll if sources else None,
             "held_out_pairs_nll": pairs.nll if pairs else None,
@@ -276,7 +279,7 @@ class Trainer:
                 self.run.folder / LATEST,
                 self.state,
                 self.run.model.state_dict(),
-                self._optimizer.state_dict(),
+                {"moments": self._updates.moments},
             )
             self._last_checkpoint = time.monotonic()
         if stop:

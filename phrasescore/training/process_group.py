@@ -1,11 +1,13 @@
-"""Which of the processes of a run this one is, as ``torchrun`` says it in the environment."""
+"""The processes of a run that ``torchrun`` started, and which of them this one is."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+import torch
 import torch.distributed
+from torch import Tensor
 
 from phrasescore.errors import SettingsError
 
@@ -48,3 +50,46 @@ def join_group(backend: str) -> None:
         raise SettingsError(
             f"the processes of this run cannot find each other ({reason})", remedy=_REMEDY
         ) from None
+
+
+class Processes:
+    """The processes of this run: one, or those that ``torchrun`` started.
+
+    Args:
+        device: That of this process.
+
+    Raises:
+        SettingsError: The environment says no order of processes, or they find no group.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self.rank, self.world = rank_and_world()
+        self._device = device
+        if self.world > 1 and not torch.distributed.is_initialized():
+            if device.type == "cuda":
+                torch.cuda.set_device(device.index or 0)  # NCCL takes the current one
+            join_group("nccl" if device.type == "cuda" else "gloo")
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process writes files and shows progress."""
+        return self.rank == 0
+
+    def add_up(self, tensors: Sequence[Tensor]) -> None:
+        """Replace tensors by their sums over all processes."""
+        if self.world > 1:
+            for tensor in tensors:
+                torch.distributed.all_reduce(tensor)
+
+    def agree(self, value: float) -> float:
+        """Return the leading process's value in every process."""
+        if self.world == 1:
+            return value
+        shared = torch.tensor([value], dtype=torch.float64, device=self._device)
+        torch.distributed.broadcast(shared, src=0)
+        return float(shared.item())
+
+    def close(self) -> None:
+        """Leave the group."""
+        if self.world > 1:
+            torch.distributed.destroy_process_group()

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
-import torch
-from torch import nn
+from torch import Tensor
 
 from phrasescore.model.kinds import Material
 from phrasescore.model.sequence_model import Initialisation
@@ -23,6 +21,7 @@ from phrasescore.training.batches import (
     paper_sentence_plan,
     uniform_plan,
 )
+from phrasescore.training.optimizers import Adadelta, Adam, Optimizer
 from phrasescore.training.training_settings import RecipeName, TrainingSettings
 
 _MAX_NORM = 1.0  # of the gradient, both recipes; the authors' cutoff
@@ -41,7 +40,7 @@ class Recipe:
         learning_rate: At its highest, unless the user says otherwise.
         mean_loss: Whether the loss of an update is the mean over words, or the sum.
         decays: Whether the learning rate warms up and decays, or stays.
-        optimizer: Makes the optimiser for parameters and a learning rate.
+        optimizer: How gradients change the weights.
         initialisation: How the weights begin.
         keeps_best: Whether the model is the best one evaluated, or the last.
     """
@@ -51,7 +50,7 @@ class Recipe:
     learning_rate: float
     mean_loss: bool
     decays: bool
-    optimizer: Callable[[list[nn.Parameter], float], torch.optim.Optimizer]
+    optimizer: Optimizer
     initialisation: Initialisation
     keeps_best: bool
 
@@ -63,14 +62,6 @@ class Recipe:
         return highest * warm * 0.5 * (1 + math.cos(math.pi * min(progress, 1.0)))
 
 
-def _adam(parameters: list[nn.Parameter], rate: float) -> torch.optim.Optimizer:
-    return torch.optim.Adam(parameters, lr=rate, betas=(0.9, 0.99), fused=True)
-
-
-def _adadelta(parameters: list[nn.Parameter], rate: float) -> torch.optim.Optimizer:
-    return torch.optim.Adadelta(parameters, lr=rate, rho=0.95, eps=1e-6)
-
-
 RECIPES = {
     "fast": Recipe(
         plan=uniform_plan,
@@ -78,7 +69,7 @@ RECIPES = {
         learning_rate=2e-3,
         mean_loss=True,
         decays=True,
-        optimizer=_adam,
+        optimizer=Adam(),
         initialisation="scaled",
         keeps_best=True,
     ),
@@ -88,7 +79,7 @@ RECIPES = {
         learning_rate=1.0,
         mean_loss=False,
         decays=False,
-        optimizer=_adadelta,
+        optimizer=Adadelta(),
         initialisation="paper",
         keeps_best=False,
     ),
@@ -148,18 +139,21 @@ def batch_size_for(pairs: int) -> int:
     return min(512, max(32, 2 ** round(math.log2(max(1.0, math.sqrt(pairs) / 4)))))
 
 
-def clip_gradient(parameters: list[nn.Parameter]) -> float:
-    """Scale the gradient to a global norm of at most 1 and return the norm before.
+def bound_gradient(values: Tensor, gradient: Tensor, norm: float, scale: float = 1.0) -> None:
+    """Scale a gradient, and then to a global norm of at most 1.
 
     A gradient that is not finite is replaced by a tenth of the weights, which shrinks them: the
     authors' rule.
+
+    Args:
+        values: ``(N,)`` some of the weights.
+        gradient: ``(N,)`` theirs, changed.
+        norm: Of the whole gradient as it is.
+        scale: What it is times first.
     """
-    gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
-    norm = float(torch.nn.utils.get_total_norm(gradients))
     if not math.isfinite(norm):
-        for parameter in parameters:
-            if parameter.grad is not None:
-                parameter.grad.copy_(parameter.detach()).mul_(_SHRINKAGE)
-    elif norm > _MAX_NORM:
-        torch._foreach_mul_(gradients, _MAX_NORM / norm)
-    return norm
+        gradient.copy_(values).mul_(_SHRINKAGE)
+        return
+    factor = scale / max(1.0, norm * scale / _MAX_NORM)
+    if factor != 1.0:
+        gradient.mul_(factor)

@@ -27,9 +27,9 @@ from phrasescore.resuming.lock import held
 from phrasescore.training.checkpoint import LATEST
 from phrasescore.training.curves import CURVES
 from phrasescore.training.earlier_run import check_trained, go_on_or_begin
-from phrasescore.training.evaluation import evaluate, normalisers, refuse_divergence
-from phrasescore.training.gradient import Processes
+from phrasescore.training.evaluation import normalisers, refuse_divergence
 from phrasescore.training.loop import Run, Trainer
+from phrasescore.training.process_group import Processes
 from phrasescore.training.recipes import recipe_named
 from phrasescore.training.request import TrainingRequest
 from phrasescore.training.training_settings import INPUT, TrainingSettings
@@ -136,9 +136,10 @@ def _train(
         f"training {sum(p.numel() for p in model.parameters()):,} parameters on "
         f"{len(parts.training):,} {what} ({settings.recipe} recipe, {settings.precision}, {device})"
     )
-    trainer.train()
-    if processes.leads:
-        _finish(request, asked, trainer, pairs, parts, settings, say)
+    with contextlib.closing(trainer):
+        trainer.train()
+        if processes.leads:
+            _finish(request, asked, trainer, pairs, parts, settings, say)
 
 
 def _say(text: str) -> None:
@@ -237,10 +238,11 @@ def _finish(
     of_text = settings.learns_from == "text"
     unseen = "unseen sentences" if of_text else "pairs of unseen sources"
     measured = [
-        (name, evaluate(model, pairs, rows, trainer.plan_held_out), what)
-        for name, rows, what in (
-            ("held_out_sources", parts.held_out_sources, unseen),
-            ("held_out_pairs", parts.held_out_pairs, "unseen pairs drawn at random"),
+        (name, figure, what)
+        for figure, (name, what) in zip(
+            trainer.held_out(),
+            (("held_out_sources", unseen), ("held_out_pairs", "unseen pairs drawn at random")),
+            strict=True,
         )
     ]
     refuse_divergence(request.model, model, (figure for _, figure, _ in measured))

@@ -15,7 +15,8 @@ from phrasescore.pairs.phrase_pairs import EncodedPairs, PairSettings
 from phrasescore.pairs.table_encoding import encode_table
 from phrasescore.training.batches import uniform_plan
 from phrasescore.training.evaluation import lengths_of
-from phrasescore.training.gradient import GradientWorkers
+from phrasescore.training.flat_weights import FlatWeights
+from phrasescore.training.gradient import ShareGradient
 from phrasescore.training.training_settings import TrainingSettings
 from tests.conftest import Phrasescore
 from tests.support.builders import write_phrase_table
@@ -58,20 +59,20 @@ def test_recorded_work_gives_the_gradient_of_the_cpu(
 ) -> None:
     """At first, when it is recorded, and when it is played again, for the shapes of a table."""
     models = {device: model_of(pairs, kind, unit).to(device) for device in (CPU, GPU)}
-    workers = {
-        device: GradientWorkers(model, pairs, dtype, device, 1, SETTINGS)
-        for device, model in models.items()
+    weights = {device: FlatWeights(model, 1) for device, model in models.items()}
+    differentiate = {
+        device: ShareGradient(model, pairs, dtype, SETTINGS) for device, model in models.items()
     }
     rng = np.random.default_rng(3)
     plan = uniform_plan(*lengths_of(pairs, np.arange(len(pairs))), 32, rng)
     bound = 1e-4 if dtype is None else 0.06
     for rows in plan[:60] * 2:
-        losses = {device: each(rows, 0) for device, each in workers.items()}
+        losses = {
+            device: each(rows, 0, 0, weights[device].gradient_views(0))
+            for device, each in differentiate.items()
+        }
         assert losses[GPU] == pytest.approx(losses[CPU], rel=bound)
-        gradients = [
-            torch.cat([p.grad.flatten().cpu() for p in model.parameters() if p.grad is not None])
-            for model in models.values()
-        ]
+        gradients = [each.gradients[0].cpu() for each in weights.values()]
         difference = torch.linalg.vector_norm(gradients[1] - gradients[0])
         assert difference <= bound * torch.linalg.vector_norm(gradients[0])
 
@@ -81,10 +82,11 @@ def test_dropout_on_the_gpu_repeats(pairs: EncodedPairs) -> None:
     settings = dataclasses.replace(SETTINGS, dropout=0.3, label_smoothing=0.1)
     model = model_of(pairs, "rnn-search", "").to(GPU)
     rows = np.arange(40)
+    into = FlatWeights(model, 1).gradient_views(0)
     found = []
     for updates in ((0, 1, 2), (2,)):
-        workers = GradientWorkers(model, pairs, None, GPU, 1, settings)
-        found.append([workers(rows, update) for update in updates])
+        gradient = ShareGradient(model, pairs, None, settings)
+        found.append([gradient(rows, update, 0, into) for update in updates])
     assert found[0][2] == found[1][0]
     assert len(set(found[0])) == 3
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import nn
 
-from phrasescore.training.recipes import RECIPES, batch_size_for, clip_gradient, recipe_of
+from phrasescore.training.optimizers import Adadelta
+from phrasescore.training.recipes import RECIPES, batch_size_for, bound_gradient, recipe_of
 from phrasescore.training.training_settings import TrainingSettings
 
 
 def test_the_paper_recipe_is_the_paper_s() -> None:
     """Adadelta with rho 0.95 and eps 1e-6, 64 pairs, a rate that stays, the summed loss."""
     recipe, batch_size, rate = recipe_of(TrainingSettings(recipe="paper", max_epochs=1), 10**6)
-    optimizer = recipe.optimizer([nn.Parameter(torch.zeros(1))], rate)
-    assert isinstance(optimizer, torch.optim.Adadelta)
-    assert (optimizer.defaults["rho"], optimizer.defaults["eps"]) == (0.95, 1e-6)
+    assert recipe.optimizer == Adadelta(rho=0.95, epsilon=1e-6)
     assert (batch_size, rate, recipe.mean_loss) == (64, 1.0, False)
     assert {recipe.rate(rate, updates, 0.9) for updates in (0, 100, 10**6)} == {1.0}
 
@@ -37,12 +35,6 @@ def test_a_larger_table_gets_larger_batches(pairs: int, size: int) -> None:
     assert batch_size_for(pairs) == size
 
 
-def _parameter(gradient: list[float]) -> nn.Parameter:
-    parameter = nn.Parameter(torch.tensor([2.0, -4.0]))
-    parameter.grad = torch.tensor(gradient)
-    return parameter
-
-
 @pytest.mark.parametrize(
     ("gradient", "after"),
     [
@@ -54,7 +46,13 @@ def _parameter(gradient: list[float]) -> nn.Parameter:
 )
 def test_the_gradient_is_kept_in_bounds(gradient: list[float], after: list[float]) -> None:
     """A long gradient is scaled to norm 1; one that is not finite shrinks the weights instead."""
-    parameter = _parameter(gradient)
-    clip_gradient([parameter])
-    assert parameter.grad is not None
-    torch.testing.assert_close(parameter.grad, torch.tensor(after))
+    changed = torch.tensor(gradient)
+    bound_gradient(torch.tensor([2.0, -4.0]), changed, float(changed.norm()))
+    torch.testing.assert_close(changed, torch.tensor(after))
+
+
+def test_the_loss_is_scaled_before_its_gradient_is_kept_in_bounds() -> None:
+    """Of a mean over ten words the gradient is a tenth, and then short enough."""
+    changed = torch.tensor([3.0, 4.0])
+    bound_gradient(torch.zeros(2), changed, 5.0, scale=0.1)
+    torch.testing.assert_close(changed, torch.tensor([0.3, 0.4]))

@@ -1,0 +1,96 @@
+"""Adam and Adadelta over stretches of numbers, in place.
+
+``torch.optim`` has both, but making one of its optimisers takes two seconds: it imports the
+compiler of torch.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+from torch import Tensor
+
+from phrasescore.model.fast_math import FAST
+from phrasescore.model.kernels import Array, array_of, can_compile
+
+_ONE = np.float32(1.0)
+
+
+class Optimizer(ABC):
+    """A rule by which gradients change weights, each number by itself."""
+
+    @abstractmethod
+    def step(
+        self, values: Tensor, gradient: Tensor, moments: Tensor, rate: float, update: int
+    ) -> None:
+        """Change weights.
+
+        Args:
+            values: ``(N,)``, changed.
+            gradient: ``(N,)``, perhaps overwritten.
+            moments: ``(2, N)``, zeros before the first update; changed.
+            rate: The learning rate.
+            update: The number of the update, from 1.
+        """
+
+
+@dataclass(frozen=True)
+class Adam(Optimizer):
+    """Kingma and Ba (2015), algorithm 1."""
+
+    beta1: float = 0.9
+    beta2: float = 0.99
+    epsilon: float = 1e-8
+
+    def step(
+        self, values: Tensor, gradient: Tensor, moments: Tensor, rate: float, update: int
+    ) -> None:
+        """See :meth:`Optimizer.step`."""
+        # both moments begin at 0 and are too small at first
+        step = rate / (1 - self.beta1**update)
+        root = 1 / math.sqrt(1 - self.beta2**update)
+        if can_compile(values):
+            numbers = np.array([self.beta1, self.beta2, self.epsilon, step, root], np.float32)
+            _adam(*map(array_of, (values, gradient, moments[0], moments[1])), numbers)
+            return
+        mean, square = moments
+        mean.lerp_(gradient, 1 - self.beta1)
+        square.mul_(self.beta2).addcmul_(gradient, gradient, value=1 - self.beta2)
+        deviation = gradient.copy_(square).sqrt_().mul_(root).add_(self.epsilon)
+        values.addcdiv_(mean, deviation, value=-step)
+
+
+@dataclass(frozen=True)
+class Adadelta(Optimizer):
+    """Zeiler (2012), algorithm 1, its step times the learning rate."""
+
+    rho: float = 0.95
+    epsilon: float = 1e-6
+
+    def step(
+        self, values: Tensor, gradient: Tensor, moments: Tensor, rate: float, update: int
+    ) -> None:
+        """See :meth:`Optimizer.step`."""
+        square, change = moments
+        square.mul_(self.rho).addcmul_(gradient, gradient, value=1 - self.rho)
+        shrunk = (change + self.epsilon).sqrt_().div_((square + self.epsilon).sqrt_())
+        step = shrunk.mul_(gradient)
+        change.mul_(self.rho).addcmul_(step, step, value=1 - self.rho)
+        values.sub_(step, alpha=rate)
+
+
+@numba.njit(nogil=True, fastmath=FAST, cache=True, error_model="numpy")
+def _adam(values: Array, gradient: Array, means: Array, squares: Array, numbers: Array) -> None:
+    """One pass of Adam; ``numbers``: beta 1 and 2, epsilon, step, and what the root is times."""
+    beta1, beta2, epsilon, step, root = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]
+    new1, new2 = _ONE - beta1, _ONE - beta2
+    for n in range(len(values)):
+        g = gradient[n]
+        mean = means[n] + new1 * (g - means[n])
+        square = beta2 * squares[n] + new2 * g * g
+        means[n], squares[n] = mean, square
+        values[n] -= step * mean / (np.sqrt(square) * root + epsilon)

@@ -1,0 +1,158 @@
+"""Updates of a model by all cores and all processes: gradient, its bounds, the optimiser's step.
+
+On a CPU each core is a process of its own. It takes its share of the batch through the whole
+network, where products on one core are as fast as a share of products on many and the passes
+between them come along for nothing, and then its part of the weights through the optimiser. Shares
+are added up in a fixed order, so results repeat to the bit for a given number of cores.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from phrasescore.model.sequence_model import SequenceModel
+from phrasescore.pairs.training_pairs import TrainingPairs
+from phrasescore.training.batches import Indices, Plan, share
+from phrasescore.training.crew import Crew, can_fork
+from phrasescore.training.evaluation import HeldOutFigure, score_share
+from phrasescore.training.flat_weights import FlatWeights, shared_array
+from phrasescore.training.gradient import ShareGradient
+from phrasescore.training.optimizers import Optimizer
+from phrasescore.training.process_group import Processes
+from phrasescore.training.recipes import bound_gradient
+
+# pairs; a smaller share leaves the matrix products too thin
+LEAST_SHARE = {"phrases": 8, "sentences": 32, "text": 32}
+_GRADIENT, _SUM, _STEP, _SCORE = range(4)
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is trained on what.
+
+    Attributes:
+        model: On its device; its parameters move into one stretch of memory.
+        pairs: All pairs.
+        gradient: Of a share of a batch.
+        optimizer: By which gradients change the weights.
+        plan: Cuts held-out pairs into batches.
+        dtype: What the matrix products run in; ``None`` for the parameters' own.
+        largest: Rows that are worked on at once, at most.
+        least: Pairs of a share, at least.
+    """
+
+    model: SequenceModel
+    pairs: TrainingPairs
+    gradient: ShareGradient
+    optimizer: Optimizer
+    plan: Plan
+    dtype: torch.dtype | None
+    largest: int
+    least: int
+
+
+class Updates:
+    """Changes the weights of a model batch by batch, and says how well it does.
+
+    Args:
+        work: What is trained on what.
+        threads: Cores to use.
+        processes: Those of ``torchrun`` that share the work.
+    """
+
+    def __init__(self, work: Work, threads: int, processes: Processes) -> None:
+        self._work, self._processes = work, processes
+        alone = work.model.device.type != "cpu" or not can_fork()
+        self._members = 1 if alone else threads
+        self._weights = FlatWeights(work.model, self._members)
+        self.moments = self._weights.moments
+        self._rows = shared_array(work.largest, np.int64)
+        self._asked = shared_array(6, np.float64)
+        self._found = shared_array(2 * self._members, np.float64).reshape(-1, 2)
+        steps = self._differentiate, self._add_up, self._step, self._score
+        self._crew = Crew(self._members, steps)
+        if self._members > 1:
+            torch.set_num_threads(1)
+        self._threads = threads
+
+    def __call__(self, rows: Indices, number: int, rate: float, scale: float) -> float:
+        """Change the weights by one batch.
+
+        Args:
+            rows: ``(B,)`` which pairs; with more processes than pairs there may be none.
+            number: Of the update, from 0.
+            rate: The learning rate.
+            scale: What the gradient of the summed loss is times.
+
+        Returns:
+            The summed loss in nats, before.
+        """
+        shares = max(1, min(self._members, len(rows) // self._work.least))
+        self._ask(rows, shares, number, rate, scale)
+        self._crew.do(_GRADIENT)
+        loss = float(self._found[:shares, 0].sum())
+        self._crew.do(_SUM)
+        if self._processes.world > 1:
+            gradient = self._weights.gradients[0]
+            self._processes.add_up([gradient])
+            self._found[:, 1] = 0.0
+            self._found[0, 1] = float(torch.linalg.vector_norm(gradient)) ** 2
+        self._crew.do(_STEP)
+        return loss
+
+    def evaluate(self, rows: Indices, *, exact: bool = False) -> HeldOutFigure | None:
+        """Score held-out pairs; ``None`` if there are none.
+
+        Args:
+            rows: ``(N,)`` which pairs.
+            exact: Whether products run in the parameters' own type.
+        """
+        if not len(rows):
+            return None
+        self._ask(rows, self._members, 0, 0.0, float(exact))
+        self._crew.do(_SCORE)
+        total, words = self._found.sum(0)
+        return HeldOutFigure(len(rows), int(words), float(total / words))
+
+    def close(self) -> None:
+        """End the other processes; this one has all cores again."""
+        self._crew.close()
+        torch.set_num_threads(self._threads)
+
+    # -- what each member does -----------------------------------------------------------------
+
+    def _ask(self, rows: Indices, shares: int, number: int, rate: float, scale: float) -> None:
+        self._rows[: len(rows)] = rows
+        self._asked[:5] = len(rows), shares, number, rate, scale
+
+    def _differentiate(self, member: int) -> None:
+        count, shares, number = map(int, self._asked[:3])
+        if member < shares:
+            mine = share(self._rows[:count], member, shares)
+            gradient = self._weights.gradient_views(member)
+            self._found[member, 0] = self._work.gradient(mine, number, member, gradient)
+
+    def _add_up(self, member: int) -> None:
+        shares, part = int(self._asked[1]), self._weights.part(member, self._members)
+        total = self._weights.gradients[0, part]
+        for other in range(1, shares):
+            total += self._weights.gradients[other, part]
+        self._found[member, 1] = float(torch.linalg.vector_norm(total)) ** 2
+
+    def _step(self, member: int) -> None:
+        number, rate, scale = int(self._asked[2]), *map(float, self._asked[3:5])
+        part = self._weights.part(member, self._members)
+        values, gradient = self._weights.values[part], self._weights.gradients[0, part]
+        bound_gradient(values, gradient, math.sqrt(self._found[:, 1].sum()), scale)
+        moments = self._weights.moments[:, part]
+        self._work.optimizer.step(values, gradient, moments, rate, number + 1)
+
+    def _score(self, member: int) -> None:
+        rows, work = self._rows[: int(self._asked[0])], self._work
+        dtype = None if self._asked[4] else work.dtype
+        asked = work.model, work.pairs, rows, work.plan, dtype
+        self._found[member] = score_share(*asked, member, self._members)

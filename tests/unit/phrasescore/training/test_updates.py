@@ -1,0 +1,88 @@
+"""Updates by several processes: the weights of one, the same bits again, and lost members."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import numpy as np
+import pytest
+import torch
+
+from phrasescore.errors import StorageError
+from phrasescore.model.model_settings import EncoderDecoderSettings
+from phrasescore.model.networks.encoder_decoder import EncoderDecoder
+from phrasescore.pairs.phrase_pairs import EncodedPairs, PairSettings
+from phrasescore.pairs.table_encoding import encode_table
+from phrasescore.training.batches import uniform_plan
+from phrasescore.training.crew import Crew
+from phrasescore.training.evaluation import lengths_of
+from phrasescore.training.gradient import ShareGradient
+from phrasescore.training.optimizers import Adam
+from phrasescore.training.process_group import Processes
+from phrasescore.training.training_settings import TrainingSettings
+from phrasescore.training.updates import Updates, Work
+from tests.support.builders import write_phrase_table
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> EncodedPairs:
+    folder = tmp_path_factory.mktemp("pairs")
+    return encode_table(write_phrase_table(folder / "table", 600), folder / "pairs", PairSettings())
+
+
+def trained(pairs: EncodedPairs, threads: int) -> tuple[torch.Tensor, float, float]:
+    """Return weights after some updates, the last loss, and what held-out pairs give."""
+    sizes = EncoderDecoderSettings(
+        source_vocabulary=len(pairs.source.vocabulary),
+        target_vocabulary=len(pairs.target.vocabulary),
+        **{"hidden": 20, "maxout": 10, "embedding": 12, "rank": 10},
+    )
+    model = EncoderDecoder(sizes)
+    model.initialise(torch.Generator().manual_seed(2), "scaled")
+    gradient = ShareGradient(model, pairs, None, TrainingSettings(max_epochs=1))
+    work = Work(model, pairs, gradient, Adam(), uniform_plan, None, largest=len(pairs), least=4)
+    before = torch.get_num_threads()
+    updates = Updates(work, threads, Processes(CPU))
+    rows = np.arange(len(pairs))
+    loss = 0.0
+    for number, batch in enumerate(
+        uniform_plan(*lengths_of(pairs, rows), 24, np.random.default_rng(1))[:15]
+    ):
+        loss = updates(batch, number, 0.01, 1 / 100)
+    figure = updates.evaluate(rows[:200])
+    updates.close()
+    torch.set_num_threads(before)
+    assert figure is not None
+    return torch.cat([p.detach().flatten() for p in model.parameters()]), loss, figure.nll
+
+
+def test_several_processes_learn_what_one_learns(pairs: EncodedPairs) -> None:
+    """Shares of the batch and of the weights change the order of the sums alone."""
+    one, three = trained(pairs, 1), trained(pairs, 3)
+    torch.testing.assert_close(three[0], one[0], rtol=0, atol=1e-3)
+    assert three[1:] == pytest.approx(one[1:], rel=1e-3)
+
+
+def test_as_many_processes_give_the_same_bits_again(pairs: EncodedPairs) -> None:
+    """Nothing depends on which process is done first."""
+    first, second = trained(pairs, 3), trained(pairs, 3)
+    assert torch.equal(first[0], second[0])
+    assert first[1:] == second[1:]
+
+
+def test_a_lost_process_is_told() -> None:
+    """One that the system has killed ends the work with a sentence, and the others end too."""
+    crew = Crew(3, [lambda member: None, lambda member: _die() if member == 2 else None])
+    crew.do(0)
+    with pytest.raises(StorageError, match="which shared the training, has ended"):
+        crew.do(1)
+    crew.close()
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def _die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
