@@ -12,7 +12,7 @@ import hypothesis
 import numpy as np
 import pytest
 
-from tests.support.warm_process import WarmProcesses
+from tests.support.warm_process import Started, Surroundings, WarmProcesses
 
 PROJECT = Path(__file__).resolve().parent.parent
 
@@ -78,6 +78,7 @@ def rng() -> np.random.Generator:
 
 
 Phrasescore = Callable[..., "subprocess.CompletedProcess[bytes]"]
+StartPhrasescore = Callable[..., Started]
 
 
 @pytest.fixture(scope="session")
@@ -85,6 +86,17 @@ def warm_processes() -> Iterator[WarmProcesses]:
     """What starts ``phrasescore`` without importing torch each time."""
     with WarmProcesses() as processes:
         yield processes
+
+
+@pytest.fixture(scope="session")
+def start_phrasescore(warm_processes: WarmProcesses) -> StartPhrasescore:
+    """Start ``phrasescore ARGS...`` in a folder and go on."""
+
+    def start(folder: Path, *arguments: str | Path) -> Started:
+        environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+        return warm_processes.start([*map(str, arguments)], Surroundings(folder, environment))
+
+    return start
 
 
 @pytest.fixture

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import gzip
-import os
 import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from phrasescore.cli import main
-from tests.conftest import PROJECT, Phrasescore
+from tests.conftest import Phrasescore, StartPhrasescore
 from tests.support.aligned_corpora import random_corpus, write_corpus
+from tests.support.killed import kill_when
 
 WORDS = [b"w%d" % i for i in range(40)]
 
@@ -132,24 +130,20 @@ def test_folder_of_something_else(
     assert [path.name for path in (tmp_path / "thesis").iterdir()] == ["chapter.tex"]
 
 
-def test_interrupted(tmp_path: Path) -> None:
+def test_interrupted(
+    tmp_path: Path, phrasescore: Phrasescore, start_phrasescore: StartPhrasescore
+) -> None:
     """Ctrl-C ends the command with what to do; the next run does not repeat what was done."""
     paths = write_corpus(tmp_path, random_corpus(4, 2000, WORDS, 12))
     source, target, links = (path.name for path in paths)
-    command = [sys.executable, "-m", "phrasescore", "build", source, target, "system"]
-    command += ["--alignment", links]
-    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
-    stamp = tmp_path / "system" / ".build" / "corpus.json"
-    with subprocess.Popen(
-        command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE
-    ) as process:
-        while process.poll() is None and not stamp.exists():  # until the first step is done
-            time.sleep(0.005)
-        process.send_signal(signal.SIGINT)
-        said = process.communicate()[1]
-    assert process.returncode == 130, said
+    command = ["build", source, target, "system", "--alignment", links]
+    stamp = tmp_path / "system" / ".build" / "corpus.json"  # of the first step
+    ended = kill_when(stamp.exists, start_phrasescore(tmp_path, *command), signal.SIGINT)
+    said = ended.errors
+    assert ended.status == 130, said
     assert b"stopped; what is done is kept. To continue, type: phrasescore build" in said
-    again = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=True)
+    again = phrasescore(*command)
+    assert again.returncode == 0
     lines = again.stderr.split(b"\n")
     assert lines[0].startswith(b"corpus ")
     assert lines[0].endswith(b"(done before)")

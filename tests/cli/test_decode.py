@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from moses_integration.nbest.format import read_nbest_lists
-from tests.conftest import Phrasescore
+from tests.conftest import Phrasescore, StartPhrasescore
 from tests.support.killed import kill_when_blocks_are_done
 from tests.support.random_system import write_random_system
 
@@ -53,7 +53,9 @@ def test_threads_do_not_matter(phrasescore: Phrasescore, ini: Path) -> None:
     assert phrasescore("decode", ini, "--threads", "3", stdin=text).stdout == one.stdout
 
 
-def test_a_killed_run_is_gone_on_with(phrasescore: Phrasescore, ini: Path, tmp_path: Path) -> None:
+def test_a_killed_run_is_gone_on_with(
+    phrasescore: Phrasescore, ini: Path, tmp_path: Path, start_phrasescore: StartPhrasescore
+) -> None:
     """Translations, lists and unknown words have the bytes of an undisturbed run."""
     (tmp_path / "long").write_bytes(TEXT * 500)
     kept = ["--nbest", "list.gz", "--nbest-size", "3", "--output-unknowns", "unknown"]
@@ -66,18 +68,20 @@ def test_a_killed_run_is_gone_on_with(phrasescore: Phrasescore, ini: Path, tmp_p
     for name in names:
         (tmp_path / name).unlink()
     before = set(tmp_path.iterdir())
-    kill_when_blocks_are_done(command, tmp_path, "out.gz", blocks=2)
+    kill_when_blocks_are_done(start_phrasescore(tmp_path, *command), tmp_path, "out.gz", blocks=2)
     again = phrasescore(*command)
     assert b"out.gz: going on after line" in again.stderr
     assert {name: (tmp_path / name).read_bytes() for name in names} == expected
     assert set(tmp_path.iterdir()) - before == {tmp_path / name for name in names}
 
 
-def test_another_weight_begins_anew(phrasescore: Phrasescore, ini: Path, tmp_path: Path) -> None:
+def test_another_weight_begins_anew(
+    phrasescore: Phrasescore, ini: Path, tmp_path: Path, start_phrasescore: StartPhrasescore
+) -> None:
     """What was decoded with other weights is thrown away, and it is said."""
     (tmp_path / "long").write_bytes(TEXT * 500)
     command = ["decode", str(ini), "-i", "long", "-o", "out"]
-    kill_when_blocks_are_done(command, tmp_path, "out", blocks=1)
+    kill_when_blocks_are_done(start_phrasescore(tmp_path, *command), tmp_path, "out", blocks=1)
     changed = phrasescore(*command, "--weight", "Distortion0= 0.5")
     assert b"thrown away" in changed.stderr
     phrasescore(*command[:-1], "fresh", "--weight", "Distortion0= 0.5")

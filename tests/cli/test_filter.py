@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import gzip
-import os
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from moses_integration.ini.moses_ini import MosesIni
-from tests.conftest import PROJECT, Phrasescore
+from tests.conftest import Phrasescore, StartPhrasescore
+from tests.support.killed import kill_when
 
 TABLE = """\
 a ||| x ||| 0.5 0.25 ||| 0-0
@@ -88,25 +85,20 @@ def test_wrong_calls(
     assert not (tmp_path / "new").exists()
 
 
-def test_a_killed_filter_goes_on(phrasescore: Phrasescore, system: Path, tmp_path: Path) -> None:
+def test_a_killed_filter_goes_on(
+    phrasescore: Phrasescore, system: Path, tmp_path: Path, start_phrasescore: StartPhrasescore
+) -> None:
     """The same bytes as undisturbed, from where it was, and nothing left over."""
     many = TABLE.encode() * (100_000_000 // len(TABLE))
     (tmp_path / "table.gz").write_bytes(gzip.compress(many, 1))
     command = ["filter", system.name, "--input", "dev"]
     phrasescore(*command, "-o", "whole")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "phrasescore", *command, "-o", "out"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(PROJECT)},
-    )
     part = tmp_path / ".out.part"
-    deadline = time.monotonic() + 60
-    while not [path for path in part.glob(".*.journal") if path.read_bytes().count(b"\n") > 2]:
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-    process.kill()
-    process.wait()
+
+    def has_blocks() -> bool:
+        return any(path.read_bytes().count(b"\n") > 2 for path in part.glob(".*.journal"))
+
+    kill_when(has_blocks, start_phrasescore(tmp_path, *command, "-o", "out"))
     done = phrasescore(*command, "-o", "out")
     assert b"going on after line" in done.stderr
     for path in (tmp_path / "whole").glob("*.gz"):

@@ -5,11 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import math
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +13,8 @@ import pytest
 from phrasescore.model.folder import load_model
 from phrasescore.scoring.unshared_scorer import UnsharedScorer
 from phrasescore.words.token_sequences import from_lists
-from tests.conftest import PROJECT, Phrasescore
-from tests.support.killed import kill_when_blocks_are_done
+from tests.conftest import Phrasescore, StartPhrasescore
+from tests.support.killed import kill_when, kill_when_blocks_are_done
 from tests.support.random_models import save_random_model
 
 WORDS = [b"w%d" % number for number in range(12)]
@@ -139,25 +134,16 @@ def test_a_text_of_other_bytes_than_utf_8(phrasescore: Phrasescore, tmp_path: Pa
     assert b"unknown 40\n" in scored.stdout
 
 
-def test_killed_in_training(phrasescore: Phrasescore, tmp_path: Path) -> None:
+def test_killed_in_training(
+    phrasescore: Phrasescore, tmp_path: Path, start_phrasescore: StartPhrasescore
+) -> None:
     """After kill -9 the same command goes on and ends with the same weights."""
     (tmp_path / "train.fr.gz").write_bytes(gzip.compress(b"\n".join(sentences(3000)) + b"\n"))
     options = ["--max-epochs", "6", "--batch-size", "8", "--checkpoint-every", "0.2s"]
     whole = phrasescore(*TRAIN[:2], "whole", *TRAIN[3:], *options)
     assert whole.returncode == 0, whole.stderr.decode()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "phrasescore", *TRAIN, *options],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(PROJECT)},
-        stderr=subprocess.DEVNULL,
-    )
-    end = time.monotonic() + 120
-    while not (tmp_path / "lm.training" / "checkpoint.pt").exists():
-        assert process.poll() is None
-        assert time.monotonic() < end
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    checkpoint = tmp_path / "lm.training" / "checkpoint.pt"
+    kill_when(checkpoint.exists, start_phrasescore(tmp_path, *TRAIN, *options))
     again = phrasescore(*TRAIN, *options)
     assert b"resuming after" in again.stderr
     weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "lm")]
@@ -197,13 +183,15 @@ def test_texts_are_scored(kind: str, phrasescore: Phrasescore, tmp_path: Path) -
     )
 
 
-def test_scoring_killed_in_the_middle(phrasescore: Phrasescore, tmp_path: Path) -> None:
+def test_scoring_killed_in_the_middle(
+    phrasescore: Phrasescore, tmp_path: Path, start_phrasescore: StartPhrasescore
+) -> None:
     """After kill -9 the same command ends with the bytes of a whole run."""
     save_random_model(tmp_path / "lm", [], WORDS, kind="feed-forward-lm")
     text = b"\n".join(line + b" novel%d" % n for n, line in enumerate(sentences(30_000)))
     (tmp_path / "text").write_bytes(text + b"\n")
     command = ["score-text", "--model", "lm", "text", "--words", "-o"]
-    kill_when_blocks_are_done([*command, "out.gz"], tmp_path, "out.gz")
+    kill_when_blocks_are_done(start_phrasescore(tmp_path, *command, "out.gz"), tmp_path, "out.gz")
     again = phrasescore(*command, "out.gz")
     assert b"out.gz: going on after line " in again.stderr
     whole = phrasescore(*command, "whole.gz")

@@ -6,7 +6,7 @@ import gzip
 import json
 from pathlib import Path
 
-from tests.conftest import Phrasescore
+from tests.conftest import Phrasescore, StartPhrasescore
 from tests.support.killed import kill_when_blocks_are_done
 from tests.support.random_models import save_random_model
 
@@ -44,7 +44,9 @@ def test_from_list_to_weights(
     assert {"PhraseModel0", "PhraseModel1", "TranslationModel0"} < set(weights)
 
 
-def test_whole_translations_killed_in_the_middle(tmp_path: Path, phrasescore: Phrasescore) -> None:
+def test_whole_translations_killed_in_the_middle(
+    tmp_path: Path, phrasescore: Phrasescore, start_phrasescore: StartPhrasescore
+) -> None:
     """Both directions and a phrase model, named by kind; after kill -9 the bytes are the same."""
     words = [b"w%d" % number for number in range(60)]
     source = [b" ".join(words[n : n + 5]) for n in range(29)]
@@ -62,7 +64,9 @@ def test_whole_translations_killed_in_the_middle(tmp_path: Path, phrasescore: Ph
     command = ["nbest", "list", "--source", "source", "--threads", "1"]
     for name in ("there", "back", "phrases"):
         command += ["--model", name]
-    kill_when_blocks_are_done([*command, "-o", "out.gz"], tmp_path, "out.gz")
+    kill_when_blocks_are_done(
+        start_phrasescore(tmp_path, *command, "-o", "out.gz"), tmp_path, "out.gz"
+    )
     again = phrasescore(*command, "-o", "out.gz")
     assert b"out.gz: going on after line 1,250" in again.stderr
     assert b"6,380 candidates of 12,760 phrase pairs" in again.stderr

@@ -4,12 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,7 +11,8 @@ from click.testing import CliRunner
 
 from moses_integration.commands.prune import prune
 from phrasescore.errors import PhrasescoreError
-from tests.conftest import PROJECT, Phrasescore
+from tests.conftest import Phrasescore, StartPhrasescore
+from tests.support.killed import kill_when, kill_when_blocks_are_done
 from tests.support.plain_pruning import (
     minus_ln_p,
     plain_pruning,
@@ -184,7 +179,9 @@ def test_unsorted_tables(phrasescore: Phrasescore, folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_killed_in_either_table(phrasescore: Phrasescore, tmp_path: Path) -> None:
+def test_killed_in_either_table(
+    phrasescore: Phrasescore, tmp_path: Path, start_phrasescore: StartPhrasescore
+) -> None:
     """After kill -9 the same command ends with the bytes of a whole run."""
     pairs = [b"w%06d ||| v%d ||| " % (i, j) for i in range(40_000) for j in range(5)]
     with gzip.open(tmp_path / "table.gz", "wb", compresslevel=1) as stream:
@@ -193,15 +190,11 @@ def test_killed_in_either_table(phrasescore: Phrasescore, tmp_path: Path) -> Non
         stream.writelines(pair + b"0.5 0.25 0.25\n" for pair in pairs)
     arguments = ["prune", "table.gz", "--top", "2", "--column", "1", "--reordering"]
     arguments += ["reordering.gz", "-o"]
-    process = started(tmp_path, *arguments, "out.gz", "--reordering-output", "r.gz")
-    journal = tmp_path / ".out.gz.journal"
-    wait(process, lambda: journal.exists() and journal.read_bytes().count(b"\n") >= 2)
-    end(process)
-    assert not (tmp_path / "out.gz").exists()
-    process = started(tmp_path, *arguments, "out.gz", "--reordering-output", "r.gz")
+    process = start_phrasescore(tmp_path, *arguments, "out.gz", "--reordering-output", "r.gz")
+    kill_when_blocks_are_done(process, tmp_path, "out.gz")
+    process = start_phrasescore(tmp_path, *arguments, "out.gz", "--reordering-output", "r.gz")
     part = tmp_path / ".r.gz.part"
-    wait(process, lambda: part.exists() and part.stat().st_size > 0)
-    said = end(process)
+    said = kill_when(lambda: part.exists() and part.stat().st_size > 0, process).errors
     assert b"out.gz: going on after line " in said
     # the two get their names together
     assert not (tmp_path / "out.gz").exists()
@@ -214,23 +207,3 @@ def test_killed_in_either_table(phrasescore: Phrasescore, tmp_path: Path) -> Non
     assert (tmp_path / "r.gz").read_bytes() == (tmp_path / "whole-r.gz").read_bytes()
     assert gzip.decompress((tmp_path / "r.gz").read_bytes()).count(b"\n") == 80_000
     assert not list(tmp_path.glob(".*"))
-
-
-def started(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "phrasescore", *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(PROJECT)},
-        stderr=subprocess.PIPE,
-    )
-
-
-def wait(process: subprocess.Popen[bytes], is_time: Callable[[], bool]) -> None:
-    while not is_time():
-        assert process.poll() is None
-        time.sleep(0.002)
-
-
-def end(process: subprocess.Popen[bytes]) -> bytes:
-    process.send_signal(signal.SIGKILL)
-    return process.communicate()[1]

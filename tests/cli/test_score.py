@@ -5,11 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
-import os
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -22,7 +18,8 @@ from phrasescore.model.saved_model import save_model
 from phrasescore.table.phrase_table import Entry, parse_entry, parse_scores, phrase_tokens
 from phrasescore.words.outside_words import OutsideWords
 from phrasescore.words.vocabulary import Vocabulary
-from tests.conftest import PROJECT, Phrasescore
+from tests.conftest import Phrasescore, StartPhrasescore
+from tests.support.killed import kill_when
 
 # English words that the models do not know, and those of them that training is said to have seen
 OUTSIDE = {b"dog": 3, b"1": 1}
@@ -41,16 +38,6 @@ def table_text(copies: int) -> bytes:
                 b"la %s %d ||| ||| 0.125 .5\n" % (french, i),
             ]
     return b"".join(lines)
-
-
-def run(*arguments: str | Path, folder: Path) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [sys.executable, "-m", "phrasescore", *map(str, arguments)],
-        capture_output=True,
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(PROJECT)},
-        check=False,
-    )
 
 
 @pytest.fixture(scope="module")
@@ -111,14 +98,15 @@ def unknown_words(folder: Path, entry: Entry) -> int:
     return (ids + loaded.target_vocabulary.encode(phrase_tokens(entry.target))).count(1)
 
 
-def test_two_models_and_the_unknown_column(data: Path, tmp_path: Path) -> None:
+def test_two_models_and_the_unknown_column(
+    phrasescore: Phrasescore, data: Path, tmp_path: Path
+) -> None:
     """Columns come in the order given and hold exact p; every other byte stays."""
-    process = run(
+    process = phrasescore(
         "score",
         *("--model", data / "source-target", "--model", data / "target-source"),
         *("--unknown-column", data / "table.gz", "-o", "out.gz", "--report", "report.json"),
         *("--precision", "fp32"),
-        folder=tmp_path,
     )
     assert process.returncode == 0, process.stderr
     text = gzip.decompress((tmp_path / "out.gz").read_bytes())
@@ -214,44 +202,52 @@ def test_average_replaces_a_column(data: Path, phrasescore: Phrasescore) -> None
         ),
     ],
 )
-def test_errors(arguments: list[str], code: int, message: str, data: Path) -> None:
+def test_errors(
+    start_phrasescore: StartPhrasescore,
+    arguments: list[str],
+    code: int,
+    message: str,
+    data: Path,
+) -> None:
     """Errors are one sentence, with the exit code of their kind, and leave no output."""
     (data / "bad").write_bytes(b"a ||| b ||| 1\nc ||| d ||| -2.5\n")
-    process = run("score", *arguments, "--precision", "fp32", "-o", "failed", folder=data)
-    assert process.returncode == code
-    assert message in process.stderr.decode()
-    assert process.stderr.count(b"\n") == 1
+    command = ["score", *arguments, "--precision", "fp32", "-o", "failed"]
+    ended = start_phrasescore(data, *command).wait()
+    assert ended.status == code
+    assert message in ended.errors.decode()
+    assert ended.errors.count(b"\n") == 1
     assert not [path for path in data.iterdir() if "failed" in path.name]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_stopped_in_the_middle(data: Path, tmp_path: Path, number: signal.Signals) -> None:
+def test_stopped_in_the_middle(
+    phrasescore: Phrasescore,
+    start_phrasescore: StartPhrasescore,
+    data: Path,
+    tmp_path: Path,
+    number: signal.Signals,
+) -> None:
     """The same command goes on, even after kill -9, and writes the bytes of a whole run."""
     with gzip.open(tmp_path / "big.gz", "wb") as stream:
         stream.write(table_text(20_000))
     arguments = ["score", "--model", str(data / "source-target"), "big.gz", "-o"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "phrasescore", *arguments, "out.gz"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(PROJECT)},
-        stderr=subprocess.PIPE,
-    )
     journal = tmp_path / ".out.gz.journal"
-    while not (journal.exists() and journal.read_bytes().count(b"\n") >= 2):
-        assert process.poll() is None
-        time.sleep(0.05)
-    process.send_signal(number)
-    said = process.communicate()[1]
+    ended = kill_when(
+        lambda: journal.exists() and journal.read_bytes().count(b"\n") >= 2,
+        start_phrasescore(tmp_path, *arguments, "out.gz"),
+        number,
+    )
     if number == signal.SIGTERM:
-        assert process.returncode == 130
-        assert b"out.gz: stopped; what is done is kept. To continue, type: phrasescore sc" in said
+        assert ended.status == 130
+        told = b"out.gz: stopped; what is done is kept. To continue, type: phrasescore sc"
+        assert told in ended.errors
         assert not (tmp_path / ".out.gz.lock").exists()
     assert not (tmp_path / "out.gz").exists()
-    again = run(*arguments, "out.gz", folder=tmp_path)
+    again = phrasescore(*arguments, "out.gz")
     assert again.returncode == 0, again.stderr
     assert b"out.gz: going on after line " in again.stderr
-    whole = run(*arguments, "whole.gz", folder=tmp_path)
+    whole = phrasescore(*arguments, "whole.gz")
     assert b"going on" not in whole.stderr
     assert (tmp_path / "out.gz").read_bytes() == (tmp_path / "whole.gz").read_bytes()
     assert len(gzip.decompress((tmp_path / "out.gz").read_bytes()).split(b"\n")) == 240_001

@@ -8,14 +8,15 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from phrasescore.files.byte_streams import sha256_of
-from tests.conftest import PROJECT, Phrasescore
+from tests.conftest import PROJECT, Phrasescore, StartPhrasescore
 from tests.support.builders import write_phrase_table
+from tests.support.killed import kill_when, wait_for
+from tests.support.warm_process import Started
 
 SMALL = ["--hidden", "16", "--embedding", "8", "--rank", "8", "--threads", "1", "--patience", "0"]
 
@@ -132,33 +133,45 @@ def test_sentences(phrasescore: Phrasescore, table: Path, tmp_path: Path) -> Non
     assert b"train.fr.gz:2: line 2 has no counterpart: train.en ends before it" in done.stderr
 
 
-def _start(table: Path, folder: Path, *options: str) -> subprocess.Popen[bytes]:
-    command = [
-        sys.executable, "-m", "phrasescore", "train", str(table), "model", *SMALL,
-        "--max-epochs", "6", "--batch-size", "16", "--checkpoint-every", "0.3s", *options,
-    ]  # fmt: skip
-    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
-    return subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE)
+class Trainings:
+    """Runs of some seconds that keep their state often.
 
+    Args:
+        table: What they learn.
+        start: Starts a command in a folder.
+    """
 
-def _finish(process: subprocess.Popen[bytes]) -> None:
-    said = process.communicate(timeout=300)[1].decode()
-    assert process.returncode == 0, said
+    def __init__(self, table: Path, start: StartPhrasescore) -> None:
+        self._table, self._start = table, start
 
+    def start(self, folder: Path, *options: str) -> Started:
+        """Begin one."""
+        return self._start(
+            folder, "train", self._table, "model", *SMALL, "--max-epochs", "3",
+            "--batch-size", "16", "--checkpoint-every", "0.3s", *options,
+        )  # fmt: skip
 
-def _wait_for(path: Path, process: subprocess.Popen[bytes]) -> None:
-    end = time.monotonic() + 120
-    while not path.exists():
-        assert process.poll() is None, process.communicate()[1].decode()
-        assert time.monotonic() < end, f"no {path}"
-        time.sleep(0.02)
+    def finish(self, folder: Path, *options: str) -> None:
+        """Begin one, or go on with it, to the end."""
+        ended = self.start(folder, *options).wait()
+        assert ended.status == 0, ended.errors.decode()
+
+    def killed(self, folder: Path, name: str, *options: str) -> None:
+        """Begin one, and kill -9 it once a file is in the work folder."""
+        kill_when((folder / "model.training" / name).exists, self.start(folder, *options))
 
 
 @pytest.fixture(scope="module")
-def straight(table: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def trainings(table: Path, start_phrasescore: StartPhrasescore) -> Trainings:
+    """Runs with the table."""
+    return Trainings(table, start_phrasescore)
+
+
+@pytest.fixture(scope="module")
+def straight(trainings: Trainings, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run that nothing interrupted."""
     folder = tmp_path_factory.mktemp("straight")
-    _finish(_start(table, folder))
+    trainings.finish(folder)
     return folder
 
 
@@ -172,21 +185,23 @@ def straight(table: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_a_stopped_run_resumes_to_the_same_bits(
-    table: Path, straight: Path, tmp_path: Path, number: signal.Signals, resume: list[str]
+    table: Path,
+    trainings: Trainings,
+    straight: Path,
+    tmp_path: Path,
+    number: signal.Signals,
+    resume: list[str],
 ) -> None:
     """However it was stopped, the same command ends in the weights of an uninterrupted run."""
     stopped = tmp_path
-    run = _start(table, stopped)
-    _wait_for(stopped / "model.training" / "checkpoint.pt", run)
-    run.send_signal(number)
-    said = run.communicate(timeout=60)[1].decode()
-    assert run.returncode == (-signal.SIGKILL if number == signal.SIGKILL else 130)
+    checkpoint = stopped / "model.training" / "checkpoint.pt"
+    ended = kill_when(checkpoint.exists, trainings.start(stopped), number)
+    assert ended.status == (-signal.SIGKILL if number == signal.SIGKILL else 130)
     assert not (stopped / "model").exists()
     if number != signal.SIGKILL:
-        assert (
-            f"stopped; what is done is kept. To continue, type: phrasescore train {table}" in said
-        )
-    _finish(_start(table, stopped, *resume))
+        told = f"stopped; what is done is kept. To continue, type: phrasescore train {table}"
+        assert told in ended.errors.decode()
+    trainings.finish(stopped, *resume)
     for name in ("model.safetensors", "source.vocabulary.txt", "config.json"):
         assert sha256_of(stopped / "model" / name) == sha256_of(straight / "model" / name), name
 
@@ -194,20 +209,12 @@ def test_a_stopped_run_resumes_to_the_same_bits(
 QUICK = [*SMALL, "--max-epochs", "1", "--batch-size", "64"]
 
 
-def _killed(table: Path, folder: Path, name: str) -> None:
-    """Start to train, and kill -9 once a file is in the work folder."""
-    run = _start(table, folder)
-    _wait_for(folder / "model.training" / name, run)
-    run.kill()
-    run.communicate()
-
-
 def test_an_interrupted_run_is_not_continued_as_another(
-    phrasescore: Phrasescore, table: Path, tmp_path: Path
+    phrasescore: Phrasescore, trainings: Trainings, table: Path, tmp_path: Path
 ) -> None:
     """Other options and another table are named; --overwrite begins anew with them."""
-    _killed(table, tmp_path, "checkpoint.pt")
-    base = ["model", *SMALL, "--max-epochs", "6", "--batch-size", "16"]
+    trainings.killed(tmp_path, "checkpoint.pt")
+    base = ["model", *SMALL, "--max-epochs", "3", "--batch-size", "16"]
     other = phrasescore("train", table, *base, "--seed", "2")
     assert other.returncode == 6
     assert b"model.training: begun with other settings: seed was 1 and is now 2" in other.stderr
@@ -224,29 +231,26 @@ def test_an_interrupted_run_is_not_continued_as_another(
 
 @pytest.mark.parametrize("name", ["pairs", "settings.json"])
 def test_a_run_killed_before_its_first_checkpoint_goes_on(
-    phrasescore: Phrasescore, table: Path, tmp_path: Path, name: str
+    phrasescore: Phrasescore, trainings: Trainings, table: Path, tmp_path: Path, name: str
 ) -> None:
     """A work folder without a checkpoint is no reason to refuse."""
-    run = _start(table, tmp_path, "--checkpoint-every", "1h")
-    _wait_for(tmp_path / "model.training" / name, run)
-    run.kill()
-    run.communicate()
-    done = phrasescore("train", table, "model", *SMALL, "--max-epochs", "6", "--batch-size", "16")
+    trainings.killed(tmp_path, name, "--checkpoint-every", "1h")
+    done = phrasescore("train", table, "model", *SMALL, "--max-epochs", "3", "--batch-size", "16")
     assert done.returncode == 0, done.stderr.decode()
 
 
 def test_two_processes_do_not_train_one_model(
-    phrasescore: Phrasescore, table: Path, tmp_path: Path
+    phrasescore: Phrasescore, trainings: Trainings, table: Path, tmp_path: Path
 ) -> None:
     """The second is told which process is at it; the first goes on, and leaves no lock behind."""
-    run = _start(table, tmp_path)
-    _wait_for(tmp_path / "model.training" / "checkpoint.pt", run)
-    second = phrasescore("train", table, "model", *SMALL, "--max-epochs", "6", "--batch-size", "16")
+    run = trainings.start(tmp_path)
+    wait_for((tmp_path / "model.training" / "checkpoint.pt").exists)
+    second = phrasescore("train", table, "model", *SMALL, "--max-epochs", "3", "--batch-size", "16")
     assert second.returncode == 6
     assert f"model: another process is at work here: process {run.pid} on " in (
         second.stderr.decode()
     )
-    _finish(run)
+    assert run.wait().status == 0
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
@@ -295,14 +299,14 @@ def test_an_interrupted_run_from_a_pipe_goes_on(
     phrasescore: Phrasescore, table: Path, tmp_path: Path
 ) -> None:
     """With the same table again; another one is noticed."""
-    command = ["train", "-", "model", *SMALL, "--max-epochs", "6", "--batch-size", "16"]
+    command = ["train", "-", "model", *SMALL, "--max-epochs", "3", "--batch-size", "16"]
     with table.open("rb") as stream:
         run = subprocess.Popen(
             [sys.executable, "-m", "phrasescore", *command, "--checkpoint-every", "0.3s"],
             cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(PROJECT)}, stdin=stream,
             stderr=subprocess.PIPE,
         )  # fmt: skip
-    _wait_for(tmp_path / "model.training" / "checkpoint.pt", run)
+    wait_for((tmp_path / "model.training" / "checkpoint.pt").exists)
     run.kill()
     run.communicate()
     other = phrasescore(*command, stdin=table.read_bytes().replace(b" ||| ", b" x ||| ", 1))

@@ -6,10 +6,6 @@ import gzip
 import json
 import os
 import re
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import click
@@ -18,7 +14,8 @@ import pytest
 from moses_integration.nbest.format import read_nbest_lists
 from phrasescore.cli import cli
 from phrasescore.errors import PhrasescoreError
-from tests.conftest import PROJECT, Phrasescore
+from tests.conftest import PROJECT, Phrasescore, StartPhrasescore
+from tests.support.killed import kill_when_blocks_are_done
 from tests.support.random_models import save_random_model
 
 WORDS = b"a b c d".split()
@@ -229,7 +226,10 @@ def test_a_language_model_translates_nothing(tmp_path: Path) -> None:
 
 
 def test_killed_in_the_middle(
-    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    data: Path,
+    tmp_path: Path,
+    start_phrasescore: StartPhrasescore,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """After kill -9 the same command ends with the bytes of a whole run, in all three files."""
     text = b"".join(b"a b c d\n" if i % 3 else b"zebra c\n" for i in range(1200))
@@ -242,19 +242,8 @@ def test_killed_in_the_middle(
         model = ["--model", str(data / "model"), "--replace-unknown"]
         return ["translate", *model, "-i", str(tmp_path / "text"), *options]
 
-    process = subprocess.Popen(
-        [sys.executable, "-m", "phrasescore", *command("killed")],
-        cwd=PROJECT,
-        stderr=subprocess.DEVNULL,
-    )
-    journal = tmp_path / "killed" / ".out.journal"
-    deadline = time.monotonic() + 120
-    while not (journal.exists() and journal.read_bytes().count(b"\n") >= 2):
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    process = start_phrasescore(PROJECT, *command("killed"))
+    kill_when_blocks_are_done(process, tmp_path / "killed", "out")
     assert not list((tmp_path / "killed").glob("[!.]*"))
     run(*command("killed"))
     assert "out: going on after line " in capsys.readouterr().err

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,9 +12,11 @@ from typing import Any
 import pytest
 
 from phrasescore.files.byte_streams import read_lines
-from tests.conftest import PROJECT, Phrasescore
+from tests.conftest import Phrasescore, StartPhrasescore
 from tests.support import fake_moses
+from tests.support.killed import kill_when, wait_for
 from tests.support.toy_system import TOY_WEIGHTS, ToySystem, toy_list, write_toy_system
+from tests.support.warm_process import Started
 
 # long enough to be killed in, short enough to wait for
 RESTARTS = "1200"
@@ -64,47 +63,36 @@ def test_help_tells_the_options_of_the_outer_loop(phrasescore: Phrasescore) -> N
 class Faulty:
     """A tuning run that is started, stopped at a given moment, and started again."""
 
-    def __init__(self, toy: ToySystem, folder: Path) -> None:
+    def __init__(self, toy: ToySystem, folder: Path, start: StartPhrasescore) -> None:
         self.folder, self.bin = folder, folder / "bin"
+        self._start = start
         moses = fake_moses.printing(self.bin, toy_list(toy), TOY_WEIGHTS)
         self.options = ["--decoder", "moses", "--moses-bin", str(moses), "--restarts", RESTARTS]
         self.toy = toy
-        self.processes: list[subprocess.Popen[bytes]] = []
+        self.processes: list[Started] = []
 
-    def start(self, output: str) -> subprocess.Popen[bytes]:
+    def start(self, output: str) -> Started:
         """Start a run."""
-        process = subprocess.Popen(
-            [sys.executable, "-m", "phrasescore", *arguments(self.toy, output), *self.options],
-            cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": str(PROJECT)},
-            stderr=subprocess.PIPE,
-        )
+        process = self._start(self.folder, *arguments(self.toy, output), *self.options)
         self.processes.append(process)
         return process
 
     def finish(self, output: str) -> str:
         """Run to the end; return what was said."""
-        said = self.start(output).communicate(timeout=300)[1].decode()
-        assert self.processes[-1].returncode == 0, said
+        ended = self.start(output).wait()
+        said = ended.errors.decode()
+        assert ended.status == 0, said
         return said
-
-    def wait_for(self, condition: Callable[[], bool]) -> None:
-        """Wait until something is so, while the process runs."""
-        while not condition():
-            assert self.processes[-1].poll() is None, self.processes[-1].communicate()[1].decode()
-            time.sleep(0.002)
 
 
 @pytest.fixture
-def faulty(toy: ToySystem, tmp_path: Path) -> Iterator[Faulty]:
+def faulty(toy: ToySystem, tmp_path: Path, start_phrasescore: StartPhrasescore) -> Iterator[Faulty]:
     """Stop whatever a test left running."""
-    run = Faulty(toy, tmp_path)
+    run = Faulty(toy, tmp_path, start_phrasescore)
     yield run
     (run.bin / "hang").unlink(missing_ok=True)
     for process in run.processes:
-        if process.poll() is None:
-            process.kill()
-            process.communicate()
+        process.send_signal(signal.SIGKILL)
 
 
 def test_killed_in_every_phase(faulty: Faulty) -> None:
@@ -112,22 +100,19 @@ def test_killed_in_every_phase(faulty: Faulty) -> None:
     faulty.finish("whole")
     killed, hang = faulty.folder / "killed", faulty.bin / "hang"
 
-    def kill_when(condition: Callable[[], bool]) -> None:
-        faulty.start("killed")
-        faulty.wait_for(condition)
-        faulty.processes[-1].send_signal(signal.SIGKILL)
-        faulty.processes[-1].communicate()
+    def kill_run_when(is_so: Callable[[], bool]) -> None:
+        kill_when(is_so, faulty.start("killed"))
 
-    kill_when((killed / "run.json").exists)
+    kill_run_when((killed / "run.json").exists)
     hang.touch()
-    kill_when((faulty.bin / "hanging").exists)
+    kill_run_when((faulty.bin / "hanging").exists)
     assert not (killed / "round01/nbest.gz").exists()
     hang.unlink()
-    kill_when((killed / "round01/nbest.gz").exists)
-    kill_when((killed / "round01/scores.json").exists)
+    kill_run_when((killed / "round01/nbest.gz").exists)
+    kill_run_when((killed / "round01/scores.json").exists)
     assert not (killed / "round01/optimized.json").exists()
-    kill_when((killed / "round01/optimized.json").exists)
-    kill_when((killed / "round02/nbest.gz").exists)
+    kill_run_when((killed / "round01/optimized.json").exists)
+    kill_run_when((killed / "round02/nbest.gz").exists)
     faulty.finish("killed")
     whole = faulty.folder / "whole"
     # the text first, so that a failure tells a list from its packing
@@ -144,11 +129,9 @@ def test_killed_in_every_phase(faulty: Faulty) -> None:
 def test_stopped_by_hand(faulty: Faulty, number: signal.Signals) -> None:
     """Ctrl-C and SIGTERM end with status 130 and the command that goes on; Moses is stopped too."""
     (faulty.bin / "hang").touch()
-    process = faulty.start("tuned")
-    faulty.wait_for((faulty.bin / "hanging").exists)
-    process.send_signal(number)
-    said = process.communicate(timeout=60)[1].decode()
-    assert process.returncode == 130
+    ended = kill_when((faulty.bin / "hanging").exists, faulty.start("tuned"), number)
+    said = ended.errors.decode()
+    assert ended.status == 130
     assert "what is done is kept. To continue, type: phrasescore tune" in said
     assert "Traceback" not in said
     (faulty.bin / "hanging").unlink()
@@ -159,13 +142,13 @@ def test_stopped_by_hand(faulty: Faulty, number: signal.Signals) -> None:
 def test_a_folder_belongs_to_one_run(faulty: Faulty, phrasescore: Phrasescore) -> None:
     """While one run is at work in the folder another is refused, and so are other options."""
     (faulty.bin / "hang").touch()
-    faulty.start("tuned")
-    faulty.wait_for((faulty.bin / "hanging").exists)
+    first = faulty.start("tuned")
+    wait_for((faulty.bin / "hanging").exists)
     done = phrasescore(*arguments(faulty.toy), *faulty.options)
     assert done.returncode == 6
     assert b"another process is at work here" in done.stderr
-    faulty.processes[-1].kill()
-    faulty.processes[-1].communicate()
+    first.send_signal(signal.SIGKILL)
+    first.wait()
     done = phrasescore(*arguments(faulty.toy), *faulty.options, "--seed", "2")
     assert (done.returncode, done.stderr.count(b"\n")) == (6, 1)
     assert b"begun with other settings: seed was 1 and is now 2" in done.stderr

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,21 +50,17 @@ class Scene:
             arguments: The command's words.
             generations: Whether it starts the program itself (1), or a step of it does (2).
         """
-        pid = self.folder / "bin" / "pid"
-
-        def send() -> None:
-            wait_for(pid.exists)
-            process = int(pid.read_text())
-            for _ in range(generations):
-                process = parent_of(process)
-            os.kill(process, number)
-
-        thread = threading.Thread(target=send)
-        thread.start()
         path = f"{self.folder / 'bin'}:{os.environ['PATH']}"
         environment = {**os.environ, "PYTHONPATH": str(PROJECT), "PATH": path}
-        observed = self.processes.observe(arguments, Surroundings(self.folder, environment))
-        thread.join()
+        started = self.processes.start(arguments, Surroundings(self.folder, environment))
+        pid = self.folder / "bin" / "pid"
+        wait_for(lambda: pid.exists() or not started.is_running, 120)
+        assert pid.exists(), started.wait().errors.decode()
+        process = int(pid.read_text())
+        for _ in range(generations):
+            process = parent_of(process)
+        os.kill(process, number)
+        observed = started.wait()
         wait_for(lambda: not is_running(int(pid.read_text())), 1)
         return observed
 

@@ -2,44 +2,40 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from phrasescore.processes import start_of
-from tests.support.warm_process import PROJECT
+from tests.support.warm_process import Observed, Started
 
 
-def kill_when_blocks_are_done(
-    command: Sequence[str], folder: Path, output: str, blocks: int = 1
-) -> None:
-    """Start ``phrasescore COMMAND``, and kill -9 it when its journal has so many blocks.
+def kill_when(
+    is_so: Callable[[], bool], process: Started, number: signal.Signals = signal.SIGKILL
+) -> Observed:
+    """Wait until something is so, while a process runs; kill it, and return how it ended."""
+    deadline = time.monotonic() + 120
+    while not is_so():
+        assert process.is_running, process.wait().errors.decode()
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    process.send_signal(number)
+    return process.wait()
+
+
+def kill_when_blocks_are_done(process: Started, folder: Path, output: str, blocks: int = 1) -> None:
+    """Kill -9 a process when its journal has so many blocks.
 
     Args:
-        command: Its arguments.
+        process: It has just been started.
         folder: Where it runs.
         output: What it writes; it must not have its name yet when the process is dead.
         blocks: How many blocks to wait for.
     """
-    process = subprocess.Popen(
-        [sys.executable, "-m", "phrasescore", *command],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(PROJECT)},
-        stderr=subprocess.DEVNULL,
-    )
     journal = folder / f".{output}.journal"
-    deadline = time.monotonic() + 120
     # its first line says what is done
-    while not (journal.exists() and journal.read_bytes().count(b"\n") >= 1 + blocks):
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    kill_when(lambda: journal.exists() and journal.read_bytes().count(b"\n") > blocks, process)
     assert not (folder / output).exists()
 
 

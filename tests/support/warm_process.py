@@ -123,6 +123,10 @@ class WarmProcesses:
 
     def observe(self, arguments: Sequence[str], surroundings: Surroundings) -> Observed:
         """Run ``phrasescore ARGUMENTS`` and measure it; one that runs too long is killed."""
+        return self.start(arguments, surroundings).wait()
+
+    def start(self, arguments: Sequence[str], surroundings: Surroundings) -> Started:
+        """Begin to run ``phrasescore ARGUMENTS``."""
         request: dict[str, Any] = {
             "arguments": list(arguments),
             "folder": str(surroundings.folder),
@@ -135,22 +139,18 @@ class WarmProcesses:
             "signals": surroundings.signals,
             "last_step": surroundings.last_step,
         }
-        (read, fed), (out, printed), (err, told) = os.pipe(), os.pipe(), os.pipe()
+        (read, fed), (out, printed), (err, told), (report, reported) = (os.pipe() for _ in "0123")
         if surroundings.stdout == "abandoned":
             os.close(out)
             out = os.open(os.devnull, os.O_RDONLY)
         elif surroundings.stdout is not None:
             os.close(printed)
             printed = os.open(surroundings.stdout, os.O_WRONLY)
-        socket.send_fds(self._ours, [json.dumps(request).encode()], [read, printed, told])
-        for end in (read, printed, told):
+        ends = [read, printed, told, reported]
+        socket.send_fds(self._ours, [json.dumps(request).encode()], ends)
+        for end in ends:
             os.close(end)
-        with ThreadPoolExecutor(3) as pool:
-            feeding = pool.submit(_feed, fed, surroundings.stdin)
-            texts = [pool.submit(_drain, end) for end in (out, err)]
-            output, errors = (text.result() for text in texts)
-            feeding.result()
-        return Observed(output=output, errors=errors, **json.loads(self._ours.recv(_MOST)))
+        return Started(surroundings.stdin, fed, out, err, report)
 
     def __enter__(self) -> WarmProcesses:
         return self
@@ -158,6 +158,42 @@ class WarmProcesses:
     def __exit__(self, *_: object) -> None:
         self._ours.close()
         self._server.wait(60)
+
+
+class Started:
+    """A running ``phrasescore``, fed and listened to; made by `WarmProcesses.start`.
+
+    Args:
+        stdin: What it can read.
+        fed: Where that is written.
+        out: Where its output is read.
+        err: Where its errors are read.
+        report: Where its process number is read, and in the end how it ended.
+    """
+
+    def __init__(self, stdin: bytes, fed: int, out: int, err: int, report: int) -> None:
+        self._pool = ThreadPoolExecutor(3)
+        self._feeding = self._pool.submit(_feed, fed, stdin)
+        self._texts = [self._pool.submit(_drain, end) for end in (out, err)]
+        self._report = os.fdopen(report)
+        self.pid = int(self._report.readline())
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has not ended."""
+        return _is_running(self.pid)
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send it a signal, if it has not ended."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, number)
+
+    def wait(self) -> Observed:
+        """Wait for its end."""
+        with self._pool, self._report:
+            output, errors = (text.result() for text in self._texts)
+            self._feeding.result()
+            return Observed(output=output, errors=errors, **json.loads(self._report.read()))
 
 
 def _feed(end: int, text: bytes) -> None:
@@ -183,23 +219,38 @@ def _serve(connection: socket.socket) -> None:
     # what is there stays; to look through it again would also copy it
     gc.collect()
     gc.freeze()
-    # what a process leaves behind becomes a child of this one
-    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    # nobody asks how those that watch have ended
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
-        text, ends, *_ = socket.recv_fds(connection, _MOST, 3)
+        text, ends, *_ = socket.recv_fds(connection, _MOST, 4)
         if not text:
             return
-        request = json.loads(text)
-        before = _memory("VmRSS")
-        child = os.fork()
-        if child == 0:
+        if os.fork() == 0:
             connection.close()
-            _become(request, ends)
+            _watch(json.loads(text), ends)
         for end in ends:
             os.close(end)
+
+
+def _watch(request: dict[str, Any], ends: Sequence[int]) -> None:
+    """Start what was asked for and report how it ended; does not return."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    # what a process leaves behind becomes a child of this one
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    *streams, report = ends
+    before = _memory("VmRSS")
+    child = os.fork()
+    if child == 0:
+        os.close(report)
+        _become(request, streams)
+    for end in streams:
+        os.close(end)
+    with os.fdopen(report, "w") as reported:
+        print(child, file=reported, flush=True)
         reply = _observed(child, request["timeout"], request["signals"])
         reply["peak"] = max(0, reply["peak"] - before)
-        connection.send(json.dumps({**reply, "left": _end_orphans()}).encode())
+        json.dump({**reply, "left": _end_orphans()}, reported)
+    os._exit(0)
 
 
 def _refresh_numba() -> None:
