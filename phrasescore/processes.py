@@ -1,4 +1,4 @@
-"""Which process this is, and whether another one of this machine is still there."""
+"""Which process this is, how many cores it has, and whether another of this machine is there."""
 
 from __future__ import annotations
 
@@ -13,6 +13,13 @@ def machine() -> tuple[str, str]:
         return socket.gethostname(), str(Path("/proc/self/ns/pid").readlink())
     except OSError:  # no Linux
         return socket.gethostname(), ""
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1  # no Linux
 
 
 def start_of(process: int) -> int | None:

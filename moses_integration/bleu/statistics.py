@@ -13,10 +13,8 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from moses_integration.bleu.reference_ngrams import ORDERS, build, count_matches, encode
@@ -99,23 +97,6 @@ def bleu_of_sums(sums: ArrayLike) -> NDArray[np.float64]:
     length = np.where(some, counts[..., 1], 1)
     brevity = np.minimum(0.0, 1.0 - np.where(some, counts[..., -1], 0) / length)
     return np.where(some, np.exp(np.log(safe).mean(-1) + brevity), 0.0)
-
-
-@njit(cache=True, nogil=True)
-def bleu_of_row(sums: Any) -> float:
-    """Return what ``bleu_of_sums`` does, of one row, for compiled callers: roots are quick.
-
-    Args:
-        sums: float64, its first 9 in the order of ``BleuStatistics.matrix``.
-    """
-    matches = sums[0] * sums[2] * sums[4] * sums[6]
-    if matches == 0:
-        return 0.0
-    totals = sums[1] * sums[3] * sums[5] * sums[7]
-    score = np.sqrt(np.sqrt(matches / totals))
-    if sums[1] < sums[8]:
-        score *= np.exp(1.0 - sums[8] / sums[1])
-    return score
 
 
 def sentence_bleu(

@@ -12,7 +12,7 @@ from moses_integration.bleu.statistics import bleu_of_sums
 from tuning.metrics.metric_scores import CHRF_ORDERS, TER_AT
 from tuning.optimizers.candidate_pool import PoolArrays
 from tuning.optimizers.expected_score import LEAST_LN
-from tuning.optimizers.line_search import NARROW, distance_of, step_into
+from tuning.optimizers.line_search import NARROW, step_into
 
 # chrF weighs recall twice as much as precision
 _BETA_SQUARED = 4.0
@@ -91,8 +91,8 @@ def plain_line_search(
         left, right = edges[place], edges[place + 1]
         if right - left > narrow:
             score = plain_score_of_sums(sums, shares)
-            step = step_into(left, right, reach, False, False)
-            choices.append((-score, distance_of(left, right), step))
+            step = step_into(left, right, reach, left_is_bound=False, right_is_bound=False)
+            choices.append((-score, max(left, -right, 0.0), step))
         if place < len(where):
             sums = sums + changes[place][1]
     best = min(choices, key=lambda choice: choice[:2])

@@ -135,8 +135,7 @@ optimization_options = _together(
     click.option(
         "--threads",
         type=THREADS,
-        default=OptimizerSettings.threads,
-        help="The result does not depend on it.",
+        help="Cores to use; the result does not depend on it.  [default: all]",
     ),
 )
 

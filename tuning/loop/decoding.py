@@ -28,6 +28,7 @@ from moses_integration.real_moses.shown_weights import check_features
 from moses_integration.tables.filtering import INI_NAME, FilteredTable, filter_system
 from phrasescore.errors import CorpusError
 from phrasescore.files.byte_streams import open_output, read_lines
+from phrasescore.processes import usable_cores
 from phrasescore.progress import Progress
 from tuning.loop.outer_loop import NBestDecoder
 from tuning.loop.tuning_settings import DecoderSettings
@@ -79,13 +80,14 @@ def prepare(
         ini = with_section(ini, section, value)
     place = folder / "filtered"
     filtered, tables = filter_system(with_absolute_paths(ini), lines, place)
+    threads = settings.threads or usable_cores()
     if binary is None:
-        return EmbeddedDecoder(filtered, sentences, settings.threads), tables
+        return EmbeddedDecoder(filtered, sentences, threads), tables
     text = folder / "source.txt"
     if not text.exists():
         check_features(binary, filtered, place / INI_NAME)
         copy_text(lines, text)
-    return ExternalMoses(binary, place / INI_NAME, text, settings.threads), tables
+    return ExternalMoses(binary, place / INI_NAME, text, threads), tables
 
 
 def _sentences(source: str | Path) -> list[tuple[bytes, ...]]:

@@ -24,13 +24,13 @@ class DecoderSettings:
     Args:
         name: The embedded one or real Moses.
         moses: The binary of real Moses or its folder; ``None`` to look for it.
-        threads: How many sentences at a time.
+        threads: How many sentences at a time; ``None`` for as many as there are cores.
         sections: Settings of the search that replace those of the system, by section.
     """
 
     name: DecoderName = "embedded"
     moses: str | None = None
-    threads: int = 1
+    threads: int | None = None
     sections: Mapping[str, str] | None = None
 
 

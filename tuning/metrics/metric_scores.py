@@ -9,19 +9,19 @@ mixture negative.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from moses_integration.bleu.statistics import COLUMNS as BLEU_COLUMNS
 from moses_integration.bleu.statistics import (
     BleuStatistics,
-    bleu_of_row,
     bleu_of_sums,
     sentence_bleu,
 )
+from phrasescore.compiled import leaf
 from tuning.metrics.metric_settings import MetricName, Objective
 
 CHRF_ORDERS = 6
@@ -31,51 +31,42 @@ ALL_COLUMNS = TER_AT + 2
 _BETA_SQUARED = 4.0
 
 
-@njit(cache=True, nogil=True)
-def _chrf(sums: Any) -> float:
-    """Return chrF of (18,) sums, in sacrebleu's order of operations."""
-    precision = recall = 0.0
+def _score_of_sums(sums: Any, shares: Any) -> float:
+    """Return the objective of (columns,) float64 summed statistics, given the three shares."""
+    score = 0.0
+    matches = sums[0] * sums[2] * sums[4] * sums[6]
+    if matches > 0:
+        # what ``bleu_of_sums`` computes with logarithms: roots are quick
+        score = math.sqrt(math.sqrt(matches / (sums[1] * sums[3] * sums[5] * sums[7])))
+        if sums[1] < sums[8]:
+            score *= math.exp(1.0 - sums[8] / sums[1])
+    if len(sums) == BLEU_COLUMNS:
+        return score
+    precision = recall = chrf = 0.0
     orders = 0
-    for at in range(0, 3 * CHRF_ORDERS, 3):
+    # in sacrebleu's order of operations
+    for at in range(BLEU_COLUMNS, TER_AT, 3):
         if sums[at] > 0 and sums[at + 1] > 0:
             precision += sums[at + 2] / sums[at]
             recall += sums[at + 2] / sums[at + 1]
             orders += 1
-    if precision + recall == 0:
-        return 0.0
-    precision /= orders
-    recall /= orders
-    return (1 + _BETA_SQUARED) * precision * recall / (_BETA_SQUARED * precision + recall)
+    if precision + recall > 0:
+        precision /= orders
+        recall /= orders
+        chrf = (1 + _BETA_SQUARED) * precision * recall / (_BETA_SQUARED * precision + recall)
+    ter = 1.0 if sums[TER_AT] > 0 else 0.0
+    if sums[TER_AT + 1] > 0:
+        ter = sums[TER_AT] / sums[TER_AT + 1]
+    return shares[0] * score + shares[1] * chrf + shares[2] * (1.0 - ter)
 
 
-@njit(cache=True, nogil=True)
-def _ter(sums: Any) -> float:
-    if sums[1] > 0:
-        return sums[0] / sums[1]
-    return 1.0 if sums[0] > 0 else 0.0
-
-
-@njit(cache=True, nogil=True)
-def _of_rows(is_chrf: bool, rows: Any) -> Any:
-    scores = np.empty(len(rows))
-    for i in range(len(rows)):
-        scores[i] = _chrf(rows[i]) if is_chrf else _ter(rows[i])
-    return scores
-
-
-@njit(cache=True, nogil=True)
-def score_of_sums(sums: Any, shares: Any) -> float:
-    """Return the objective of (columns,) float64 summed statistics, given the three shares."""
-    bleu = bleu_of_row(sums)
-    if len(sums) == BLEU_COLUMNS:
-        return bleu
-    chrf, ter = _chrf(sums[BLEU_COLUMNS:TER_AT]), _ter(sums[TER_AT:])
-    return shares[0] * bleu + shares[1] * chrf + shares[2] * (1.0 - ter)
+# for compiled callers; a single score is not worth compiling it
+score_of_sums = leaf(_score_of_sums)
 
 
 def objective_score(objective: Objective, sums: ArrayLike) -> float:
     """Return the objective of (columns,) summed statistics."""
-    return float(score_of_sums(np.asarray(sums, np.float64), objective.shares))
+    return float(_score_of_sums(np.asarray(sums, np.float64), objective.shares))
 
 
 def columns_of(metric: MetricName) -> slice:
@@ -97,8 +88,29 @@ def metric_scores(metric: MetricName, sums: ArrayLike) -> NDArray[np.float64]:
     counts = np.asarray(sums, np.float64)
     if metric == "bleu":
         return bleu_of_sums(counts)
-    scores = _of_rows(metric == "chrf", np.ascontiguousarray(counts.reshape(-1, counts.shape[-1])))
-    return scores.reshape(counts.shape[:-1])
+    return _chrf(counts) if metric == "chrf" else _ter(counts)
+
+
+def _chrf(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return chrF of (..., 18) sums, in sacrebleu's order of operations."""
+    precision, recall, orders = np.zeros((3, *counts.shape[:-1]))
+    for at in range(0, 3 * CHRF_ORDERS, 3):
+        candidate, reference, match = np.moveaxis(counts[..., at : at + 3], -1, 0)
+        some = (candidate > 0) & (reference > 0)
+        precision += np.where(some, match / np.where(some, candidate, 1), 0.0)
+        recall += np.where(some, match / np.where(some, reference, 1), 0.0)
+        orders += some
+    some = precision + recall > 0
+    precision /= np.where(some, orders, 1)
+    recall /= np.where(some, orders, 1)
+    divisor = np.where(some, _BETA_SQUARED * precision + recall, 1)
+    return (1 + _BETA_SQUARED) * precision * recall / divisor
+
+
+def _ter(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return TER of (..., 2) sums."""
+    edits, words = counts[..., 0], counts[..., 1]
+    return np.where(words > 0, edits / np.where(words > 0, words, 1), edits > 0)
 
 
 def sentence_scores(statistics: NDArray[np.int16], objective: Objective) -> NDArray[np.float64]:

@@ -12,15 +12,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from phrasescore.errors import NBestError
 
-_FREE = -1
 _LARGEST_STATISTIC = np.iinfo(np.int16).max
-_PRIME = np.uint64(0x100000001B3)
-_OFFSET = np.uint64(0xCBF29CE484222325)
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(29)
 
 
@@ -86,24 +83,54 @@ class CandidatePool:
         """
         _check(sentences, features, statistics)
         old = self.arrays
-        counts = np.bincount(sentences, minlength=self.sentences)
-        room = old.starts + np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
-        merged = PoolArrays(
-            np.empty((len(old.features), int(room[-1])), np.float32),
-            np.empty((int(room[-1]), old.statistics.shape[1]), np.int16),
-            np.zeros_like(old.starts),
-        )
         # equal values must be equal bits: minus zero becomes zero
-        added = (features + np.float32(0), statistics.astype(np.int16))
-        begins = np.searchsorted(sentences, np.arange(self.sentences + 1))
-        _merge(old, *added, begins, merged)
-        size = int(merged.starts[-1])
-        if size < len(merged.statistics):
-            cut = np.ascontiguousarray(merged.features[:, :size])
-            merged = PoolArrays(cut, merged.statistics[:size].copy(), merged.starts)
-        grown = size - len(self)
+        features = features + np.float32(0)
+        new = np.flatnonzero(~self._repeated(sentences, features))
+        ends = old.starts[sentences[new] + 1] + np.arange(len(new))
+        shifts = np.searchsorted(sentences[new], np.arange(self.sentences + 1))
+        starts = old.starts + shifts
+        size = int(starts[-1])
+        places = np.arange(len(self)) + np.repeat(shifts[:-1], np.diff(old.starts))
+        merged = PoolArrays(
+            np.empty((len(old.features), size), np.float32),
+            np.empty((size, old.statistics.shape[1]), np.int16),
+            starts,
+        )
+        for feature, values in enumerate(merged.features):
+            values[places] = old.features[feature]
+            values[ends] = features[new, feature]
+        merged.statistics[places] = old.statistics
+        merged.statistics[ends] = statistics[new]
         self.arrays = merged
-        return grown
+        return len(new)
+
+    def _repeated(
+        self, sentences: NDArray[np.int32], features: NDArray[np.float32]
+    ) -> NDArray[np.bool_]:
+        """Tell (N,) which candidates of a round are there already, or stand earlier in it."""
+        old = self.arrays
+        owners = np.repeat(np.arange(self.sentences), np.diff(old.starts))
+        digests = np.concatenate([_digests(owners, old.features), _digests(sentences, features.T)])
+        order = np.argsort(digests, kind="stable")
+        ordered = digests[order]
+        begins = np.ones(len(ordered), bool)
+        begins[1:] = ordered[1:] != ordered[:-1]
+        # the earliest with the same digest; whether all values are the same is seen to below
+        earliest = np.empty_like(order)
+        earliest[order] = order[begins][np.cumsum(begins) - 1]
+        known = len(self)
+        found = np.flatnonzero(earliest[known:] != np.arange(known, len(digests)))
+        same = np.ones(len(found), bool)
+        first = earliest[known + found]
+        inside = first < known
+        for feature in range(features.shape[1]):
+            ours = np.empty(len(found), np.float32)
+            ours[inside] = old.features[feature, first[inside]]
+            ours[~inside] = features[first[~inside] - known, feature]
+            same &= ours == features[found, feature]
+        repeated = np.zeros(len(sentences), bool)
+        repeated[found[same]] = True
+        return repeated
 
 
 def _check(
@@ -122,66 +149,13 @@ def _check(
         )
 
 
-@njit(cache=True, nogil=True)
-def _digest(features: Any, column: int) -> np.uint64:
-    value = _OFFSET
-    for feature in range(len(features)):
-        value = (value ^ np.uint64(np.float32(features[feature, column]).view(np.uint32))) * _PRIME
-    return value ^ (value >> _SHIFT)
-
-
-@njit(cache=True, nogil=True)
-def _same(features: Any, left: int, right: int) -> bool:
-    for feature in range(len(features)):
-        if features[feature, left] != features[feature, right]:
-            return False
-    return True
-
-
-@njit(cache=True, nogil=True)
-def _is_new(features: Any, column: int, slots: Any) -> bool:
-    """Look a candidate up among those of its sentence, and remember it if it is new."""
-    mask = len(slots) - 1
-    slot = np.int64(_digest(features, column) & np.uint64(mask))
-    while slots[slot] != _FREE:
-        if _same(features, slots[slot], column):
-            return False
-        slot = (slot + 1) & mask
-    slots[slot] = column
-    return True
-
-
-@njit(cache=True, nogil=True)
-def _merge(old: PoolArrays, added: Any, statistics: Any, begins: Any, new: PoolArrays) -> None:
-    """Fill ``new``, sentence by sentence: what is there first, then what is not there yet.
-
-    Args:
-        old: The pool so far; has no duplicates.
-        added: (N, F) features of the round.
-        statistics: (N, K) statistics of the round.
-        begins: (S + 1,) where each sentence's candidates begin in the round.
-        new: Room for all; its starts are filled too.
-    """
-    features = len(new.features)
-    count = 0
-    for sentence in range(len(begins) - 1):
-        new.starts[sentence] = count
-        first, last = old.starts[sentence], old.starts[sentence + 1]
-        most = last - first + begins[sentence + 1] - begins[sentence]
-        size = 1
-        while size < 2 * most:
-            size *= 2
-        slots = np.full(size, _FREE, np.int64)
-        for column in range(first, last):
-            for feature in range(features):
-                new.features[feature, count] = old.features[feature, column]
-            new.statistics[count] = old.statistics[column]
-            _is_new(new.features, count, slots)
-            count += 1
-        for row in range(begins[sentence], begins[sentence + 1]):
-            for feature in range(features):
-                new.features[feature, count] = added[row, feature]
-            if _is_new(new.features, count, slots):
-                new.statistics[count] = statistics[row]
-                count += 1
-    new.starts[len(begins) - 1] = count
+def _digests(
+    sentences: NDArray[np.integer[Any]], features: NDArray[np.float32]
+) -> NDArray[np.uint64]:
+    """Return (N,) digests of sentences with (F, N) feature values."""
+    digests = (sentences + 1).astype(np.uint64) * _MULTIPLIER
+    for values in features:
+        digests ^= np.ascontiguousarray(values).view(np.uint32)
+        digests *= _MULTIPLIER
+        digests ^= digests >> _SHIFT
+    return digests

@@ -10,17 +10,19 @@ Weights are measured by the spread of their features, so that sharpness means th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from tuning.metrics.metric_scores import score_of_sums
+from phrasescore.compiled import leaf
+from tuning.metrics.metric_scores import objective_score
+from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.candidate_pool import PoolArrays
 from tuning.optimizers.climbing import Region
-from tuning.optimizers.line_search import combine
+from tuning.optimizers.line_search import Point, point_at
 
 # deviations of the model score within a sentence: from nearly uniform to nearly decided
 SHARPNESSES = (3.0, 6.0, 12.0, 25.0, 50.0)
@@ -34,125 +36,127 @@ _SHORTEST_STEP = 1e-8
 
 
 class _Likely(NamedTuple):
-    """The candidates that are likely at all.
+    """The candidates that are likely at all; room for as many as there are candidates.
 
     Attributes:
         rows: Which candidates, sentence by sentence.
         probabilities: Of each.
         begins: (S + 1,) where each sentence's begin.
+        sums: (K,) the expected statistics.
     """
 
     rows: NDArray[np.int64]
     probabilities: NDArray[np.float64]
     begins: NDArray[np.int64]
+    sums: NDArray[np.float64]
 
 
-@njit(cache=True, nogil=True)
-def _expectation(pool: PoolArrays, weights: Any, sharpness: float, sums: Any) -> _Likely:
-    """Find the likely candidates, and fill (K,) the expected statistics."""
+@leaf
+def _expect(pool: PoolArrays, point: Point, sharpness: float, likely: _Likely) -> None:
+    """Find the likely candidates and the expected statistics."""
     count = 0
-    candidates = pool.features.shape[1]
-    rows, probabilities = np.empty(candidates, np.int64), np.empty(candidates)
-    begins = np.zeros(len(pool.starts), np.int64)
-    scores = np.empty(candidates)
-    sums[:] = 0.0
-    for sentence in range(len(pool.starts) - 1):
+    likely.sums[:] = 0.0
+    likely.begins[0] = 0
+    for sentence in range(point.winners.size):
         begin, end = pool.starts[sentence], pool.starts[sentence + 1]
-        values = scores[begin:end]
-        combine(pool.features, begin, end, weights, values)
-        least = values.max() + LEAST_LN / sharpness if begin < end else 0.0
+        least = point.scores[point.winners[sentence]] + LEAST_LN / sharpness
         first = count
         total = 0.0
-        for i in range(len(values)):
-            if values[i] > least:
-                rows[count] = begin + i
-                probabilities[count] = np.exp(sharpness * (values[i] - least) + LEAST_LN)
-                total += probabilities[count]
+        for row in range(begin, end):
+            if point.scores[row] > least:
+                likely.rows[count] = row
+                chance = math.exp(sharpness * (point.scores[row] - least) + LEAST_LN)
+                likely.probabilities[count] = chance
+                total += chance
                 count += 1
         for i in range(first, count):
-            probabilities[i] /= total
-            for column in range(len(sums)):
-                sums[column] += probabilities[i] * pool.statistics[rows[i], column]
-        begins[sentence + 1] = count
-    return _Likely(rows, probabilities, begins)
+            likely.probabilities[i] /= total
+            for column in range(likely.sums.size):
+                statistic = pool.statistics[likely.rows[i], column]
+                likely.sums[column] += likely.probabilities[i] * statistic
+        likely.begins[sentence + 1] = count
 
 
-@njit(cache=True, nogil=True)
-def _slopes(sums: Any, shares: Any) -> Any:
-    """The derivative of the objective by each summed statistic, by central differences."""
-    slopes = np.zeros(len(sums))
-    for column in range(len(sums)):
-        size = _RELATIVE_DIFFERENCE * sums[column]
-        if size > 0.0:
-            moved = sums.copy()
-            moved[column] += size
-            above = score_of_sums(moved, shares)
-            moved[column] -= 2 * size
-            slopes[column] = (above - score_of_sums(moved, shares)) / (2 * size)
-    return slopes
-
-
-@njit(cache=True, nogil=True)
-def _gradient(
-    pool: PoolArrays, likely: _Likely, slopes: Any, sharpness: float, gradient: Any
+@leaf
+def _differentiate(
+    pool: PoolArrays,
+    likely: _Likely,
+    slopes: NDArray[np.float64],
+    sharpness: float,
+    worth: NDArray[np.float64],
+    gradient: NDArray[np.float64],
 ) -> None:
     """Fill (F,) with sharpness times the covariance of a candidate's value and its features."""
-    gradient[:] = 0.0
-    worth = np.empty(len(likely.rows))
-    for sentence in range(len(likely.begins) - 1):
+    for sentence in range(likely.begins.size - 1):
         begin, end = likely.begins[sentence], likely.begins[sentence + 1]
         mean = 0.0
         for i in range(begin, end):
             worth[i] = 0.0
-            for column in range(len(slopes)):
+            for column in range(slopes.size):
                 worth[i] += slopes[column] * pool.statistics[likely.rows[i], column]
             mean += likely.probabilities[i] * worth[i]
         for i in range(begin, end):
             worth[i] = sharpness * likely.probabilities[i] * (worth[i] - mean)
-    for feature in range(len(gradient)):
+    for feature in range(gradient.size):
         total = 0.0
         for i in range(likely.begins[-1]):
             total += worth[i] * pool.features[feature, likely.rows[i]]
         gradient[feature] = total
 
 
-@njit(cache=True, nogil=True)
+def _slopes(objective: Objective, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The derivative of the objective by each summed statistic, by central differences."""
+    slopes = np.zeros(len(sums))
+    for column, size in enumerate((_RELATIVE_DIFFERENCE * sums).tolist()):
+        if size > 0.0:
+            moved = sums.copy()
+            moved[column] += size
+            above = objective_score(objective, moved)
+            moved[column] -= 2 * size
+            slopes[column] = (above - objective_score(objective, moved)) / (2 * size)
+    return slopes
+
+
 def expected_score(
-    pool: PoolArrays, weights: Any, sharpness: float, shares: Any, gradient: Any
-) -> float:
-    """Return the expected score, and fill its gradient by the weights.
+    pool: PoolArrays, weights: NDArray[np.float64], sharpness: float, objective: Objective
+) -> tuple[float, NDArray[np.float64]]:
+    """Return the expected score, and its gradient by the weights.
 
     Args:
         pool: The candidates.
         weights: (F,).
         sharpness: What model scores are multiplied with.
-        shares: (3,) of the objective's metrics.
-        gradient: (F,) filled.
+        objective: What is expected.
     """
-    sums = np.empty(pool.statistics.shape[1])
-    likely = _expectation(pool, weights, sharpness, sums)
-    _gradient(pool, likely, _slopes(sums, shares), sharpness, gradient)
-    return score_of_sums(sums, shares)
+    candidates, columns = pool.statistics.shape
+    likely = _Likely(
+        np.empty(candidates, np.int64), np.empty(candidates),
+        np.empty(len(pool.starts), np.int64), np.empty(columns),
+    )  # fmt: skip
+    _expect(pool, point_at(pool, weights), sharpness, likely)
+    gradient = np.empty(len(weights))
+    worth = np.empty(int(likely.begins[-1]))
+    slopes = _slopes(objective, likely.sums)
+    _differentiate(pool, likely, slopes, sharpness, worth, gradient)
+    return objective_score(objective, likely.sums), gradient
 
 
 class _Ascent:
     """Gradient ascent with Barzilai-Borwein steps, in weights measured by their spread."""
 
     def __init__(
-        self, pool: PoolArrays, region: Region, shares: tuple[float, float, float], sharpness: float
+        self, pool: PoolArrays, region: Region, objective: Objective, sharpness: float
     ) -> None:
-        self._pool, self._region, self._shares = pool, region, shares
+        self._pool, self._region, self._objective = pool, region, objective
         self._sharpness = sharpness
-        self._scalable = bool(region.scalable[0])
         self._free = np.zeros(len(region.spread), bool)
         self._free[region.free] = True
 
     def value(self, weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         """Return the score and its gradient by free weights measured by their spread."""
-        gradient = np.zeros(len(weights))
-        score = expected_score(self._pool, weights, self._sharpness, self._shares, gradient)
+        score, gradient = expected_score(self._pool, weights, self._sharpness, self._objective)
         gradient = np.where(self._free, gradient * self._region.spread, 0.0)
-        if self._scalable:
+        if self._region.scalable:
             # a change that only scales the weights is not a direction
             scaled = weights / self._region.spread
             gradient -= (gradient @ scaled) / (scaled @ scaled) * scaled
@@ -161,7 +165,7 @@ class _Ascent:
     def allowed(self, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return weights within their bounds, of size 1 if they are scalable."""
         weights = np.clip(scaled * self._region.spread, self._region.lower, self._region.upper)
-        if self._scalable:
+        if self._region.scalable:
             weights = weights / np.linalg.norm(weights / self._region.spread)
         return weights
 
@@ -199,7 +203,7 @@ def anneal(
     pool: PoolArrays,
     weights: NDArray[np.float64],
     region: Region,
-    shares: tuple[float, float, float],
+    objective: Objective,
     sharpnesses: Sequence[float] = SHARPNESSES,
 ) -> NDArray[np.float64]:
     """Return weights of high expected score, found by climbing at rising sharpness.
@@ -208,12 +212,12 @@ def anneal(
         pool: The candidates.
         weights: (F,) where to begin.
         region: Where weights may be.
-        shares: (3,) of the objective's metrics.
+        objective: What is expected.
         sharpnesses: One climb for each.
     """
     for sharpness in sharpnesses:
-        if not region.scalable[0]:
+        if not region.scalable:
             size = float(np.linalg.norm((weights / region.spread)[region.free]))
             sharpness /= size or 1.0
-        weights = _Ascent(pool, region, shares, sharpness).climb(weights)
+        weights = _Ascent(pool, region, objective, sharpness).climb(weights)
     return weights

@@ -15,47 +15,45 @@ Rules, each with a test:
 * *narrow*: an interval narrower than a millionth of the distance between the quartiles of all
   breakpoints is ignored, because rounded weights could not hit it;
 * *bounds*: only the part of the line within [low, high] counts; its ends are not open.
+
+What is compiled works in arrays that numpy makes, so that little has to be compiled.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import threading
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from phrasescore.compiled import leaf
 from tuning.metrics.metric_scores import score_of_sums
 from tuning.optimizers.candidate_pool import PoolArrays
-from tuning.optimizers.envelope import (
-    BREAKPOINT,
-    KEPT,
-    KEPT_INTERCEPT,
-    KEPT_SLOPE,
-    SENTENCE_SLOPE,
-    WINNER,
-    EnvelopeSpace,
-    envelope,
-    winner_at,
-    workspace_for,
-)
+from tuning.optimizers.envelope import EnvelopeSpace, envelope
 
 NARROW = 1e-6
 BEYOND = 0.1
-_FIRST_ROOM = 16
 _BLOCK = 8
 
 
-@njit(cache=True, nogil=True)
-def combine(features: Any, begin: int, end: int, weights: Any, out: Any) -> None:
+@leaf
+def combine(
+    features: NDArray[np.float32],
+    begin: int,
+    end: int,
+    weights: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None:
     """Fill ``out`` with the weighted sums of features of the candidates from begin to end."""
     # a slice, because compiled code would check begin + i for a negative index every time
     out[: end - begin] = 0.0
-    for feature in range(len(weights)):
+    for feature in range(weights.size):
         weight = weights[feature]
         if weight != 0.0:
             values = features[feature, begin:end]
-            for i in range(len(values)):
+            for i in range(values.size):
                 out[i] += weight * values[i]
 
 
@@ -71,132 +69,195 @@ class Point(NamedTuple):
     winners: NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True)
-def point_at(pool: PoolArrays, weights: Any) -> Point:
+@leaf
+def _score(
+    features: NDArray[np.float32],
+    starts: NDArray[np.int64],
+    weights: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    winners: NDArray[np.int64],
+) -> None:
+    for sentence in range(winners.size):
+        begin, end = starts[sentence], starts[sentence + 1]
+        combine(features, begin, end, weights, scores[begin:end])
+        best = begin
+        for i in range(begin + 1, end):
+            if scores[i] > scores[best]:
+                best = i
+        winners[sentence] = best if begin < end else -1
+
+
+def point_at(pool: PoolArrays, weights: NDArray[np.float64]) -> Point:
     """Score all candidates with (F,) weights."""
-    scores = np.empty(pool.features.shape[1])
-    winners = np.full(len(pool.starts) - 1, -1, np.int64)
-    for sentence in range(len(winners)):
-        begin, end = pool.starts[sentence], pool.starts[sentence + 1]
-        if begin < end:
-            combine(pool.features, begin, end, weights, scores[begin:end])
-            winners[sentence] = begin + winner_at(scores[begin:end], scores[begin:end], 0.0)
-    return Point(scores, winners)
+    point = Point(np.empty(pool.features.shape[1]), np.empty(len(pool.starts) - 1, np.int64))
+    _score(pool.features, pool.starts, weights, *point)
+    return point
 
 
-@njit(cache=True, nogil=True)
-def _grown(array: Any, least: int) -> Any:
-    longer = np.empty(max(least, 2 * len(array)), array.dtype)
-    longer[: len(array)] = array
-    return longer
+class _Lines(NamedTuple):
+    """What one search works in; pages of memory that no change comes to are never touched.
+
+    Attributes:
+        slopes: (N,) of the lines of a sentence of at most N candidates.
+        kept: (N,) which of them can win.
+        kept_slopes: (N,) of these alone.
+        kept_intercepts: (N,) of these alone.
+        winners: (N + 1,) the envelope of a sentence.
+        breakpoints: (N,) where each winner gives way to the next.
+        waiting: (N + 1,) see ``EnvelopeSpace``.
+        sums: (K,) the statistics at the smallest step.
+        where: (C,) where the winner of some sentence changes, in no order.
+        before: (C,) the candidate that wins before each change.
+        after: (C,) the one that wins after it.
+    """
+
+    slopes: NDArray[np.float64]
+    kept: NDArray[np.int64]
+    kept_slopes: NDArray[np.float64]
+    kept_intercepts: NDArray[np.float64]
+    winners: NDArray[np.int64]
+    breakpoints: NDArray[np.float64]
+    waiting: NDArray[np.int64]
+    sums: NDArray[np.float64]
+    where: NDArray[np.float64]
+    before: NDArray[np.int64]
+    after: NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True)
-def _workspace_of(pool: PoolArrays) -> EnvelopeSpace:
-    most = 1
-    for sentence in range(len(pool.starts) - 1):
-        most = max(most, pool.starts[sentence + 1] - pool.starts[sentence])
-    return workspace_for(most)
-
-
-@njit(cache=True, nogil=True)
-def _contenders(
-    slopes: Any, intercepts: Any, winner: int, low: float, high: float, space: EnvelopeSpace
+@leaf
+def _keep(
+    slopes: NDArray[np.float64],
+    intercepts: NDArray[np.float64],
+    winner: int,
+    low: float,
+    high: float,
+    lines: tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]],
 ) -> int:
-    """List the candidates that can win between low and high; return how many.
+    """Keep the candidates that can win between low and high; return how many.
 
     Their lead over the winner at 0 is linear in the step, so it is largest at an end.
     """
+    kept, kept_slopes, kept_intercepts = lines
     slope, intercept = slopes[winner], intercepts[winner]
-    space.places[KEPT, 0] = winner
+    kept[0], kept_slopes[0], kept_intercepts[0] = winner, slope, intercept
     count = 1
-    i = 0
-    while i < len(slopes):
-        end = min(i + _BLOCK, len(slopes))
-        lead = 0.0
-        if end == i + _BLOCK:
+    for begin in range(0, slopes.size, _BLOCK):
+        lead = 1.0
+        if begin + _BLOCK <= slopes.size:
             # a block at a time, and a closer look only where one of them leads
-            for j in range(i, i + _BLOCK):
+            lead = 0.0
+            for j in range(begin, begin + _BLOCK):
                 rise = slopes[j] - slope
                 lead = max(lead, intercepts[j] - intercept + max(low * rise, high * rise))
-        if lead > 0.0 or end < i + _BLOCK:
-            for j in range(i, end):
+        if lead > 0.0:
+            for j in range(begin, min(begin + _BLOCK, slopes.size)):
                 rise = slopes[j] - slope
-                if intercepts[j] - intercept + max(low * rise, high * rise) > 0.0:
-                    space.places[KEPT, count] = j
-                    count += 1
-        i = end
+                kept[count], kept_slopes[count], kept_intercepts[count] = (
+                    j,
+                    slopes[j],
+                    intercepts[j],
+                )
+                count += intercepts[j] - intercept + max(low * rise, high * rise) > 0.0
     return count
 
 
-@njit(cache=True, nogil=True)
-def _sentence_changes(
-    slopes: Any, intercepts: Any, winner: int, low: float, high: float, space: EnvelopeSpace
-) -> int:
-    """Find one sentence's envelope between low and high; return the number of breakpoints.
-
-    The row ``WINNER`` of ``space`` gets numbers of candidates of the sentence.
-    """
-    if low == -np.inf or high == np.inf:
-        return envelope(slopes, intercepts, low, high, space)
-    count = _contenders(slopes, intercepts, winner, low, high, space)
-    space.places[WINNER, 0] = winner
-    if count == 1:
-        return 0
-    for i in range(count):
-        space.values[KEPT_SLOPE, i] = slopes[space.places[KEPT, i]]
-        space.values[KEPT_INTERCEPT, i] = intercepts[space.places[KEPT, i]]
-    kept_slopes = space.values[KEPT_SLOPE, :count]
-    kept_intercepts = space.values[KEPT_INTERCEPT, :count]
-    changes = envelope(kept_slopes, kept_intercepts, low, high, space)
-    for i in range(changes + 1):
-        space.places[WINNER, i] = space.places[KEPT, space.places[WINNER, i]]
-    return changes
-
-
-@njit(cache=True, nogil=True)
-def _changes(
-    pool: PoolArrays,
-    point: Point,
-    direction: Any,
+# numba takes long to look at a named tuple, so what Python calls takes arrays
+@leaf
+def _find_changes(
+    features: NDArray[np.float32],
+    statistics: NDArray[np.int16],
+    starts: NDArray[np.int64],
+    scores: NDArray[np.float64],
+    winners: NDArray[np.int64],
+    direction: NDArray[np.float64],
     low: float,
     high: float,
-    sums: Any,
-    space: EnvelopeSpace,
-) -> tuple[Any, Any, Any]:
-    """Find all changes of winner between low and high; ``sums`` gets the statistics at low.
+    line_slopes: NDArray[np.float64],
+    kept: NDArray[np.int64],
+    kept_slopes: NDArray[np.float64],
+    kept_intercepts: NDArray[np.float64],
+    found: NDArray[np.int64],
+    breakpoints: NDArray[np.float64],
+    waiting: NDArray[np.int64],
+    sums: NDArray[np.float64],
+    where: NDArray[np.float64],
+    before: NDArray[np.int64],
+    after: NDArray[np.int64],
+) -> int:
+    """Find all changes of winner between low and high, and the sums at low; return how many.
 
-    Returns:
-        Where each change happens, and the candidate before and after it; in no order.
+    The arguments are the fields of the pool, of the point and of `_Lines`.
     """
-    size = _FIRST_ROOM * len(pool.starts)
-    where, before, after = np.empty(size), np.empty(size, np.int64), np.empty(size, np.int64)
-    count = 0
-    for sentence in range(len(pool.starts) - 1):
-        begin, end = pool.starts[sentence], pool.starts[sentence + 1]
+    total = 0
+    sums[:] = 0.0
+    some = np.isfinite(low) and np.isfinite(high)
+    for sentence in range(winners.size):
+        begin, end = starts[sentence], starts[sentence + 1]
         if begin == end:
             continue
-        slopes = space.values[SENTENCE_SLOPE, : end - begin]
-        combine(pool.features, begin, end, direction, slopes)
-        winner = point.winners[sentence] - begin
-        changes = _sentence_changes(slopes, point.scores[begin:end], winner, low, high, space)
-        first = begin + space.places[WINNER, 0]
-        for column in range(len(sums)):
-            sums[column] += pool.statistics[first, column]
-        if count + changes > len(where):
-            where = _grown(where, count + changes)
-            before, after = _grown(before, count + changes), _grown(after, count + changes)
-        for change in range(changes):
-            where[count] = space.values[BREAKPOINT, change]
-            before[count] = begin + space.places[WINNER, change]
-            after[count] = begin + space.places[WINNER, change + 1]
-            count += 1
-    return where[:count], before[:count], after[:count]
+        slopes, intercepts = line_slopes[: end - begin], scores[begin:end]
+        combine(features, begin, end, direction, slopes)
+        if some:
+            winner = winners[sentence] - begin
+            lines = (kept, kept_slopes, kept_intercepts)
+            count = _keep(slopes, intercepts, winner, low, high, lines)
+            slopes, intercepts = kept_slopes[:count], kept_intercepts[:count]
+        space = EnvelopeSpace(found, breakpoints, waiting)
+        changes = envelope(slopes, intercepts, low, high, space)
+        for change in range(changes + 1):
+            column = begin + (kept[found[change]] if some else found[change])
+            if change > 0:
+                after[total] = column
+                total += 1
+            else:
+                for k in range(sums.size):
+                    sums[k] += statistics[column, k]
+            if change < changes:
+                where[total] = breakpoints[change]
+                before[total] = column
+    return total
 
 
-@njit(cache=True, nogil=True)
+@leaf
+def _best_interval(
+    statistics: NDArray[np.int16],
+    sums: NDArray[np.float64],
+    before: NDArray[np.int64],
+    after: NDArray[np.int64],
+    order: NDArray[np.int64],
+    edges: NDArray[np.float64],
+    narrow: float,
+    shares: NDArray[np.float64],
+) -> tuple[int, float]:
+    """Return which interval scores best, the nearest to 0 of equals, and its score.
+
+    Args:
+        statistics: (C, K) of the candidates.
+        sums: (K,) at the smallest step; changes.
+        before: Which candidate wins before each change.
+        after: Which one wins after it.
+        order: (N,) their order from left to right.
+        edges: (N + 2,) where the intervals begin and end.
+        narrow: The width up to which one is ignored.
+        shares: (3,) of the objective's metrics.
+    """
+    best, best_place, best_distance = -np.inf, 0, np.inf
+    for place in range(order.size + 1):
+        if edges[place + 1] - edges[place] > narrow:
+            score = score_of_sums(sums, shares)
+            distance = max(edges[place], -edges[place + 1], 0.0)
+            if score > best or (score == best and distance < best_distance):
+                best, best_place, best_distance = score, place, distance
+        if place < order.size:
+            loser, winner = before[order[place]], after[order[place]]
+            for k in range(sums.size):
+                sums[k] += statistics[winner, k]
+                sums[k] -= statistics[loser, k]
+    return best_place, best
+
+
 def step_into(
-    left: float, right: float, reach: float, left_is_bound: bool, right_is_bound: bool
+    left: float, right: float, reach: float, *, left_is_bound: bool, right_is_bound: bool
 ) -> float:
     """Where to go in an interval, by the rules of the middle and of open ends."""
     from_left = left < 0.0 or (left_is_bound and left == 0.0)
@@ -210,79 +271,62 @@ def step_into(
     return 0.5 * (left + right)
 
 
-@njit(cache=True, nogil=True)
-def distance_of(left: float, right: float) -> float:
-    """How far an interval is from 0."""
-    return max(left, -right, 0.0)
-
-
-@njit(cache=True, nogil=True)
-def line_search(
-    pool: PoolArrays,
-    point: Point,
-    direction: Any,
-    low: float,
-    high: float,
-    shares: Any,
-    space: EnvelopeSpace,
-) -> tuple[float, float]:
-    """Return the best step along one direction and the score it reaches.
+class LineSearch:
+    """Searches along lines over a pool; several threads may share it.
 
     Args:
         pool: The candidates.
-        point: Step 0.
-        direction: (F,) how the weights change with the step.
-        low: The smallest step allowed, at most 0; minus infinity where there is no bound.
-        high: The largest step allowed, at least 0.
-        shares: (3,) of the objective's metrics.
-        space: To work in.
+        shares: Of the objective's three metrics.
     """
-    sums = np.zeros(pool.statistics.shape[1])
-    where, before, after = _changes(pool, point, direction, low, high, sums, space)
-    count = len(where)
-    if count == 0:
-        return 0.0, score_of_sums(sums, shares)
-    order = np.argsort(where)
-    first, last = where[order[0]], where[order[-1]]
-    reach = max(abs(first), abs(last))
-    if reach == 0.0:
-        reach = 1.0
-    narrow = NARROW * (where[order[3 * count // 4]] - where[order[count // 4]])
-    best, best_step, best_distance = -np.inf, 0.0, np.inf
-    left = low
-    for place in range(count + 1):
-        right = where[order[place]] if place < count else high
-        if right - left > narrow:
-            score = score_of_sums(sums, shares)
-            distance = distance_of(left, right)
-            if score > best or (score == best and distance < best_distance):
-                best, best_distance = score, distance
-                best_step = step_into(left, right, reach, place == 0, place == count)
-        if place < count:
-            change = order[place]
-            for column in range(len(sums)):
-                sums[column] += pool.statistics[after[change], column]
-                sums[column] -= pool.statistics[before[change], column]
-        left = right
-    return best_step, best
 
+    def __init__(self, pool: PoolArrays, shares: Sequence[float]) -> None:
+        self.pool, self._shares = pool, np.array(shares, np.float64)
+        self._own = threading.local()
 
-@njit(cache=True, nogil=True)
-def search_directions(
-    pool: PoolArrays, point: Point, directions: Any, ranges: Any, shares: Any, found: Any
-) -> None:
-    """Search along D directions from the same point.
+    def _lines(self) -> _Lines:
+        if not hasattr(self._own, "lines"):
+            self._own.lines = self._new_lines()
+        lines: _Lines = self._own.lines
+        return lines
 
-    Args:
-        pool: The candidates.
-        point: Step 0.
-        directions: (D, F).
-        ranges: (D, 2) smallest and largest step allowed.
-        shares: (3,) of the objective's metrics.
-        found: (D, 2) filled: the best step, and the score it reaches.
-    """
-    space = _workspace_of(pool)
-    for i in range(len(directions)):
-        low, high = ranges[i, 0], ranges[i, 1]
-        step, score = line_search(pool, point, directions[i], low, high, shares, space)
-        found[i, 0], found[i, 1] = step, score
+    def _new_lines(self) -> _Lines:
+        most = int(np.diff(self.pool.starts).max(initial=0)) + _BLOCK
+        candidates, columns = self.pool.statistics.shape
+        return _Lines(
+            np.empty(most), np.empty(most, np.int64), np.empty(most), np.empty(most),
+            *EnvelopeSpace.of(most), np.empty(columns),
+            np.empty(candidates), np.empty(candidates, np.int64), np.empty(candidates, np.int64),
+        )  # fmt: skip
+
+    def along(
+        self, point: Point, direction: NDArray[np.float64], low: float, high: float
+    ) -> tuple[float, float]:
+        """Return the best step along a direction and the score it reaches.
+
+        Args:
+            point: Step 0.
+            direction: (F,) how the weights change with the step.
+            low: The smallest step allowed, at most 0; minus infinity where there is no bound.
+            high: The largest step allowed, at least 0.
+        """
+        lines = self._lines()
+        count = _find_changes(*self.pool, *point, direction, low, high, *lines)
+        where = lines.where[:count]
+        order = np.argsort(where)
+        edges = np.empty(count + 2)
+        edges[0], edges[1:-1], edges[-1] = low, where[order], high
+        narrow = NARROW * (edges[1 + 3 * count // 4] - edges[1 + count // 4]) if count else -1.0
+        place, score = _best_interval(
+            self.pool.statistics, lines.sums, lines.before, lines.after, order, edges, narrow,
+            self._shares,
+        )  # fmt: skip
+        if not count or score == -np.inf:
+            return 0.0, score
+        step = step_into(
+            float(edges[place]),
+            float(edges[place + 1]),
+            max(abs(float(edges[1])), abs(float(edges[-2]))) or 1.0,
+            left_is_bound=place == 0,
+            right_is_bound=place == count,
+        )
+        return step, score

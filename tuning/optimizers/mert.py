@@ -16,18 +16,21 @@ The result does not depend on the number of threads.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from tuning.optimizers.climbing import Region, climb
-from tuning.optimizers.expected_score import anneal
+from tuning.optimizers.expected_score import SHARPNESSES, anneal
+from tuning.optimizers.line_search import LineSearch
 from tuning.optimizers.optimizer import Problem, Solution, Weights, written
 from tuning.optimizers.problem_checks import defect_of, prepare
+from tuning.optimizers.workers import Workers
 
 # passes over full lines: from the start weights a good region may be far away
-_FROM_START, _FROM_BEST = 2, 0
+_FULL_PASSES = 2
 _SHAKES = (0.1, 0.2)
 # a shaken weight changes by a part of itself and by a part of the size of all
 _OF_ITSELF = 0.7
@@ -43,7 +46,7 @@ class Mert:
     Args:
         restarts: How many climbs follow the ones from the start weights and from the annealed
             ones.
-        threads: How many climbs run at a time.
+        threads: How many work on climbs, and on lines of the same climb.
     """
 
     restarts: int
@@ -54,17 +57,16 @@ class Mert:
         problem, region, notes = prepare(problem)
         start_score = problem.score(problem.start)
         search = _Search(problem, region, rng)
-        with ThreadPoolExecutor(self.threads) as workers:
-            search.climb_from([problem.start], _FROM_START, workers)
-            annealed = anneal(problem.pool, problem.start, region, problem.objective.shares)
-            search.climb_from([annealed], _FROM_BEST, workers)
+        with Workers(self.threads) as workers:
+            start = _Begin(problem.start, full_passes=_FULL_PASSES)
+            search.climb_from([start, _Begin(problem.start, SHARPNESSES)], workers)
             for done in range(0, self.restarts, _TOGETHER):
                 points = [
                     search.far_point() if number % _FAR_EVERY == _FAR_EVERY - 1 else search.shaken()
                     for number in range(done, min(done + _TOGETHER, self.restarts))
                 ]
-                search.climb_from(points, _FROM_BEST, workers)
-        weights = written(search.best, scalable=bool(region.scalable[0]))
+                search.climb_from(points, workers)
+        weights = written(search.best, scalable=region.scalable)
         score = problem.score(weights)
         defect = defect_of(weights, region)
         if score <= start_score or defect:
@@ -75,49 +77,61 @@ class Mert:
         return Solution(weights, score, start_score, tuple(notes), effort)
 
 
+class _Begin(NamedTuple):
+    """Where a climb begins.
+
+    Attributes:
+        weights: The point.
+        sharpnesses: At which it is annealed first.
+        full_passes: How many passes search full lines.
+    """
+
+    weights: Weights
+    sharpnesses: Sequence[float] = ()
+    full_passes: int = 0
+
+
 class _Search:
     """The state of a search: the best point so far, and the generator that shakes it."""
 
     def __init__(self, problem: Problem, region: Region, rng: np.random.Generator) -> None:
         self._problem, self._region, self._rng = problem, region, rng
+        self._lines = LineSearch(problem.pool, problem.objective.shares)
         self.best = problem.start
         self.best_score = -np.inf
         self.climbs = self.lines = 0
 
-    def climb_from(
-        self, points: Sequence[Weights], full_passes: int, workers: ThreadPoolExecutor
-    ) -> None:
+    def climb_from(self, points: Sequence[_Begin], workers: Workers) -> None:
         """Climb from some points at a time and keep the best end; the first of equals."""
         seeds = self._rng.integers(1 << 31, size=len(points)).tolist()
-        shares = self._problem.objective.shares
-        calls = [
-            workers.submit(
-                climb, self._problem.pool, point, self._region, full_passes, shares, seed
-            )
+        jobs = [
+            partial(self._climb, point, seed, workers)
             for point, seed in zip(points, seeds, strict=True)
         ]
-        for call in calls:
-            weights, score, lines = call.result()
+        for weights, score, lines in workers.run(jobs):
             self.climbs += 1
             self.lines += lines
             if score > self.best_score and not defect_of(weights, self._region):
                 self.best, self.best_score = weights, score
 
-    def shaken(self) -> Weights:
+    def _climb(self, point: _Begin, seed: int, workers: Workers) -> tuple[Weights, float, int]:
+        problem, region = self._problem, self._region
+        begin = anneal(problem.pool, point.weights, region, problem.objective, point.sharpnesses)
+        return climb(self._lines, begin, region, point.full_passes, seed, workers)
+
+    def shaken(self) -> _Begin:
         """Return the best point with random changes to all free weights."""
         free, spread = self._region.free, self._region.spread
         size = np.sqrt(np.mean((self.best[free] / spread[free]) ** 2))
         strength = self._rng.choice(_SHAKES)
         amount = _OF_ITSELF * np.abs(self.best) + (1 - _OF_ITSELF) * size * spread
-        return self._moved(strength * amount)
+        return _Begin(self._moved(strength * amount))
 
-    def far_point(self) -> Weights:
-        """Return weights annealed from random ones: the best, each changed by the size of all."""
+    def far_point(self) -> _Begin:
+        """Return weights to anneal: the best, each changed by the size of all."""
         region = self._region
         size = np.sqrt(np.mean((self.best[region.free] / region.spread[region.free]) ** 2))
-        begin = self._moved(size * region.spread)
-        shares = self._problem.objective.shares
-        return anneal(self._problem.pool, begin, region, shares, _FAR_SHARPNESSES)
+        return _Begin(self._moved(size * region.spread), _FAR_SHARPNESSES)
 
     def _moved(self, deviation: Weights) -> Weights:
         moved = self.best.copy()

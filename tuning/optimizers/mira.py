@@ -10,11 +10,12 @@ Constants and order of events are those of Moses's ``kbmira``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from numpy.typing import NDArray
 
+from phrasescore.compiled import leaf
 from tuning.metrics.metric_scores import score_of_sums
 from tuning.optimizers.candidate_pool import PoolArrays
 from tuning.optimizers.line_search import combine
@@ -42,16 +43,15 @@ class Mira:
         """Return the best of the averaged weights after each epoch, or else the start weights."""
         problem, region, notes = prepare(problem)
         start_score = problem.score(problem.start)
-        shares = problem.objective.shares
-        state = _State(problem)
+        shares = np.array(problem.objective.shares)
+        state = State.of(problem.pool, problem.start)
         best, best_score, best_epoch = problem.start, start_score, 0
         sentences = np.flatnonzero(np.diff(problem.pool.starts) > 0)
         for epoch in range(1, self.epochs + 1):
             rng.shuffle(sentences)
-            arrays = (state.weights, state.total, state.background, state.updates)
-            learn(problem.pool, sentences, problem.free, self.slack, self.decay, shares, *arrays)
+            learn(problem.pool, sentences, problem.free, self.slack, self.decay, shares, state)
             inside = np.clip(state.average(), problem.lower, problem.upper)
-            average = written(inside, scalable=bool(region.scalable[0]))
+            average = written(inside, scalable=region.scalable)
             score = problem.score(average)
             if score > best_score and not defect_of(average, region):
                 best, best_score, best_epoch = average, score, epoch
@@ -61,84 +61,76 @@ class Mira:
         return Solution(best, best_score, start_score, tuple(notes), effort)
 
 
-class _State:
-    """Weights now, their sum over all updates (the start counts as one), background, updates."""
+class State(NamedTuple):
+    """What an epoch begins with and changes, and room to work in.
 
-    def __init__(self, problem: Problem) -> None:
-        self.weights = problem.start.copy()
-        self.total = problem.start.copy()
-        self.background = np.ones(problem.pool.statistics.shape[1])
-        self.updates = np.ones(1)
+    Attributes:
+        weights: (F,) now.
+        total: (F,) their sum over all updates; the start counts as one.
+        updates: One number, how many weights ``total`` sums.
+        background: (K,) decaying statistics of hopes.
+        scores: Of one sentence's candidates.
+        sums: (K,) statistics of one on its background.
+        difference: (F,) features of the hope minus those of the fear.
+    """
+
+    weights: Weights
+    total: Weights
+    updates: NDArray[np.int64]
+    background: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    sums: NDArray[np.float64]
+    difference: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, pool: PoolArrays, start: Weights) -> State:
+        """Begin with (F,) weights."""
+        most, columns = int(np.diff(pool.starts).max()), pool.statistics.shape[1]
+        return cls(
+            start.copy(), start.copy(), np.ones(1, np.int64), np.ones(columns),
+            np.empty(most), np.empty(columns), np.empty(len(start)),
+        )  # fmt: skip
 
     def average(self) -> Weights:
+        """Return (F,) the mean of all weights so far."""
         return self.total / self.updates[0]
 
 
-@njit(cache=True, nogil=True)
-def _worth(statistics: Any, background: Any, shares: Any, sums: Any) -> float:
-    """The score of a candidate on its background, times the reference length of both."""
-    for column in range(len(sums)):
-        sums[column] = background[column] + statistics[column]
-    return score_of_sums(sums, shares) * sums[_REFERENCE_LENGTH]
-
-
-@njit(cache=True, nogil=True)
+@leaf
 def _hope_and_fear(
-    pool: PoolArrays, sentence: int, weights: Any, background: Any, shares: Any
+    pool: PoolArrays, begin: int, end: int, shares: NDArray[np.float64], state: State
 ) -> tuple[int, int, float]:
-    """Return hope, fear (each the first of equals) and how much better the hope is."""
-    begin, end = pool.starts[sentence], pool.starts[sentence + 1]
-    scores = np.empty(end - begin)
-    combine(pool.features, begin, end, weights, scores)
-    sums = np.empty(len(background))
+    """Return hope, fear (each the first of equals) and how much better the hope is.
+
+    How good a candidate is: the score on its background, times the reference length of both.
+    """
+    combine(pool.features, begin, end, state.weights, state.scores)
     hope = fear = begin
     best_hope = best_fear = -np.inf
     hope_worth = fear_worth = 0.0
-    for i in range(end - begin):
-        worth = _worth(pool.statistics[begin + i], background, shares, sums)
-        if scores[i] + worth > best_hope:
-            best_hope, hope, hope_worth = scores[i] + worth, begin + i, worth
-        if scores[i] - worth > best_fear:
-            best_fear, fear, fear_worth = scores[i] - worth, begin + i, worth
+    for row in range(begin, end):
+        for column in range(state.sums.size):
+            state.sums[column] = state.background[column] + pool.statistics[row, column]
+        worth = score_of_sums(state.sums, shares) * state.sums[_REFERENCE_LENGTH]
+        score = state.scores[row - begin]
+        if score + worth > best_hope:
+            best_hope, hope, hope_worth = score + worth, row, worth
+        if score - worth > best_fear:
+            best_fear, fear, fear_worth = score - worth, row, worth
     return hope, fear, hope_worth - fear_worth
 
 
-@njit(cache=True, nogil=True)
-def _update(
-    pool: PoolArrays, pair: tuple[int, int, float], free: Any, slack: float, weights: Any
-) -> bool:
-    """Move the weights until hope beats fear by its margin; tell whether they moved."""
-    hope, fear, gap = pair
-    difference = np.empty(len(weights))
-    margin = norm = 0.0
-    for feature in range(len(weights)):
-        better = np.float64(pool.features[feature, hope])
-        difference[feature] = better - pool.features[feature, fear]
-        margin += weights[feature] * difference[feature]
-        norm += free[feature] * difference[feature] ** 2
-    loss = gap - margin
-    if gap <= 0.0 or loss <= 0.0 or norm == 0.0:
-        return False
-    step = min(slack, loss / norm)
-    for feature in range(len(weights)):
-        weights[feature] += free[feature] * step * difference[feature]
-    return True
-
-
-@njit(cache=True, nogil=True)
+@leaf
 def learn(
     pool: PoolArrays,
-    sentences: Any,
-    free: Any,
+    sentences: NDArray[np.int64],
+    free: NDArray[np.bool_],
     slack: float,
     decay: float,
-    shares: Any,
-    weights: Any,
-    total: Any,
-    background: Any,
-    updates: Any,
+    shares: NDArray[np.float64],
+    state: State,
 ) -> None:
-    """Visit sentences in order; the last four arguments are the state, and change.
+    """Visit sentences: move the weights until the hope of each beats its fear by their margin.
 
     Args:
         pool: The candidates.
@@ -147,19 +139,26 @@ def learn(
         slack: The largest step.
         decay: What the background keeps.
         shares: (3,) of the objective's metrics.
-        weights: (F,) now.
-        total: (F,) the sum of weights over all updates.
-        background: (K,) decaying statistics of hopes.
-        updates: One number, how many weights ``total`` sums.
+        state: Changes.
     """
     for sentence in sentences:
-        pair = _hope_and_fear(pool, sentence, weights, background, shares)
-        hope, fear, _ = pair
+        begin, end = pool.starts[sentence], pool.starts[sentence + 1]
+        hope, fear, gap = _hope_and_fear(pool, begin, end, shares, state)
         if hope == fear:
             continue
-        if _update(pool, pair, free, slack, weights):
-            for feature in range(len(weights)):
-                total[feature] += weights[feature]
-            updates[0] += 1
-        for column in range(len(background)):
-            background[column] = decay * background[column] + pool.statistics[hope, column]
+        margin = norm = 0.0
+        for feature in range(state.weights.size):
+            better = np.float64(pool.features[feature, hope])
+            state.difference[feature] = better - pool.features[feature, fear]
+            margin += state.weights[feature] * state.difference[feature]
+            norm += free[feature] * state.difference[feature] ** 2
+        loss = gap - margin
+        if gap > 0.0 and loss > 0.0 and norm > 0.0:
+            step = min(slack, loss / norm)
+            for feature in range(state.weights.size):
+                state.weights[feature] += free[feature] * step * state.difference[feature]
+                state.total[feature] += state.weights[feature]
+            state.updates[0] += 1
+        for column in range(state.background.size):
+            state.background[column] *= decay
+            state.background[column] += pool.statistics[hope, column]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from phrasescore.processes import usable_cores
 from tuning.metrics.metric_settings import LengthName, Objective
 
 if TYPE_CHECKING:
@@ -21,12 +22,12 @@ class OptimizerSettings:
     Args:
         optimizer: Minimum error rate training, pairwise ranking, or batch MIRA.
         restarts: Of MERT, how many climbs follow the first two.
-        threads: Of MERT, how many climbs run at a time.
+        threads: Of MERT, how many search at a time; ``None`` for all cores.
     """
 
     optimizer: OptimizerName = "mert"
     restarts: int = 20
-    threads: int = 1
+    threads: int | None = None
 
     def build(self) -> Optimizer:
         """Make the optimiser; only the one asked for is imported."""
@@ -40,7 +41,7 @@ class OptimizerSettings:
             return Mira()
         from tuning.optimizers.mert import Mert
 
-        return Mert(self.restarts, self.threads)
+        return Mert(self.restarts, self.threads or usable_cores())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tuning.metrics.metric_scores import sentence_scores
 from tuning.optimizers.climbing import Region
-from tuning.optimizers.line_search import point_at, search_directions
+from tuning.optimizers.line_search import LineSearch, point_at
 from tuning.optimizers.optimizer import Problem, Solution, Weights, written
 from tuning.optimizers.problem_checks import defect_of, prepare
 
@@ -57,7 +57,7 @@ class Pro:
             notes.append("no two candidates differ enough to learn from: the start weights stay")
             return Solution(problem.start, start_score, start_score, tuple(notes), effort)
         learnt = self._learnt(problem, region, differences)
-        if not region.scalable[0]:
+        if not region.scalable:
             inside = np.clip(learnt, problem.lower, problem.upper)
             if (inside != learnt).any():
                 notes.append("weights beyond their bounds were moved to them")
@@ -65,7 +65,7 @@ class Pro:
         effort["ranking score"] = problem.score(learnt)
         if self.interpolate:
             learnt, effort["share"] = _best_between(problem, region, learnt)
-        weights = written(learnt, scalable=bool(region.scalable[0]))
+        weights = written(learnt, scalable=region.scalable)
         if defect := defect_of(weights, region):
             notes.append(f"ranking ended where {defect}: the start weights stay")
             weights = problem.start
@@ -106,16 +106,12 @@ class Pro:
 def _best_between(problem: Problem, region: Region, learnt: Weights) -> tuple[Weights, float]:
     """Return the point between start and learnt weights that scores best, and how far it is."""
     start = problem.start
-    if region.scalable[0]:
+    if region.scalable:
         free = region.free
         sizes = [np.linalg.norm((weights / region.spread)[free]) for weights in (start, learnt)]
         learnt[free] *= sizes[0] / sizes[1] if sizes[1] > 0 else 0.0
-    found = np.empty((1, 2))
-    search_directions(
-        problem.pool, point_at(problem.pool, start), (learnt - start)[None],
-        np.array([[0.0, 1.0]]), problem.objective.shares, found,
-    )  # fmt: skip
-    share = float(found[0, 0])
+    search = LineSearch(problem.pool, problem.objective.shares)
+    share, _ = search.along(point_at(problem.pool, start), learnt - start, 0.0, 1.0)
     return start + share * (learnt - start), share
 
 

@@ -73,9 +73,7 @@ def prepare(problem: Problem) -> tuple[Problem, Region, list[str]]:
         )
     scalable = problem.is_scalable
     spread = np.where(free, 1.0 / np.where(free, deviation, 1.0), 1.0)
-    region = Region(
-        np.flatnonzero(free), problem.lower, problem.upper, spread, np.array([scalable])
-    )
+    region = Region(np.flatnonzero(free), problem.lower, problem.upper, spread, scalable)
     start = problem.start
     if not (start[free] / spread[free]).any():
         start = np.where(free, np.clip(spread, problem.lower, problem.upper), start)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.plain_optimization import plain_envelope
-from tuning.optimizers.envelope import BREAKPOINT, WINNER, envelope, workspace_for
+from tuning.optimizers.envelope import EnvelopeSpace, envelope
 
 Lines = list[tuple[float, float]]
 
@@ -21,10 +21,9 @@ LINES = st.lists(
 def compiled(lines: Lines) -> tuple[list[int], list[float]]:
     """Return winners and breakpoints of the compiled envelope over all steps."""
     slopes, intercepts = (np.array(side) for side in zip(*lines, strict=True))
-    space = workspace_for(len(lines))
+    space = EnvelopeSpace.of(len(lines))
     count = envelope(slopes, intercepts, -np.inf, np.inf, space)
-    winners = space.places[WINNER, : count + 1].tolist()
-    return winners, space.values[BREAKPOINT, :count].tolist()
+    return space.winners[: count + 1].tolist(), space.breakpoints[:count].tolist()
 
 
 @given(LINES, st.floats(-20, 20))

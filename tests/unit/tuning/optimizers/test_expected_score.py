@@ -26,7 +26,7 @@ def test_the_compiled_score_is_the_plain_one(
     rng = np.random.default_rng(2)
     pool = random_pool(rng, 8, 12, 4, whole=False, columns=columns)
     weights = rng.normal(size=4)
-    score = expected_score(pool, weights, sharpness, objective.shares, np.zeros(4))
+    score, _ = expected_score(pool, weights, sharpness, objective)
     plain = plain_expected_score(pool, weights, sharpness, objective.shares)
     assert score == pytest.approx(plain, abs=1e-12)
 
@@ -36,8 +36,8 @@ def test_the_gradient_is_that_of_small_differences(columns: int, objective: Obje
     """Each weight moved a little both ways tells the same slope."""
     rng = np.random.default_rng(3)
     pool = random_pool(rng, 8, 12, 4, whole=False, columns=columns)
-    weights, gradient = 0.3 * rng.normal(size=4), np.zeros(4)
-    expected_score(pool, weights, 1.0, objective.shares, gradient)
+    weights = 0.3 * rng.normal(size=4)
+    _, gradient = expected_score(pool, weights, 1.0, objective)
     for i, step in enumerate(np.eye(4) * 1e-5):
         above, below = (
             plain_expected_score(pool, weights + move, 1.0, objective.shares)
@@ -50,8 +50,7 @@ def test_a_sharp_expectation_is_the_score_of_the_best() -> None:
     """As sharpness grows the expected score becomes the score itself."""
     rng = np.random.default_rng(4)
     problem = problem_of(random_pool(rng, 8, 12, 4, whole=False), rng.normal(size=4).tolist())
-    shares = problem.objective.shares
-    score = expected_score(problem.pool, problem.start, 1e5, shares, np.zeros(4))
+    score, _ = expected_score(problem.pool, problem.start, 1e5, problem.objective)
     assert score == pytest.approx(problem.score(problem.start), abs=1e-9)
 
 
@@ -68,7 +67,7 @@ def test_annealing_raises_the_expected_score(seed: int) -> None:
     shares = problem.objective.shares
     for given in (problem, bounded):
         ready, region, _ = prepare(given)
-        end = anneal(ready.pool, ready.start, region, shares)
+        end = anneal(ready.pool, ready.start, region, problem.objective)
         size = np.linalg.norm(end / region.spread) / np.linalg.norm(ready.start / region.spread)
         begin = ready.start * size
         sharpness = 50.0 / np.linalg.norm(end / region.spread)

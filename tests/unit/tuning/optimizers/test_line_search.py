@@ -19,12 +19,7 @@ from tests.support.plain_optimization import plain_line_search
 from tuning.metrics.metric_scores import ALL_COLUMNS
 from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.candidate_pool import PoolArrays
-from tuning.optimizers.line_search import (
-    BEYOND,
-    combine,
-    point_at,
-    search_directions,
-)
+from tuning.optimizers.line_search import BEYOND, LineSearch, combine, point_at
 from tuning.optimizers.optimizer import Problem, Weights
 
 SEEDS = st.integers(0, 1 << 30)
@@ -35,12 +30,9 @@ def searched(
     problem: Problem, direction: Weights, low: float = -np.inf, high: float = np.inf
 ) -> tuple[float, float]:
     """Return the step found and the score claimed."""
-    found = np.empty((1, 2))
     point = point_at(problem.pool, problem.start)
-    ranges = np.array([[low, high]])
-    shares = problem.objective.shares
-    search_directions(problem.pool, point, direction[None], ranges, shares, found)
-    return float(found[0, 0]), float(found[0, 1])
+    search = LineSearch(problem.pool, problem.objective.shares)
+    return search.along(point, direction, low, high)
 
 
 def random_line(seed: int, *, columns: int = 9) -> tuple[Problem, Weights]:

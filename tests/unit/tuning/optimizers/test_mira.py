@@ -10,9 +10,9 @@ from moses_integration.bleu.statistics import bleu_of_sums
 from tests.support.candidate_pools import of_quality, pool_of, problem_of, random_pool
 from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.candidate_pool import PoolArrays
-from tuning.optimizers.mira import Mira, learn
+from tuning.optimizers.mira import Mira, State, learn
 
-SHARES = Objective().shares
+SHARES = np.array(Objective().shares)
 
 
 def plain_epoch(
@@ -52,18 +52,18 @@ def test_epochs_are_those_of_the_plain_algorithm(seed: int) -> None:
     pool = random_pool(rng, 12, 9, 3, whole=False)
     weights, background = rng.normal(size=3), np.ones(9)
     total, count = weights.copy(), 1
-    state = (weights.copy(), weights.copy(), np.ones(9), np.ones(1))
+    state = State.of(pool, weights)
     for _ in range(3):
         order = rng.permutation(12)
-        learn(pool, order, np.ones(3, bool), 0.01, 0.999, SHARES, *state)
+        learn(pool, order, np.ones(3, bool), 0.01, 0.999, SHARES, state)
         weights, background, updates = plain_epoch(
             pool, order.tolist(), weights, background, 0.01, 0.999
         )
         total, count = total + sum(updates), count + len(updates)
-        assert state[0] == pytest.approx(weights, abs=1e-9)
-        assert state[1] == pytest.approx(total, abs=1e-9)
-        assert state[2] == pytest.approx(background, abs=1e-9)
-        assert state[3][0] == count
+        assert state.weights == pytest.approx(weights, abs=1e-9)
+        assert state.total == pytest.approx(total, abs=1e-9)
+        assert state.background == pytest.approx(background, abs=1e-9)
+        assert state.updates[0] == count
 
 
 def test_a_step_is_as_small_as_it_may_be() -> None:
@@ -73,10 +73,9 @@ def test_a_step_is_as_small_as_it_may_be() -> None:
     sums = np.array([row[1] for row in rows]) + 1.0
     gap = float(np.diff(bleu_of_sums(sums[::-1]) * sums[:, 8])[0])
     for slack, step in ((100.0, gap / 2), (0.01, 0.01)):
-        weights = np.zeros(2)
-        state = (weights, np.zeros(2), np.ones(9), np.ones(1))
-        learn(pool, np.array([0]), np.ones(2, bool), slack, 0.999, SHARES, *state)
-        assert weights == pytest.approx([step, -step])
+        state = State.of(pool, np.zeros(2))
+        learn(pool, np.array([0]), np.ones(2, bool), slack, 0.999, SHARES, state)
+        assert state.weights == pytest.approx([step, -step])
 
 
 def test_hope_and_fear_meet() -> None:
