@@ -7,15 +7,15 @@ found by hashing (node, word id).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from phrasescore.byte_scanning import LINE_FEED, SPACE_ONLY, Bytes, find_byte
+from phrasescore.byte_scanning import LINE_FEED, SPACE, Bytes
+from phrasescore.compiled import leaf
 from phrasescore.hashing import splitmix
-from phrasescore.words.word_table import WordArrays, number_words
+from phrasescore.words.word_table import WordTable
 
 ORDERS = 4
 UNKNOWN = -1
@@ -38,54 +38,62 @@ class ReferenceNgrams(NamedTuple):
     limits: NDArray[np.int32]
 
 
-@njit(cache=True, nogil=True)
-def _slot(keys: Any, key: Any) -> int:
+@leaf
+def _slot(keys: NDArray[np.int64], key: int) -> int:
     """Return the slot that holds ``key``, or the free one where it would go."""
-    mask = len(keys) - 1
+    mask = keys.size - 1
     slot = np.int64(splitmix(np.uint64(key)) & np.uint64(mask))
     while keys[slot] != _FREE and keys[slot] != key:
         slot = (slot + 1) & mask
     return slot
 
 
-@njit(cache=True, nogil=True)
-def _add_reference(
-    ngrams: ReferenceNgrams, used: Any, size: int, root: int, tokens: Any, touched: Any
-) -> int:
-    """Add the n-grams of one reference of one sentence; return the new number of nodes."""
-    count = 0
-    for start in range(len(tokens)):
-        node = root
-        for place in range(start, min(start + ORDERS, len(tokens))):
-            key = (np.int64(node) << _WORD_BITS) + tokens[place]
-            slot = _slot(ngrams.keys, key)
-            if ngrams.keys[slot] == _FREE:
-                ngrams.keys[slot] = key
-                ngrams.nodes[slot] = size
-                size += 1
-            node = ngrams.nodes[slot]
-            used[node] += 1
-            touched[count] = node
-            count += 1
-    for i in range(count):
-        node = touched[i]
-        ngrams.limits[node] = max(ngrams.limits[node], used[node])
-        used[node] = 0
-    return size
-
-
-@njit(cache=True, nogil=True)
+@leaf
 def _add_references(
-    ngrams: ReferenceNgrams, used: Any, size: int, tokens: Any, offsets: Any
+    keys: NDArray[np.int64],
+    nodes: NDArray[np.int32],
+    limits: NDArray[np.int32],
+    size: int,
+    tokens: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    used: NDArray[np.int32],
+    touched: NDArray[np.int32],
 ) -> int:
-    longest = 0
-    for root in range(len(offsets) - 1):
-        longest = max(longest, offsets[root + 1] - offsets[root])
-    touched = np.empty(ORDERS * longest, np.int32)
-    for root in range(len(offsets) - 1):
-        words = tokens[offsets[root] : offsets[root + 1]]
-        size = _add_reference(ngrams, used, size, root, words, touched)
+    """Add the n-grams of one reference of each sentence; return the new number of nodes.
+
+    Args:
+        keys: As in ``ReferenceNgrams``, and the next two.
+        nodes: The same.
+        limits: The same.
+        size: How many nodes there are.
+        tokens: Word ids, one sentence after the other.
+        offsets: (S + 1,) where sentences begin.
+        used: (nodes,) zeros, and zeros again at the end.
+        touched: Room for four times the words of any sentence.
+    """
+    for root in range(offsets.size - 1):
+        count = 0
+        for start in range(offsets[root], offsets[root + 1]):
+            node = np.int32(root)
+            for place in range(start, min(start + ORDERS, offsets[root + 1])):
+                key = (np.int64(node) << _WORD_BITS) + tokens[place]
+                slot = _slot(keys, key)
+                if keys[slot] == _FREE:
+                    keys[slot], nodes[slot] = key, size
+                    size += 1
+                node = nodes[slot]
+                used[node] += 1
+                touched[count] = node
+                count += 1
+        for i in range(count):
+            limits[touched[i]] = max(limits[touched[i]], used[touched[i]])
+            used[touched[i]] = 0
     return size
+
+
+def _room(offsets: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Return room for the nodes that one line touches."""
+    return np.empty(ORDERS * int(np.diff(offsets).max(initial=0)), np.int32)
 
 
 def build(references: list[tuple[NDArray[np.int32], NDArray[np.int64]]]) -> ReferenceNgrams:
@@ -106,29 +114,23 @@ def build(references: list[tuple[NDArray[np.int32], NDArray[np.int64]]]) -> Refe
     used = np.zeros(sentences + most, np.int32)
     size = sentences
     for tokens, offsets in references:
-        size = _add_references(ngrams, used, size, tokens, offsets)
+        size = _add_references(*ngrams, size, tokens, offsets, used, _room(offsets))
     return ngrams._replace(limits=ngrams.limits[:size].copy())
 
 
-@njit(cache=True, nogil=True)
-def count_matches(
-    ngrams: ReferenceNgrams, sentences: Any, tokens: Any, offsets: Any, matches: Any
+@leaf
+def _count_matches(
+    keys: NDArray[np.int64],
+    nodes: NDArray[np.int32],
+    limits: NDArray[np.int32],
+    sentences: NDArray[np.int64],
+    tokens: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    used: NDArray[np.int32],
+    touched: NDArray[np.int32],
+    matches: NDArray[np.int32],
 ) -> None:
-    """Count the clipped n-gram matches of N candidates.
-
-    Args:
-        ngrams: The references.
-        sentences: (N,) Which sentence each candidate translates.
-        tokens: Word ids of all candidates, -1 for a word no reference has.
-        offsets: (N + 1,) Where each candidate begins in ``tokens``.
-        matches: (N, 4) zeros, filled.
-    """
-    used = np.zeros(len(ngrams.limits), np.int32)
-    longest = 0
-    for i in range(len(sentences)):
-        longest = max(longest, offsets[i + 1] - offsets[i])
-    touched = np.empty(ORDERS * longest, np.int32)
-    for i in range(len(sentences)):
+    for i in range(sentences.size):
         count = 0
         for start in range(offsets[i], offsets[i + 1]):
             node = np.int32(sentences[i])
@@ -136,11 +138,11 @@ def count_matches(
                 if tokens[place] == UNKNOWN:
                     break
                 key = (np.int64(node) << _WORD_BITS) + tokens[place]
-                slot = _slot(ngrams.keys, key)
-                if ngrams.keys[slot] == _FREE:
+                slot = _slot(keys, key)
+                if keys[slot] == _FREE:
                     break
-                node = ngrams.nodes[slot]
-                if used[node] < ngrams.limits[node]:
+                node = nodes[slot]
+                if used[node] < limits[node]:
                     used[node] += 1
                     matches[i, place - start] += 1
                     touched[count] = node
@@ -149,29 +151,41 @@ def count_matches(
             used[touched[j]] = 0
 
 
-@njit(cache=True, nogil=True)
-def _encode(words: WordArrays, data: Bytes, grow: bool, tokens: Any, offsets: Any) -> None:
-    at = count = 0
-    for line in range(1, len(offsets)):
-        end = find_byte(data, at, len(data), LINE_FEED)
-        count = number_words(words, data, at, end, SPACE_ONLY, grow, tokens, count)
-        offsets[line] = count
-        at = end + 1
+def count_matches(
+    ngrams: ReferenceNgrams,
+    sentences: NDArray[np.int64],
+    tokens: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+) -> NDArray[np.int32]:
+    """Return (N, 4) the clipped n-gram matches of N candidates.
+
+    Args:
+        ngrams: The references.
+        sentences: (N,) Which sentence each candidate translates.
+        tokens: Word ids of all candidates, -1 for a word no reference has.
+        offsets: (N + 1,) Where each candidate begins in ``tokens``.
+    """
+    matches = np.zeros((len(sentences), ORDERS), np.int32)
+    used = np.zeros_like(ngrams.limits)
+    _count_matches(*ngrams, sentences, tokens, offsets, used, _room(offsets), matches)
+    return matches
 
 
 def encode(
-    words: WordArrays, data: Bytes, lines: int, *, grow: bool
+    words: WordTable, data: Bytes, *, grow: bool
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Return the word ids of lines that each end in a line feed, and where each line begins.
 
     Args:
         words: The vocabulary.
         data: The lines' bytes; words are separated by spaces alone.
-        lines: How many lines there are.
-        grow: Whether to add new words (room for them must have been reserved); -1 otherwise.
+        grow: Whether to add new words; -1 otherwise.
     """
-    # a word takes a byte, and so does what ends it
-    tokens = np.empty(len(data) // 2, np.int32)
-    offsets = np.zeros(lines + 1, np.int64)
-    _encode(words, data, grow, tokens, offsets)
-    return tokens[: offsets[-1]].copy(), offsets
+    ends = np.flatnonzero(data == LINE_FEED)
+    inside = np.concatenate([[False], (data != SPACE) & (data != LINE_FEED)])
+    edges = np.flatnonzero(inside[1:] != inside[:-1])
+    spans = (data, np.ascontiguousarray(edges[::2]), np.ascontiguousarray(edges[1::2]))
+    offsets = np.concatenate([np.zeros(1, np.int64), np.searchsorted(spans[1], ends)])
+    if not len(edges):
+        return np.empty(0, np.int32), offsets
+    return words.add_spans(*spans) if grow else words.find_spans(*spans), offsets

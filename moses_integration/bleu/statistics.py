@@ -207,10 +207,7 @@ class References:
         text = b"".join([line + b"\n" for line in lines])
         if self._lowercase:
             text = text.lower()
-        if grow:
-            # a word takes a byte and what separates it
-            self._words.reserve(len(text) // 2, len(text))
-        return encode(self._words.arrays, as_array(text), len(lines), grow=grow)
+        return encode(self._words, as_array(text), grow=grow)
 
     def score(self, sentences: ArrayLike, lines: Sequence[bytes]) -> BleuStatistics:
         """Return the statistics of N candidates.
@@ -235,8 +232,7 @@ class References:
                 f"{len(self)} references",
                 remedy="give the references of the same text, all of it",
             )
-        matches = np.zeros((len(chosen), ORDERS), np.int32)
-        count_matches(self._ngrams, chosen, tokens, offsets, matches)
+        matches = count_matches(self._ngrams, chosen, tokens, offsets)
         lengths = np.diff(offsets).astype(np.int32)
         totals = np.maximum(lengths[:, None] - np.arange(ORDERS, dtype=np.int32), 0)
         return BleuStatistics(matches, totals, self._reference_length(chosen, lengths))
