@@ -1,32 +1,80 @@
-"""Positions of a text sorted by the words around them: a suffix array of bounded depth."""
+"""Positions of a text sorted by the words around them: a suffix array of bounded depth.
+
+Several words fit in one 64-bit key. Those that count least are sorted by such a key, which reads
+the text from beginning to end; those before them by counting, a word at a time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.compiled import leaf
 
+_KEY_BITS = 64
+
 
 def sorted_by_words(
-    ids: NDArray[np.int32], positions: NDArray[np.int32], vocabulary: int, offsets: Iterable[int]
-) -> NDArray[np.int32]:
-    """Return positions sorted by the words at some offsets from them.
+    ids: NDArray[np.int32], positions: NDArray[np.int32], vocabulary: int, offsets: Sequence[int]
+) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+    """Sort positions by the words at some offsets from them.
 
     Args:
         ids: The text as word ids, which reaches as far as the offsets do.
-        positions: What to sort; the array is written to.
+        positions: What to sort, ascending, int32.
         vocabulary: One more than the largest id.
-        offsets: Where the words stand, the one that counts least first.
+        offsets: Where the words stand, the one that counts most first.
+
+    Returns:
+        The positions in order; and how many of these words, from the first on, each shares with
+        the one before it, of the same shape.
+
+    >>> ids = np.array([1, 2, 1, 1], np.int32)
+    >>> sorted_by_words(ids, np.arange(3, dtype=np.int32), 3, [0, 1])
+    (array([2, 0, 1], dtype=int32), array([0, 1, 0], dtype=uint8))
     """
-    next_place = np.empty(vocabulary + 1, np.int64)
-    spare = np.empty_like(positions)
-    for offset in offsets:
+    bits = max((vocabulary - 1).bit_length(), 1)
+    at_once = _KEY_BITS // bits
+    near, far = offsets[:-at_once], offsets[-at_once:]
+    positions = positions[np.argsort(_keys(ids, far, bits)[positions])]
+    next_place, spare = np.empty(vocabulary + 1, np.int64), np.empty_like(positions)
+    for offset in reversed(near):
         _sort_by_word(ids, positions, offset, next_place, spare)
         positions, spare = spare, positions
-    return positions
+    del spare
+    shared = np.zeros(positions.size, np.uint8)
+    same = np.ones(max(positions.size - 1, 0), np.bool_)
+    for first in range(0, len(offsets), at_once):
+        chosen = offsets[first : first + at_once]
+        differ = _differences(_keys(ids, chosen, bits)[positions])
+        for left in range(len(chosen)):
+            shared[1:] += same & (differ < np.uint64(1 << bits * left))
+        same &= differ == 0
+    return positions, shared
+
+
+def _keys(ids: NDArray[np.int32], offsets: Sequence[int], bits: int) -> NDArray[np.uint64]:
+    """Pack the words at some offsets from each position of the text, the first one uppermost.
+
+    Where an offset leads out of the text, the key means nothing.
+    """
+    keys = np.zeros(ids.size, np.uint64)
+    for offset in offsets:
+        keys <<= np.uint64(bits % _KEY_BITS)
+        begin, end = max(-offset, 0), ids.size - max(offset, 0)
+        np.bitwise_or(
+            keys[begin:end],
+            ids[begin + offset : end + offset].view(np.uint32),
+            out=keys[begin:end],
+        )
+    return keys
+
+
+def _differences(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the bits in which each key differs from the one before it."""
+    return keys[1:] ^ keys[:-1]
 
 
 @leaf

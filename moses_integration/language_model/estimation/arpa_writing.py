@@ -4,22 +4,36 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from moses_integration.language_model.estimation.ngram_counting import Corpus, NGramCounts
+from moses_integration.language_model.estimation.ngram_counting import (
+    HIGHEST_ORDER,
+    Corpus,
+    NGramCounts,
+)
+from phrasescore.compiled import leaf
 from phrasescore.files.byte_streams import open_output
-from phrasescore.words.word_table import WordArrays
+from phrasescore.words.word_table import as_array
 
-_MINUS, _POINT, _ZERO, _E, _TAB, _SPACE, _NEWLINE = 45, 46, 48, 101, 9, 32, 10
-_ROWS_AT_ONCE = 1 << 16
-_LONGEST_NUMBER = 24
-_FLOAT32_DIGITS = 9  # that always suffice
-_LOWEST_DECIMAL_EXPONENT = -6  # below it, numbers are written with an exponent
+_MINUS, _POINT, _ZERO, _TAB, _SPACE, _NEWLINE = 45, 46, 48, 9, 32, 10
+_ROWS_AT_ONCE = 1 << 14
+_BLOCK = 1 << 20
+_WIDTH = 24  # of the longest number
+_DIGITS = 9  # of a float32, which always suffice
+# what the compiled loop writes; the few numbers nearer 0 are left to numpy
+_LEAST, _GREATEST = 1e-6, 100.0
+_TENS = 10.0 ** np.arange(1, -7, -1)
+# half the distance of two float32 at the largest power of two up to each of these
+_HALVES = 2.0 ** (np.floor(np.log2(_TENS)) - 24)
+# exact, and so are half a distance and nearly all float32 times one of them
+_SCALES = 10.0 ** np.arange(7, 15)
+_DOUBT = 1e-6
+_STEPS = 2.0**24
 
 
 @contextlib.contextmanager
@@ -44,6 +58,10 @@ class ArpaWriter:
 
     def __init__(self, stream: BinaryIO, corpus: Corpus) -> None:
         self._stream, self._corpus = stream, corpus
+        self._characters = as_array(b"".join(corpus.words))
+        self._ends = np.cumsum([0, *map(len, corpus.words)], dtype=np.int64)
+        line = HIGHEST_ORDER * (max(map(len, corpus.words)) + 1) + 2 * (_WIDTH + 1)
+        self._out = np.empty(_BLOCK + line, np.uint8)
 
     def write(
         self,
@@ -59,115 +77,145 @@ class ArpaWriter:
             backoff: Their back-off weights, as factors, shape (n-grams,); none in the last section.
         """
         self._stream.write(f"\\{ngrams.order}-grams:\n".encode())
-        no_backoff = np.empty(0, np.float32)
+        factors = [np.minimum(prob, np.float32(1))]  # rounding may leave it a last digit above 1
+        if backoff is not None:
+            factors.append(backoff)
+        text = self._corpus.ids, self._characters, self._ends
         for start in range(0, prob.size, _ROWS_AT_ONCE):
             part = slice(start, start + _ROWS_AT_ONCE)
-            lines = _format_lines(
-                self._corpus.words.arrays,
-                self._corpus.ids,
-                ngrams.last[part],
-                ngrams.order,
-                prob[part],
-                no_backoff if backoff is None else backoff[part],
-            )
-            self._stream.write(lines.data)
+            texts, lengths = log10_texts(np.stack([column[part] for column in factors], axis=1))
+            last = ngrams.last[part]
+            row = 0
+            while row < last.size:
+                row, size = _write_lines(text, last, row, ngrams.order, texts, lengths, self._out)
+                self._stream.write(self._out[:size].data)
         self._stream.write(b"\n")
 
 
-@njit(cache=True)
-def _format_lines(
-    words: WordArrays,
-    ids: NDArray[np.int32],
-    last: NDArray[np.int32],
-    order: int,
-    prob: NDArray[np.float32],
-    backoff: NDArray[np.float32],
-) -> NDArray[np.uint8]:
-    size = 0
-    for row in range(last.size):
-        for position in range(last[row] - order + 1, last[row] + 1):
-            size += words.ends[ids[position] + 1] - words.ends[ids[position]] + 1
-    out = np.empty(size + last.size * 2 * (_LONGEST_NUMBER + 1), np.uint8)
+@leaf
+def _write_lines(
+    text: Any, last: Any, row: int, order: int, texts: Any, lengths: Any, out: Any
+) -> tuple[int, int]:
+    """Write a line for each n-gram: a number, its words, another number if there is one.
+
+    Returns:
+        The first row that is not written yet, and the bytes in use: a block and a line at most.
+    """
+    ids, characters, ends = text
     at = 0
-    for row in range(last.size):
-        # rounding may leave a probability a last digit above 1
-        at = format_float32(min(np.log10(prob[row]), np.float32(0.0)), out, at)
-        separator = _TAB
-        for position in range(last[row] - order + 1, last[row] + 1):
-            out[at] = separator
-            at += 1
-            for byte in range(words.ends[ids[position]], words.ends[ids[position] + 1]):
-                out[at] = words.text[byte]
+    columns = lengths.shape[1]
+    while row < last.size and at < _BLOCK:
+        first = last[row] - order + 1
+        for column in range(columns):
+            if column > 0:
+                out[at] = _TAB
                 at += 1
-            separator = _SPACE
-        if backoff.size:
-            out[at] = _TAB
-            at = format_float32(np.log10(backoff[row]), out, at + 1)
+            for i in range(lengths[row, column]):
+                out[at] = texts[row, column, i]
+                at += 1
+            for position in range(first, first + order * (column == 0)):
+                out[at] = _TAB if position == first else _SPACE
+                at += 1
+                for i in range(ends[ids[position]], ends[ids[position] + 1]):
+                    out[at] = characters[i]
+                    at += 1
         out[at] = _NEWLINE
         at += 1
-    return out[:at]
+        row += 1
+    return row, at
 
 
-@njit(cache=True)
-def format_float32(value: np.float32, out: NDArray[np.uint8], at: int) -> int:
-    """Write the shortest decimal number that reads back as ``value``; return where it ends.
+def log10_texts(factors: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Write the log10 of each factor with as few digits as it takes to read it back.
 
     The notation is that of double-conversion's ToShortestSingle as KenLM sets it: decimal from
     1e-6 up, otherwise ``1.5e-7``.
+
+    Args:
+        factors: Any shape, above 0.
+
+    Returns:
+        The texts, uint8 of that shape and the widest text's, and the bytes in use, of that shape.
     """
-    if value < 0:
-        out[at] = _MINUS
-        at += 1
-    magnitude = abs(np.float64(value))
-    if magnitude == 0.0:
-        out[at] = _ZERO
-        return at + 1
-    digits, exponent = _shortest_digits(magnitude)
-    if exponent < _LOWEST_DECIMAL_EXPONENT:
-        at = _write_digits(digits, 1, out, at)
-        out[at] = _E
-        out[at + 1] = _MINUS
-        return _write_digits(-exponent, 2 if exponent <= -10 else 1, out, at + 2)
-    return _write_digits(digits, exponent + 1, out, at)
+    texts = np.empty((factors.size, _WIDTH), np.uint8)
+    lengths = np.zeros(factors.size, np.uint8)
+    logs = np.empty(factors.size, np.float32)
+    _write_logs(factors.ravel(), logs, texts, lengths)
+    for row in np.flatnonzero(lengths == 0):
+        text = shortest_text(logs[row])
+        texts[row, : len(text)] = np.frombuffer(text, np.uint8)
+        lengths[row] = len(text)
+    return texts.reshape(*factors.shape, _WIDTH), lengths.reshape(factors.shape)
 
 
-@njit(cache=True)
-def _shortest_digits(magnitude: float) -> tuple[int, int]:
-    """Return the digits as one integer without zeros at its end, and the exponent of the first."""
-    exponent = np.int64(np.floor(np.log10(magnitude)))
-    digits = np.int64(0)
-    for length in range(1, _FLOAT32_DIGITS + 1):
-        power = length - 1 - exponent
-        digits = np.int64(np.rint(magnitude * 10.0**power))
-        if np.float32(digits / 10.0**power) == np.float32(magnitude):
-            break
-    if digits >= 10**length:  # 9.99... was rounded up
-        exponent += 1
-    while digits % 10 == 0:
-        digits //= 10
-    return digits, exponent
+@lru_cache(maxsize=1 << 12)
+def shortest_text(value: np.float32) -> bytes:
+    """Write a number that the compiled loop does not."""
+    if abs(value) >= _LEAST:
+        return np.format_float_positional(value, trim="-").encode()
+    digits, exponent = np.format_float_scientific(value, trim="-").split("e")
+    return f"{digits}e{int(exponent)}".encode()
 
 
-@njit(cache=True)
-def _write_digits(digits: int, whole: int, out: NDArray[np.uint8], at: int) -> int:
-    """Write ``digits`` with the point after ``whole`` of them, which may be none or too many."""
-    length = 1
-    while digits >= 10**length:
+@leaf
+def _write_logs(factors: Any, logs: Any, texts: Any, lengths: Any) -> None:
+    """Write numbers whose log10 is 0, or negative and of a usual size; 0 bytes of all others.
+
+    A number is scaled to nine digits before the point, exactly; then digits are dropped for as long
+    as what is left lies within half a distance of two float32.
+    """
+    for row in range(factors.size):
+        logs[row] = np.log10(factors[row])
+        value = -np.float64(logs[row])
+        if value == 0:
+            texts[row, 0] = _ZERO
+            lengths[row] = 1
+        if not _LEAST <= value < _GREATEST:
+            continue
+        place = 0
+        while value < _TENS[place]:
+            place += 1
+        half = _HALVES[place]
+        while value >= 2 * half * _STEPS:
+            half *= 2
+        scaled = value * _SCALES[place]
+        # below a power of two, float32 are half as far apart
+        room = half * _SCALES[place] * (0.5 if value == half * _STEPS else 1.0)
+        kept, unit, length, error = np.rint(scaled), 1.0, _DIGITS, 0.0
+        while True:
+            nearest = np.rint(scaled / (10 * unit)) * (10 * unit)
+            error = abs(nearest - scaled)
+            if error >= room - _DOUBT:
+                break
+            kept = nearest
+            unit *= 10
+            length -= 1
+        if error <= room + _DOUBT:
+            continue
+        whole = 2 - place
+        if kept >= 1e9:  # 9.99... was rounded up
+            length += 1
+            whole += 1
+        texts[row, 0] = _MINUS
+        lengths[row] = _write_digits(np.int64(kept / unit), length, whole, texts, row)
+
+
+@leaf
+def _write_digits(digits: int, length: int, whole: int, texts: Any, row: int) -> int:
+    """Write digits behind the sign, the point after ``whole`` of them; return the text's length."""
+    if whole < 1:  # zeros in front
+        length += 1 - whole
+        whole = 1
+    while length < whole:  # a zero before the point
+        digits *= 10
         length += 1
-    if whole <= 0:
-        out[at] = _ZERO
-        out[at + 1] = _POINT
-        at += 2
-        for _ in range(-whole):
-            out[at] = _ZERO
-            at += 1
-    for place in range(length):
-        if place == whole and place > 0:
-            out[at] = _POINT
-            at += 1
-        out[at] = _ZERO + digits // 10 ** (length - 1 - place) % 10
-        at += 1
-    for _ in range(whole - length):
-        out[at] = _ZERO
-        at += 1
-    return at
+    size = 1 + length + (length > whole)
+    at = size - 1
+    for left in range(length, 0, -1):
+        if left == whole and length > whole:
+            texts[row, at] = _POINT
+            at -= 1
+        texts[row, at] = _ZERO + digits % 10
+        digits //= 10
+        at -= 1
+    return size

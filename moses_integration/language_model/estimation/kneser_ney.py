@@ -19,12 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from moses_integration.language_model.estimation.arpa_writing import open_arpa_writer
 from moses_integration.language_model.estimation.ngram_counting import (
     BEGIN,
+    HIGHEST_ORDER,
     Corpus,
     NGramCounts,
     SortedPositions,
@@ -36,7 +36,6 @@ from moses_integration.language_model.estimation.ngram_counting import (
 from phrasescore.errors import SettingsError
 from phrasescore.progress import Progress
 
-HIGHEST_ORDER = 6
 FALLBACK = (0.5, 1.0, 1.5)  # those of lmplz --discount_fallback
 
 
@@ -104,7 +103,7 @@ def write_arpa(
     ):
         below = None
         for length in range(1, order + 1):
-            ngrams = count_ngrams(corpus, by_words, length, types[length - 1])
+            ngrams = count_ngrams(corpus, by_words, length, highest=order)
             count = _adjusted_counts(corpus, ngrams, order)
             discounts.append(_estimate_discounts(ngrams, count, by_words, order, fallback))
             weights = _weigh(corpus, ngrams, count, discounts[-1], below)
@@ -141,8 +140,8 @@ def _estimate_discounts(
     """Return the closed-form estimates of one order (Chen and Goodman 1998, equation 26)."""
     # numbers of n-grams that occur once, twice, three times, four times
     n = np.bincount(np.minimum(count, 5), minlength=6)
-    last = int(ngrams.number_at[by_words.positions[-1]])
-    if ngrams.order < order and last >= 0:
+    last = int(ngrams.number_at[by_words.positions[-1]]) if ngrams.order < order else -1
+    if last >= 0:
         # lmplz enters the very last n-gram with its raw count; so must we, for equal digits
         n[min(int(count[last]), 5)] -= 1
         n[min(int(ngrams.occurrences[last]), 5)] += 1
@@ -198,7 +197,6 @@ def _weigh(
     return _Weights(ngrams, prob, gamma)
 
 
-@njit(cache=True)
 def _sum_contexts(
     count: NDArray[np.int32],
     context: NDArray[np.int32],
@@ -206,22 +204,16 @@ def _sum_contexts(
     contexts: int,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Return the total count after each context, and the weight left to the lower order."""
-    total = np.zeros(contexts, np.int64)
-    kinds = np.zeros((contexts, 4), np.int32)  # n-grams seen once, twice, more often
-    for row in range(count.size):
-        total[context[row]] += count[row]
-        kinds[context[row], min(count[row], 3)] += 1
+    total = np.bincount(context, count, contexts).astype(np.float32)  # exact up to there
+    mass = np.zeros(contexts, np.float32)
+    for kind in range(1, 4):  # n-grams seen once, twice, more often
+        chosen = context[count == kind if kind < 3 else count >= kind]
+        mass += amounts[kind] * np.bincount(chosen, minlength=contexts).astype(np.float32)
     gamma = np.ones(contexts, np.float32)
-    for number in range(contexts):
-        if total[number]:
-            mass = np.float32(0)
-            for kind in range(1, 4):
-                mass += amounts[kind] * np.float32(kinds[number, kind])
-            gamma[number] = mass / np.float32(total[number])
-    return total.astype(np.float32), gamma
+    np.divide(mass, total, out=gamma, where=total > 0)
+    return total, gamma
 
 
-@njit(cache=True)
 def _interpolate(
     count: NDArray[np.int32],
     context: NDArray[np.int32],
@@ -232,9 +224,8 @@ def _interpolate(
     lower: NDArray[np.float32],
 ) -> NDArray[np.float32]:
     """Return the interpolated probability of each n-gram, shape (n-grams,)."""
-    prob = np.empty(count.size, np.float32)
-    for row in range(count.size):
-        own = np.float32(count[row]) - amounts[min(count[row], 3)]
-        number = context[row]
-        prob[row] = own / total[number] + gamma[number] * lower[suffix[row]]
+    prob = count.astype(np.float32)
+    prob -= amounts[np.minimum(count, 3)]
+    prob /= total[context]
+    prob += gamma[context] * lower[suffix]
     return prob

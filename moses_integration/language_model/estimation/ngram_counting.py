@@ -7,25 +7,23 @@ which KenLM's lmplz writes n-grams. Memory is about 20 bytes per running word, p
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from phrasescore.byte_scanning import BLANKS, LINE_FEED, Bytes, find_byte
-from phrasescore.compiled import leaf
 from phrasescore.errors import CorpusError
 from phrasescore.files.byte_streams import line_blocks, open_input
 from phrasescore.words.position_sorting import sorted_by_words
-from phrasescore.words.word_table import WordArrays, WordTable, as_array, number_words
 
+HIGHEST_ORDER = 6
 UNKNOWN, BEGIN, END = 0, 1, 2
 SPECIAL_WORDS = [b"<unk>", b"<s>", b"</s>"]
-_SEPARATORS = BLANKS | 1  # NUL, too
+_NO_WORD = -1
+_SEPARATORS = b"\0\t\r "
+_TO_SPACES = bytes.maketrans(_SEPARATORS, b" " * len(_SEPARATORS))
 _BLOCK = 1 << 20
 _MOST_POSITIONS = (1 << 31) - 1
 
@@ -42,7 +40,7 @@ class Corpus:
         tokens: How many words, without the special ones.
     """
 
-    words: WordTable
+    words: list[bytes]
     ids: NDArray[np.int32]
     sentences: int
     tokens: int
@@ -57,33 +55,31 @@ def read_corpus(path: str | Path, order: int) -> Corpus:
     Raises:
         CorpusError: The corpus holds no word, or one of the special words, or is too long.
     """
-    words = WordTable(SPECIAL_WORDS)
+    special = [*SPECIAL_WORDS, b"\n", b""]
+    numbers = _Arrivals(zip(special, [UNKNOWN, BEGIN, END, END, _NO_WORD], strict=True))
     padding = max(order - 1, 1)
     parts = [np.array([UNKNOWN], np.int32)]
     sentences = 0
     with open_input(path) as stream:
         for data in line_blocks(stream, _BLOCK):
-            block = as_array(data if data.endswith(b"\n") else data + b"\n")
-            lines = int(np.count_nonzero(block == LINE_FEED))
-            most_tokens = block.size // 2 + 1
-            words.reserve(most_tokens, block.size)
-            ids = np.empty(most_tokens + lines * (padding + 1), np.int32)
-            used, bad_line = _number_words(block, words.arrays, padding, ids)
-            if bad_line >= 0:
-                raise _special_word(data, bad_line).at(path, sentences + bad_line + 1)
-            parts.append(ids[:used].copy())
-            sentences += lines
+            _refuse_special_words(data, path, sentences)
+            whole = data if data.endswith(b"\n") else data + b"\n"
+            tokens = whole.translate(_TO_SPACES).replace(b"\n", b" \n ").split(b" ")
+            ids = np.fromiter(map(numbers.__getitem__, tokens), np.int32, len(tokens))
+            parts.append(_padded(ids[ids != _NO_WORD], padding))
+            sentences += whole.count(b"\n")
     together = np.concatenate(parts)
-    tokens = together.size - 1 - sentences * (padding + 1)
-    if not tokens:
+    words = [word for word in numbers if word not in (b"\n", b"")]
+    running = together.size - 1 - sentences * (padding + 1)
+    if not running:
         raise no_words(path)
     if together.size > _MOST_POSITIONS:
         raise CorpusError(
-            f"the corpus has {tokens:,} words, more than this estimator can sort",
+            f"the corpus has {running:,} words, more than this estimator can sort",
             path=path,
             remedy="put KenLM's lmplz on PATH",
         )
-    return Corpus(words, together, sentences, tokens)
+    return Corpus(words, together, sentences, running)
 
 
 def no_words(path: str | Path) -> CorpusError:
@@ -91,36 +87,38 @@ def no_words(path: str | Path) -> CorpusError:
     return CorpusError("the corpus holds no word, so no model can be estimated", path=path)
 
 
-def _special_word(data: bytes, line: int) -> CorpusError:
-    text = data.split(b"\n", line + 1)[line]
-    found = next(word for word in re.split(rb"[\0\t\r ]+", text) if word in SPECIAL_WORDS)
-    return CorpusError(
-        f"the special word {found.decode()} stands in the text, which only the model may use",
-        remedy="take it out of the corpus, or escape its angle brackets",
-    )
+class _Arrivals(dict[bytes, int]):
+    """Words and their numbers, in the order of arrival."""
+
+    def __missing__(self, word: bytes) -> int:
+        number = self[word] = len(self) - 2  # line feeds and nothing are no words
+        return number
 
 
-@leaf
-def _number_words(
-    block: Bytes, words: WordArrays, padding: int, ids: NDArray[np.int32]
-) -> tuple[int, int]:
-    """Write the ids of a block of whole lines; return how many, and a bad line or -1."""
-    used = line = begin = 0
-    while begin < block.size:
-        end = find_byte(block, begin, block.size, LINE_FEED)
-        for _ in range(padding):
-            ids[used] = BEGIN
-            used += 1
-        first = used
-        used = number_words(words, block, begin, end, _SEPARATORS, True, ids, used)
-        for at in range(first, used):
-            if ids[at] <= END:
-                return at, line
-        ids[used] = END
-        used += 1
-        line += 1
-        begin = end + 1
-    return used, -1
+def _padded(ids: NDArray[np.int32], padding: int) -> NDArray[np.int32]:
+    """Put this many ``<s>`` before each sentence of some whole ones."""
+    ends = ids == END
+    padded = np.full(ids.size + padding * np.count_nonzero(ends), BEGIN, np.int32)
+    sentences = np.cumsum(ends)
+    sentences[~ends] += 1  # of its own sentence, too
+    padded[np.arange(ids.size) + padding * sentences] = ids
+    return padded
+
+
+def _refuse_special_words(data: bytes, path: str | Path, before: int) -> None:
+    """Make sure that a block of lines, the first of which follows ``before``, has none of them."""
+    if not any(word in data for word in SPECIAL_WORDS):
+        return
+    for number, line in enumerate(data.split(b"\n"), before + 1):
+        for word in line.translate(_TO_SPACES).split(b" "):
+            if word in SPECIAL_WORDS:
+                raise CorpusError(
+                    f"the special word {word.decode()} stands in the text, which only the model "
+                    "may use",
+                    path=path,
+                    line=number,
+                    remedy="take it out of the corpus, or escape its angle brackets",
+                )
 
 
 class SortedPositions(NamedTuple):
@@ -130,56 +128,30 @@ class SortedPositions(NamedTuple):
         positions: Positions of words and ``</s>`` in ``ids``, shape (positions,).
         shared: How many words, read backwards, a position shares with the one before it in this
             order, at most the order; shape (positions,).
+        longest: How many words the longest n-gram has that ends at a position, at most the order;
+            ``<s>`` is the first word of an n-gram or not in it, what is before is padding.
     """
 
     positions: NDArray[np.int32]
     shared: NDArray[np.uint8]
+    longest: NDArray[np.uint8]
 
 
 def sort_positions(corpus: Corpus, order: int) -> SortedPositions:
     """Sort by the last word, then the one before it, and so on, ``order`` words in all."""
     positions = np.flatnonzero(corpus.ids > BEGIN).astype(np.int32)
-    positions = sorted_by_words(corpus.ids, positions, len(corpus.words), range(1 - order, 1))
-    shared = np.zeros(positions.size, np.uint8)
-    _count_shared(corpus.ids, positions, order, shared)
-    return SortedPositions(positions, shared)
-
-
-@njit(cache=True)
-def _count_shared(
-    ids: NDArray[np.int32], positions: NDArray[np.int32], order: int, shared: NDArray[np.uint8]
-) -> None:
-    for row in range(1, positions.size):
-        first, second = positions[row - 1], positions[row]
-        same = 0
-        while same < order and ids[first - same] == ids[second - same]:
-            same += 1
-        shared[row] = same
+    back = range(0, -order, -1)
+    positions, shared = sorted_by_words(corpus.ids, positions, len(corpus.words), back)
+    places = np.arange(corpus.ids.size, dtype=np.int32)
+    begins = np.maximum.accumulate(np.where(corpus.ids == BEGIN, places, 0))
+    longest = np.minimum(places - begins + 1, order).astype(np.uint8)
+    return SortedPositions(positions, shared, longest[positions])
 
 
 def count_types(corpus: Corpus, by_words: SortedPositions, order: int) -> tuple[int, ...]:
     """Return how many different n-grams there are of 1, 2, ... ``order`` words."""
-    types = np.zeros(order, np.int64)
-    _count_types(corpus.ids, by_words, types)
-    types[0] = len(corpus.words)
-    return tuple(types.tolist())
-
-
-@njit(cache=True)
-def _count_types(
-    ids: NDArray[np.int32], by_words: SortedPositions, types: NDArray[np.int64]
-) -> None:
-    for row in range(by_words.positions.size):
-        for order in range(by_words.shared[row] + 1, types.size + 1):
-            if _has_inner_begin(ids, by_words.positions[row], order):
-                break
-            types[order - 1] += 1
-
-
-@njit(cache=True)
-def _has_inner_begin(ids: NDArray[np.int32], last: int, order: int) -> bool:
-    """Tell an n-gram with ``<s>`` after its first word, i.e. only padding before it."""
-    return order > 1 and ids[last - order + 2] == BEGIN
+    is_there = ((by_words.shared < n) & (by_words.longest >= n) for n in range(2, order + 1))
+    return (len(corpus.words), *map(int, map(np.count_nonzero, is_there)))
 
 
 @dataclass(frozen=True)
@@ -192,7 +164,7 @@ class NGramCounts:
         occurrences: How often each occurs, shape (n-grams,).
         extensions: How many different words precede each, shape (n-grams,).
         number_at: The number of the n-gram that ends at each position of the text, -1 where there
-            is none; the shape of the text.
+            is none; the shape of the text, or empty in the highest order.
     """
 
     order: int
@@ -202,52 +174,32 @@ class NGramCounts:
     number_at: NDArray[np.int32]
 
 
-def count_ngrams(corpus: Corpus, by_words: SortedPositions, order: int, types: int) -> NGramCounts:
+def count_ngrams(
+    corpus: Corpus, by_words: SortedPositions, order: int, *, highest: int
+) -> NGramCounts:
     """Count the n-grams of ``order`` words; ``<s>`` is their first word or not in them.
 
     Args:
         corpus: The text.
         by_words: Its positions, sorted by at least ``order`` words.
         order: How many words.
-        types: How many different ones there are.
+        highest: How many words those have that no longer ones are made from: they need no numbers.
     """
-    if order == 1:
-        number_at = corpus.ids
-    else:
-        number_at = np.full(corpus.ids.size, -1, np.int32)
-        _number_ngrams(corpus.ids, by_words, order, number_at)
-    last, occurrences, extensions = (np.zeros(types, np.int32) for _ in range(3))
-    _count_runs(by_words, order, number_at, last, occurrences, extensions)
-    if order == 1:
-        last[BEGIN] = 1  # position 0 is <unk>, position 1 always <s>
-    return NGramCounts(order, last, occurrences, extensions, number_at)
-
-
-@njit(cache=True)
-def _number_ngrams(
-    ids: NDArray[np.int32], by_words: SortedPositions, order: int, number_at: NDArray[np.int32]
-) -> None:
-    number = -1
-    for row in range(by_words.positions.size):
-        position = by_words.positions[row]
-        if not _has_inner_begin(ids, position, order):
-            number += by_words.shared[row] < order
-            number_at[position] = number
-
-
-@njit(cache=True)
-def _count_runs(
-    by_words: SortedPositions,
-    order: int,
-    number_at: NDArray[np.int32],
-    last: NDArray[np.int32],
-    occurrences: NDArray[np.int32],
-    extensions: NDArray[np.int32],
-) -> None:
-    for row in range(by_words.positions.size):
-        position = by_words.positions[row]
-        number = number_at[position]
-        if number >= 0:
-            last[number] = position
-            occurrences[number] += 1
-            extensions[number] += by_words.shared[row] <= order
+    is_there = by_words.longest >= order
+    positions, shared = by_words.positions[is_there], by_words.shared[is_there]
+    is_first = shared < order
+    firsts = np.flatnonzero(is_first)
+    last = positions[firsts]
+    occurrences = np.diff(firsts, append=positions.size).astype(np.int32)
+    extensions = np.add.reduceat(shared <= order, firsts, dtype=np.int32)
+    if order > 1:
+        number_at = np.full(corpus.ids.size if order < highest else 0, -1, np.int32)
+        if order < highest:
+            number_at[positions] = np.cumsum(is_first, dtype=np.int32) - 1
+        return NGramCounts(order, last, occurrences, extensions, number_at)
+    # <unk> and <s> are never counted; position 0 is <unk>, position 1 always <s>
+    first, none = np.array([UNKNOWN, BEGIN], np.int32), np.zeros(2, np.int32)
+    words = (
+        np.concatenate(part) for part in ((first, last), (none, occurrences), (none, extensions))
+    )
+    return NGramCounts(1, *words, corpus.ids)

@@ -113,10 +113,10 @@ def number_phrases(text: NumberedText, longest: int) -> PhraseNumbers:
     """Number all phrases of up to ``longest`` words."""
     ids = np.concatenate([text.ids, np.full(longest, BOUNDARY, np.int32)])
     positions = np.flatnonzero(ids != BOUNDARY).astype(np.int32)
-    positions = sorted_by_words(ids, positions, len(text.words), range(longest - 1, -1, -1))
+    positions, equal = sorted_by_words(ids, positions, len(text.words), range(longest))
     after = np.repeat(text.starts[1:] - 1, text.lengths + 1) - np.arange(len(text.ids))
     limits = np.minimum(after, longest).astype(np.uint8)[positions]
-    shared = _count_shared(ids, positions, limits)
+    shared = np.minimum(equal, limits)
     at = np.zeros((len(text.ids), longest), np.uint32)
     phrases = int(limits.sum(dtype=np.int64) - shared.sum(dtype=np.int64))
     position, length = np.zeros(phrases, np.int32), np.zeros(phrases, np.uint8)
@@ -125,19 +125,6 @@ def number_phrases(text: NumberedText, longest: int) -> PhraseNumbers:
         ids, positions, (limits, shared), text.separator, open_at, at, position, length
     )
     return PhraseNumbers(at, position, length)
-
-
-def _count_shared(
-    ids: NDArray[np.int32], positions: NDArray[np.int32], limits: NDArray[np.uint8]
-) -> NDArray[np.uint8]:
-    """Return how many words each position shares with the one before, within its limit."""
-    shared = np.zeros(len(positions), np.uint8)
-    rows, here, before = np.arange(1, len(positions)), positions[1:], positions[:-1]
-    for word in range(int(limits.max(initial=0))):
-        same = (limits[rows] > word) & (ids[here + word] == ids[before + word])
-        rows, here, before = rows[same], here[same], before[same]
-        shared[rows] += 1
-    return shared
 
 
 @leaf
