@@ -67,3 +67,21 @@ def _board(folder: Path, updates: int) -> Any:
         raise MissingDependencyError.extra("tensorboard", "tensorboard") from None
     # a resumed run hides what an interrupted one drew after its last checkpoint
     return SummaryWriter(str(folder), purge_step=updates + 1 if updates else None)
+
+
+def described(point: dict[str, Any], of_text: bool) -> str:
+    """Write a point of the curve as a line for the user.
+
+    Args:
+        point: As :meth:`Curves.add` takes it.
+        of_text: Whether what is held out are sentences of a text.
+    """
+    text = f"epoch {point['epoch']:.2f}, {point['seconds']:,.0f} s: nll {point['training_nll']:.3f}"
+    for name, what in (
+        ("sources", f"unseen {'sentences' if of_text else 'sources'}"),
+        ("pairs", "unseen pairs"),
+    ):
+        nll = point[f"held_out_{name}_nll"]
+        if nll is not None:
+            text += f", {what} {nll:.3f}"
+    return f"{text} ({point['words_per_second']:,} words/s)"

@@ -24,7 +24,8 @@ from phrasescore.training.checkpoint import (
     load_checkpoint,
     save_checkpoint,
 )
-from phrasescore.training.curves import CURVES, Curves
+from phrasescore.training.advice import better_size
+from phrasescore.training.curves import CURVES, Curves, described
 from phrasescore.training.evaluation import HeldOutFigure, lengths_of
 from phrasescore.training.gradient import ShareGradient
 from phrasescore.training.process_group import Processes
@@ -74,7 +75,7 @@ class Trainer:
         self._settings = run.settings
         self._processes = run.processes
         self._recipe, self._batch_size, self._highest_rate = recipe_of(
-            run.settings, len(run.split.training)
+            run.settings, len(run.split.training), run.model.settings
         )
         self._dtype = torch.bfloat16 if run.settings.precision == "bf16" else None
         rare = None
@@ -197,12 +198,14 @@ class Trainer:
         """The part of the run that is done, 0 to 1: by epochs or by time, whichever is more."""
         by_epochs = by_time = 0.0
         if self._settings.max_epochs:
-            per_epoch = max(1, len(self._lengths[0]))
-            done = self.state.words / (float(self._lengths[1].sum()) + per_epoch)
-            by_epochs = done / self._settings.max_epochs
+            by_epochs = self._passes() / self._settings.max_epochs
         if self._settings.max_seconds:
             by_time = self._processes.agree(self._seconds()) / self._settings.max_seconds
         return min(1.0, max(by_epochs, by_time))
+
+    def _passes(self) -> float:
+        words = float(self._lengths[1].sum()) + max(1, len(self._lengths[1]))
+        return self.state.words / words
 
     def _finished(self) -> bool:
         settings, state = self._settings, self.state
@@ -250,16 +253,28 @@ class Trainer:
             if state.since_best == 0 and self._recipe.keeps_best:
                 save_checkpoint(run.folder / BEST, state, run.model.state_dict())
             curves.add(point)
-            self._say(_described(point, self._settings.learns_from == "text"))
+            self._say(described(point, self._settings.learns_from == "text"))
+            if state.evaluations == 1 and self._settings.max_seconds is not None:
+                self._advise(self._settings.max_seconds)
+
+    def _advise(self, seconds: float) -> None:
+        if self._settings.recipe != "fast":
+            return
+        passes = self._passes() / max(self._fraction(), 1e-9)
+        size = better_size(self.run.model.settings, passes)
+        if size is not None:
+            self._say(
+                f"at this rate the run makes {passes:.1f} passes over the pairs in "
+                f"{seconds:,.0f} s; a smaller model sees more and learns more in that time: try "
+                f"--hidden {size}"
+            )
 
     def _point(self, sources: HeldOutFigure | None, pairs: HeldOutFigure | None) -> dict[str, Any]:
         state = self.state
         seconds = self._seconds()
         return {
             "updates": state.updates,
-            "epoch": round(
-                state.words / (float(self._lengths[1].sum()) + len(self._lengths[1])), 3
-            ),
+            "epoch": round(self._passes(), 3),
             "seconds": round(seconds, 1),
             "words_per_second": round(state.words / max(seconds, 1e-9)),
             "learning_rate": self._rate,
@@ -284,15 +299,3 @@ class Trainer:
             self._last_checkpoint = time.monotonic()
         if stop:
             raise KeyboardInterrupt
-
-
-def _described(point: dict[str, Any], of_text: bool) -> str:
-    text = f"epoch {point['epoch']:.2f}, {point['seconds']:,.0f} s: nll {point['training_nll']:.3f}"
-    for name, what in (
-        ("sources", f"unseen {'sentences' if of_text else 'sources'}"),
-        ("pairs", "unseen pairs"),
-    ):
-        nll = point[f"held_out_{name}_nll"]
-        if nll is not None:
-            text += f", {what} {nll:.3f}"
-    return f"{text} ({point['words_per_second']:,} words/s)"

@@ -10,10 +10,10 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 from torch import Tensor
 
+from phrasescore.compiled import compiled_with
 from phrasescore.model.fast_math import FAST
 from phrasescore.model.kernels import Array, array_of, can_compile
 
@@ -83,7 +83,7 @@ class Adadelta(Optimizer):
         values.sub_(step, alpha=rate)
 
 
-@numba.njit(nogil=True, fastmath=FAST, cache=True, error_model="numpy")
+@compiled_with(fastmath=FAST, error_model="numpy")
 def _adam(values: Array, gradient: Array, means: Array, squares: Array, numbers: Array) -> None:
     """One pass of Adam; ``numbers``: beta 1 and 2, epsilon, step, and what the root is times."""
     beta1, beta2, epsilon, step, root = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]

@@ -28,11 +28,17 @@ def seen_once(side: PairSide, rows: Rows) -> NDArray[np.bool_] | None:
         side: Where the sentences are.
         rows: Which of them.
     """
+    counts = word_counts(side, rows)
+    return None if counts[UNKNOWN] else counts == 1
+
+
+def word_counts(side: PairSide, rows: Rows) -> NDArray[np.int64]:
+    """Return how often each word stands in some phrases or sentences, ``(V,)``; </s> does not."""
     counts = np.zeros(len(side.vocabulary), np.int64)
     for begin in range(0, len(rows), _ROWS_AT_ONCE):
         tokens = side.select(rows[begin : begin + _ROWS_AT_ONCE]).tokens
         counts += np.bincount(tokens, minlength=len(counts))
-    return None if counts[UNKNOWN] else counts == 1
+    return counts
 
 
 def with_unknown(batch: Batch, rare: Tensor, generator: torch.Generator) -> Batch:

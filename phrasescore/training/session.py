@@ -18,8 +18,10 @@ from phrasescore.files.parts import part_path
 from phrasescore.files.system_errors import full_disk_named
 from phrasescore.model.folder_names import is_model_folder
 from phrasescore.model.kinds import build
+from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
 from phrasescore.model.saved_model import put_right, refuse_others, save_model
+from phrasescore.model.sequence_model import END
 from phrasescore.pairs.training_pairs import Split, TrainingPairs, split
 from phrasescore.provenance import provenance
 from phrasescore.resuming.interruption import interruptible
@@ -30,6 +32,7 @@ from phrasescore.training.earlier_run import check_trained, go_on_or_begin
 from phrasescore.training.evaluation import normalisers, refuse_divergence
 from phrasescore.training.loop import Run, Trainer
 from phrasescore.training.process_group import Processes
+from phrasescore.training.rare_words import word_counts
 from phrasescore.training.recipes import recipe_named
 from phrasescore.training.request import TrainingRequest
 from phrasescore.training.training_settings import INPUT, TrainingSettings
@@ -37,6 +40,7 @@ from phrasescore.training.work_folder import PAIRS, SETTINGS, is_begun, remove_w
 
 # dropout moves ln Z, which is put right over this many sentences that were trained on
 _SENTENCES_TO_CENTRE = 1000
+_LEAST_HIDDEN_FOR_BF16 = 500
 _LARGEST_HELD_OUT_SHARE = 20  # of a small table, at most one pair in this many is held out
 
 
@@ -116,6 +120,10 @@ def _train(
     model = build(model_settings)
     recipe = recipe_named(settings.recipe, settings.learns_from)
     model.initialise(torch.Generator().manual_seed(settings.seed), recipe.initialisation)
+    if isinstance(model, EncoderDecoder) and recipe.initialisation == "scaled":
+        counts = word_counts(pairs.target, parts.training)
+        counts[END] = len(parts.training)
+        model.expect_words(torch.from_numpy(counts))
     run = Run(
         model.to(device),
         pairs,
@@ -153,6 +161,11 @@ def _say_nothing(text: str) -> None:
 def _precision(request: TrainingRequest, device: torch.device) -> Literal["bf16", "fp32"]:
     if request.precision == "auto":
         fast = request.recipe == "fast" and has_fast_bf16(device)
+        kind = request.described_kind
+        if kind.learns_from == "phrases" and device.type == "cpu":
+            # the products of a smaller model end before conversions have paid for themselves
+            hidden = request.sizes.get("hidden", getattr(kind.settings, "hidden", 0))
+            fast = fast and hidden >= _LEAST_HIDDEN_FOR_BF16
     else:
         fast = request.precision == "bf16"
     return "bf16" if fast else "fp32"

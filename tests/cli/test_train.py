@@ -48,6 +48,18 @@ def test_training_learns_and_says_how_well(
     assert len(curve) == 10
 
 
+def test_a_size_too_large_for_the_time_is_told(
+    phrasescore: Phrasescore, table: Path, tmp_path: Path
+) -> None:
+    """A run that ends before it has seen each pair three times names a better size."""
+    options = [*SMALL, "--hidden", "400", "--max-time", "0.5s", "--evaluations", "1"]
+    done = phrasescore("train", table, "model", *options)
+    assert done.returncode == 0, done.stderr.decode()
+    assert "smaller model sees more and learns more in that time: try --hidden 200" in (
+        done.stderr.decode()
+    )
+
+
 def test_no_epochs_write_the_untrained_model(
     phrasescore: Phrasescore, table: Path, tmp_path: Path
 ) -> None:

@@ -38,6 +38,16 @@ class MaxoutReadout(SequenceModel, ABC):
         self.output_words = nn.Parameter(torch.empty(V, R))  # G_l, a row for each word
         self.output_bias = nn.Parameter(torch.empty(V))
 
+    def expect_words(self, counts: Tensor) -> None:
+        """Let the output begin at how often words stand in the training text, not at all alike.
+
+        Args:
+            counts: ``(V,)`` of each word and of </s>.
+        """
+        shares = (counts + 0.5) / (counts.sum() + 0.5 * len(counts))
+        with torch.no_grad():
+            self.output_bias.copy_(torch.log(shares))
+
     def _embedded(self, words: Tensor, dtype: torch.dtype) -> Tensor:
         return (self.target_embedding[words] + self.target_embedding_bias).to(dtype)
 

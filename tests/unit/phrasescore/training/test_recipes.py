@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
+
 import pytest
 import torch
 
+from phrasescore.model.model_settings import EncoderDecoderSettings, FeedForwardPhraseSettings
 from phrasescore.training.optimizers import Adadelta
 from phrasescore.training.recipes import RECIPES, batch_size_for, bound_gradient, recipe_of
 from phrasescore.training.training_settings import TrainingSettings
 
+SIZES = EncoderDecoderSettings(source_vocabulary=9, target_vocabulary=9, hidden=300)
+
 
 def test_the_paper_recipe_is_the_paper_s() -> None:
     """Adadelta with rho 0.95 and eps 1e-6, 64 pairs, a rate that stays, the summed loss."""
-    recipe, batch_size, rate = recipe_of(TrainingSettings(recipe="paper", max_epochs=1), 10**6)
+    recipe, batch_size, rate = recipe_of(
+        TrainingSettings(recipe="paper", max_epochs=1), 10**6, SIZES
+    )
     assert recipe.optimizer == Adadelta(rho=0.95, epsilon=1e-6)
     assert (batch_size, rate, recipe.mean_loss) == (64, 1.0, False)
     assert {recipe.rate(rate, updates, 0.9) for updates in (0, 100, 10**6)} == {1.0}
@@ -25,6 +33,26 @@ def test_the_fast_rate_rises_and_falls() -> None:
     assert recipe.rate(1.0, 199, 0.0) == pytest.approx(1.0)
     assert recipe.rate(1.0, 1000, 0.5) == pytest.approx(0.5)
     assert recipe.rate(1.0, 5000, 1.0) == pytest.approx(0.0)
+
+
+def test_the_rate_of_a_short_run_rises_within_a_twentieth_of_it() -> None:
+    """A run that has time for a few hundred updates does not spend half of them warming up."""
+    rate = RECIPES["fast"].rate(1.0, 20, 0.05)
+    assert rate == pytest.approx(0.5 * (1 + math.cos(math.pi * 0.05)))
+
+
+def test_a_smaller_model_learns_at_a_higher_rate() -> None:
+    """By its width and within bounds; only where that was tried, and never against the user."""
+    asked = TrainingSettings(max_epochs=1)
+    rates = [
+        recipe_of(asked, 10**5, dataclasses.replace(SIZES, hidden=hidden, unit=unit))[2]
+        for hidden, unit in ((50, "gated"), (250, "gated"), (1000, "gated"), (250, "tanh"))
+    ]
+    assert rates == pytest.approx([0.008, 0.008, 0.002, 0.002])
+    other = FeedForwardPhraseSettings(source_vocabulary=9, target_vocabulary=9, hidden=100)
+    assert recipe_of(asked, 10**5, other)[2] == 0.002
+    own = dataclasses.replace(asked, learning_rate=0.003)
+    assert recipe_of(own, 10**5, SIZES)[2] == 0.003
 
 
 @pytest.mark.parametrize(
