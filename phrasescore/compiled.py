@@ -11,8 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
 
-from numba import njit
+import numba
 from numpy.typing import NDArray
+
+from phrasescore.compiling import watch
+from phrasescore.compiling.parts import Kernel
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -22,14 +25,37 @@ Record: TypeAlias = Any
 Records: TypeAlias = NDArray[Any]
 
 # numba's switch has no public name; its own library uses it (numba 0.50 to 0.68)
-_LEAF: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": False}
+_LEAF: dict[str, Any] = {"nogil": True, "_nrt": False}
+
+watch.begin()
+
+
+def compiled(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Compile a function that Python or other compiled functions call; it holds no lock."""
+    return compiled_with()(function)
+
+
+def compiled_with(
+    **options: Any,
+) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
+    """Compile with options of numba's ``njit``, e.g. ``fastmath``."""
+
+    def declare(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+        if numba.config.DISABLE_JIT:  # numba's way to debug in Python
+            return function
+        kernel = Kernel(function, targetoptions={"nopython": True, "nogil": True, **options})
+        kernel.enable_caching()
+        return cast("Callable[Parameters, Result]", kernel)
+
+    return declare
 
 
 def leaf(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """Compile a function that allocates nothing."""
-    return cast("Callable[Parameters, Result]", njit(**_LEAF)(function))
+    return compiled_with(**_LEAF)(function)
 
 
 def inlined(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """Compile a small ``leaf`` of an inner loop: its arguments would take longer than it does."""
-    return cast("Callable[Parameters, Result]", njit(**_LEAF, inline="always")(function))
+    declare = numba.njit(**_LEAF, inline="always")
+    return cast("Callable[Parameters, Result]", declare(function))

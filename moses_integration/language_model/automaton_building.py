@@ -16,10 +16,13 @@ from numpy.typing import NDArray
 
 from moses_integration.language_model.automaton import (
     EMPTY_STATE,
+    NODE,
     ROOM,
     SLOT,
+    UNIGRAM,
     UNKNOWN_WORD,
     AutomatonTables,
+    class_of,
     entry_key,
     find_entry,
 )
@@ -162,17 +165,17 @@ class AutomatonBuilder:
 
     def finish(self) -> AutomatonTables:
         """Return the tables; nothing can be added after this."""
-        nodes, used = self._nodes, int(self._nodes.size[_NODES])
+        grown, used = self._nodes, int(self._nodes.size[_NODES])
         state_of = np.zeros(used, np.int32)
-        _resolve_states(nodes, state_of)
-        _point_to_states(self._slots, state_of)
-        return AutomatonTables(
-            nodes.log10[1 : self._words + 1].copy(),
-            state_of[1 : self._words + 1].copy(),
-            nodes.backoff[:used].copy(),
-            state_of[nodes.suffix[:used]],
-            self._slots,
-        )
+        _resolve_states(grown, state_of)
+        unigrams = np.empty(self._words, UNIGRAM)
+        unigrams["log10"] = grown.log10[1 : self._words + 1]
+        unigrams["next"] = state_of[1 : self._words + 1]
+        nodes = np.zeros(used, NODE)
+        nodes["backoff"] = grown.backoff[:used]
+        nodes["suffix"] = state_of[grown.suffix[:used]]
+        _point_to_states(self._slots, state_of, nodes)
+        return AutomatonTables(unigrams, nodes, self._slots)
 
 
 def _longer(array: NDArray[_Scalar], extra: int) -> NDArray[_Scalar]:
@@ -293,7 +296,13 @@ def _resolve_states(nodes: _Nodes, state_of: NDArray[np.int32]) -> None:
 
 
 @njit(cache=True)
-def _point_to_states(slots: NDArray[np.void], state_of: NDArray[np.int32]) -> None:
+def _point_to_states(
+    slots: NDArray[np.void], state_of: NDArray[np.int32], nodes: NDArray[np.void]
+) -> None:
+    """Let slots lead to states instead of nodes, and note what words nodes have after them."""
     for slot in range(slots.size):
-        if slots[slot].key != 0:
+        key = slots[slot].key
+        if key != 0:
             slots[slot].next = state_of[slots[slot].next]
+            state, word = np.int64(key >> np.uint64(32)), np.int64(key & np.uint64(0xFFFFFFFF))
+            nodes[state].classes |= class_of(word)

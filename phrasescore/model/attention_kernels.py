@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from phrasescore.compiled import compiled_with
 from phrasescore.model.fast_math import FAST, exp, load, store, tanh
 
 Array = npt.NDArray[Any]
 _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
 
-_compiled = numba.njit(nogil=True, fastmath=FAST, cache=True, error_model="numpy")
+_compiled = compiled_with(fastmath=FAST, error_model="numpy")
 
 
 @_compiled

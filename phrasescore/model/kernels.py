@@ -10,19 +10,19 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from phrasescore.compiled import compiled_with
 from phrasescore.model.fast_math import FAST, exp, load, order, sigmoid, store, tanh, unorder
 
 Array = npt.NDArray[Any]
 _ONE = np.float32(1.0)
 _LEAST_KEY = np.int32(-0x80000000)
 
-_compiled = numba.njit(nogil=True, fastmath=FAST, cache=True, error_model="numpy")
+_compiled = compiled_with(fastmath=FAST, error_model="numpy")
 
 
 def can_compile(tensor: Tensor) -> bool:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from phrasescore.compiled import compiled
 from phrasescore.hashing import murmur_mix, splitmix
 
 Digests = NDArray[np.uint64]
@@ -22,7 +22,7 @@ ROWS_AT_ONCE = 1 << 22
 _SEED_1, _SEED_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1B54A32D192ED03)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def phrase_digests(types: Any, offsets: Any) -> Any:
     """Digest every phrase.
 
@@ -45,7 +45,7 @@ def phrase_digests(types: Any, offsets: Any) -> Any:
     return digests
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def pair_digests(sources: Any, targets: Any) -> Any:
     """Digest every pair from the digests of its two phrases; all (N, 2) uint64."""
     digests = np.empty((len(sources), 2), np.uint64)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from phrasescore.compiled import compiled
 from phrasescore.words.token_sequences import TokenSequences
-
-_compiled = numba.njit(nogil=True, cache=True)
 
 
 def pair_order(sources: TokenSequences, targets: TokenSequences) -> NDArray[np.int64]:
@@ -76,13 +74,13 @@ def is_new(phrases: TokenSequences) -> NDArray[np.bool_]:
     return new
 
 
-@_compiled
+@compiled
 def _mark_equal(tokens: Any, offsets: Any, new: Any) -> None:
     for row in range(1, len(new)):
         new[row] = _compare(tokens, offsets, row - 1, row) != 0
 
 
-@_compiled
+@compiled
 def _cuts(order: Any, tokens: Any, offsets: Any, most: int) -> Any:
     cuts = [0]
     rows = len(order)
@@ -100,7 +98,7 @@ def _cuts(order: Any, tokens: Any, offsets: Any, most: int) -> Any:
     return np.array(cuts, np.int64)
 
 
-@_compiled
+@compiled
 def _compare(tokens: Any, offsets: Any, left: int, right: int) -> int:
     """Order two phrases by their ids, a phrase before those that it begins."""
     a, a_end = offsets[left], offsets[left + 1]
@@ -114,7 +112,7 @@ def _compare(tokens: Any, offsets: Any, left: int, right: int) -> int:
     return int((a_end - a) - (b_end - b))
 
 
-@_compiled
+@compiled
 def _sort(
     order: Any, source_tokens: Any, source_offsets: Any, target_tokens: Any, target_offsets: Any
 ) -> None:

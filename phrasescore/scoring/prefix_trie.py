@@ -10,15 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from phrasescore.compiled import compiled
 from phrasescore.words.token_sequences import TokenSequences
 
 Numbers = NDArray[np.int64]
-
-_compiled = numba.njit(nogil=True, cache=True)
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,7 @@ def build_trie(phrases: TokenSequences, roots: Numbers, *, ending: int | None = 
     return PrefixTrie(*_build(phrases.tokens, phrases.offsets, roots, last))
 
 
-@_compiled
+@compiled
 def _common(tokens: Any, offsets: Any, left: int, right: int) -> int:
     """How many words two phrases begin with in common."""
     a, b = offsets[left], offsets[right]
@@ -105,7 +103,7 @@ def _common(tokens: Any, offsets: Any, left: int, right: int) -> int:
     return int(most)
 
 
-@_compiled
+@compiled
 def _build(tokens: Any, offsets: Any, roots: Any, ending: int) -> Any:
     N = len(offsets) - 1
     extra = 1 if ending >= 0 else 0
@@ -142,7 +140,7 @@ def _build(tokens: Any, offsets: Any, roots: Any, ending: int) -> Any:
     )
 
 
-@_compiled
+@compiled
 def _by_level(
     parents: Any, words: Any, level_of: Any, root_of: Any, ends: Any, longest: int
 ) -> Any:
@@ -184,7 +182,7 @@ def _by_level(
     return levels, new_parents, new_words, new_roots, first_children, ranks, ends
 
 
-@_compiled
+@compiled
 def _path_sums(parents: Any, ends: Any, edges: Any, at_ends: Any) -> Any:
     sums = np.zeros(len(parents), np.float64)
     for node in range(len(parents)):
@@ -196,7 +194,7 @@ def _path_sums(parents: Any, ends: Any, edges: Any, at_ends: Any) -> Any:
     return found
 
 
-@_compiled
+@compiled
 def _path_words(parents: Any, ends: Any, edges: Any, at_ends: Any, stops: Any, found: Any) -> None:
     for i in range(len(ends)):
         node, at = ends[i], stops[i] - 1

@@ -13,8 +13,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from phrasescore.compiled import compiled
 
 _SUFFIX_FACTOR = np.uint64(8978948897894561157)
 _WORD_FACTOR = np.uint64(17894857484156487943)
@@ -76,7 +77,7 @@ class KeyIndex(NamedTuple):
         return cls(keys, bitmap, np.uint64(64 - bits), starts, shift)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def set_bits(bitmap: NDArray[np.uint64], keys: NDArray[np.uint64], shift: np.uint64) -> None:
     """Set the bit of each key."""
     for at in range(keys.size):
@@ -84,7 +85,7 @@ def set_bits(bitmap: NDArray[np.uint64], keys: NDArray[np.uint64], shift: np.uin
         bitmap[bit >> _WORD_BITS] |= _ONE << (bit & _LOW_BITS)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def find_key(index: KeyIndex, key: np.uint64) -> int:
     """Return the position of a key, or -1."""
     bucket = np.int64(key >> index.starts_shift)
@@ -124,7 +125,7 @@ class Matches(NamedTuple):
     word: NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def find_matches(
     halves: Halves, first: int, last: int, index: KeyIndex, matches: Matches, found: int
 ) -> int:

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from moses_integration.language_model.automaton_building import NGrams
@@ -27,6 +26,7 @@ from moses_integration.language_model.kenlm.header import (
     Sections,
     damaged,
 )
+from phrasescore.compiled import compiled
 from phrasescore.errors import LanguageModelError
 
 _UNIGRAM = np.dtype([("log10", "<f4"), ("backoff", "<f4"), ("children", "<u8")])
@@ -235,7 +235,7 @@ def _unknown_version(what: str, version: int) -> LanguageModelError:
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _unpack(
     row: NDArray[np.uint8], offset: int, step: int, width: int, values: NDArray[np.uint64]
 ) -> None:

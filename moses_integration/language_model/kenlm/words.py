@@ -7,11 +7,11 @@ order of their ids, only for those who want all of them. Both together say wheth
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from moses_integration.language_model.arpa_diagnosis import shown
 from moses_integration.language_model.automaton import UNKNOWN_WORD
+from phrasescore.compiled import compiled
 from phrasescore.errors import LanguageModelError
 from phrasescore.words.word_table import WordArrays, WordTable, intern_word
 
@@ -20,7 +20,7 @@ _SHIFT = np.uint64(47)
 _BYTE = np.uint64(8)
 
 
-@njit(cache=True)
+@compiled
 def murmur_hash(text: NDArray[np.uint8], start: int, stop: int) -> np.uint64:
     """Return MurmurHash64A of ``text[start:stop]`` with seed 0."""
     digest = np.uint64(stop - start) * _MULTIPLIER
@@ -36,7 +36,7 @@ def murmur_hash(text: NDArray[np.uint8], start: int, stop: int) -> np.uint64:
     return digest ^ (digest >> _SHIFT)
 
 
-@njit(cache=True)
+@compiled
 def _little_endian(text: NDArray[np.uint8], start: int, stop: int) -> np.uint64:
     value = np.uint64(0)
     for at in range(stop - 1, start - 1, -1):
@@ -44,7 +44,7 @@ def _little_endian(text: NDArray[np.uint8], start: int, stop: int) -> np.uint64:
     return value
 
 
-@njit(cache=True)
+@compiled
 def _take_words(
     words: WordArrays, text: NDArray[np.uint8], ends: NDArray[np.int64], hashes: NDArray[np.uint64]
 ) -> int:

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from phrasescore.compiled import compiled_with
 from phrasescore.model.fast_math import FAST, exp, load, order, sigmoid, store, tanh, unorder
 
 Array = npt.NDArray[Any]
@@ -25,7 +25,7 @@ _LEAST_KEY = np.int32(-0x80000000)
 # words of any vocabulary is still a float32.
 _HEADROOM = np.float32(40.0)
 
-_compiled = numba.njit(nogil=True, fastmath=FAST, cache=True, error_model="numpy")
+_compiled = compiled_with(fastmath=FAST, error_model="numpy")
 
 
 @_compiled

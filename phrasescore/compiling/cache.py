@@ -1,0 +1,106 @@
+"""Machine code on disk: never another's, never out of date, and shared with those who cannot write.
+
+numba's own cache numbers the files of a function without a lock: two processes that compile it
+for different types can leave one's code under the other's name. It also sees changes in a
+function's own file only, not in functions and constants of other files that it was made with, and
+it does not read what it cannot write (an image that is run by another user than built it).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.dispatcher import Dispatcher
+
+# numba's names for the folder that a user named and for that of the code (with _ before 0.62)
+_READABLE = ("UserProvidedCacheLocator", "InTreeCacheLocator")
+
+
+class Cache(FunctionCache):
+    """The cache of one function."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self._content = ""
+        locator, source = self._impl.locator, function.__code__.co_filename
+        places = [
+            kind(function, source).get_cache_path()
+            for kind in self._impl._locator_classes
+            if kind.__name__.lstrip("_") in _READABLE
+            and (os.environ.get("NUMBA_CACHE_DIR") or "User" not in kind.__name__)
+        ]
+        self._others = [
+            IndexDataCacheFile(path, self._impl.filename_base, locator.get_source_stamp())
+            for path in places
+            if path != self._cache_path
+        ]
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        """Return the code for these types, or ``None``."""
+        with _locked(self._cache_path, fcntl.LOCK_SH):
+            found = super().load_overload(signature, target_context)
+        if found is not None:
+            return found
+        key = self._index_key(signature, target_context.codegen())
+        for other in self._others:
+            with contextlib.suppress(OSError):
+                data = other.load(key)
+                if data is not None:
+                    return self._impl.rebuild(target_context, data)
+        return None
+
+    def save_overload(self, signature: Any, result: Any) -> None:
+        """Keep the code for these types; where that cannot be, it is compiled again next time."""
+        # a full disk is no reason to stop, and the folder may have gone
+        with contextlib.suppress(OSError):
+            self._impl.locator.ensure_cache_path()
+            with _locked(self._cache_path, fcntl.LOCK_EX):
+                super().save_overload(signature, result)
+
+    def _index_key(self, signature: Any, codegen: Any) -> Any:
+        if not self._content:
+            digest = hashlib.sha256()
+            for piece in _pieces(self._py_func, set()):
+                digest.update(piece)
+            self._content = digest.hexdigest()
+        return (*super()._index_key(signature, codegen), self._content)
+
+
+@contextlib.contextmanager
+def _locked(folder: str, how: int) -> Iterator[None]:
+    """Hold a folder's lock; do without it where there is no folder, or no lock."""
+    place = None
+    try:
+        with contextlib.suppress(OSError):
+            place = os.open(folder, os.O_RDONLY)
+            fcntl.flock(place, how)
+        yield
+    finally:
+        if place is not None:
+            os.close(place)
+
+
+def _pieces(function: Callable[..., Any], seen: set[int]) -> Iterator[bytes]:
+    """Yield what the code of a function is made of: its own, its callees', their constants."""
+    seen.add(id(function))
+    code = function.__code__
+    yield code.co_code
+    yield repr([part for part in code.co_consts if not hasattr(part, "co_code")]).encode()
+    for name in sorted(set(code.co_names) & set(function.__globals__)):
+        value = function.__globals__[name]
+        if isinstance(value, Dispatcher):
+            yield repr(sorted(value.targetoptions.items(), key=str)).encode()
+            value = value.py_func
+        if isinstance(value, np.ndarray):
+            yield value.tobytes()
+        elif isinstance(value, bool | int | float | str | tuple | np.generic | np.dtype):
+            yield f"{name}={value!r}".encode()
+        elif hasattr(value, "__code__") and id(value) not in seen:
+            yield from _pieces(value, seen)

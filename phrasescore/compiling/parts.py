@@ -1,0 +1,110 @@
+"""Compiled functions, each made ready once: whole where Python calls it, else as a part.
+
+numba makes every function callable from Python and from C, optimises it and makes machine code of
+it, before it links it into those that call it and does all that again. That is half of the time of
+compiling. What compiled functions call is compiled here as a *part*, up to code that has not been
+optimised; only what Python calls becomes machine code, with its parts, once.
+
+This uses numba's own extension points (a dispatcher, a pass, a code library) as they are in numba
+0.61 to 0.68.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from numba.core import types
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler, CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import PassManager, register_pass
+from numba.core.registry import CPUDispatcher
+from numba.core.typed_passes import NativeLowering
+
+from phrasescore.compiling.cache import Cache
+
+
+class _PartLibrary(JITCodeLibrary):
+    """Code that others link in: it stays as it is until they are optimised."""
+
+    def finalize(self) -> None:
+        # what is to be done again where code comes from a cache (not in old versions of numba)
+        again = getattr(self, "_reload_init", set())
+        for library in dict.fromkeys(self._linking_libraries):
+            again.update(getattr(library, "_reload_init", ()))
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        self._finalized = True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _PartLowering(NativeLowering):
+    """numba's lowering, without machine code."""
+
+    _name = "part_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        state.library = _PartLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.flags.no_compile = True
+        super().run_pass(state)
+        # what callers look their callee up by is otherwise its address
+        key = object()
+        state.targetctx.insert_user_function(key, state.cr.fndesc, [state.library])
+        state.cr = state.cr._replace(cfunc=key)
+        return True
+
+
+class _PartCompiler(CompilerBase):
+    def define_pipelines(self) -> list[PassManager]:
+        steps = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        ours = PassManager("part")
+        for step, purpose in steps.passes:
+            ours.add_pass(_PartLowering if step is NativeLowering else step, purpose)
+        ours.finalize()
+        return [ours]
+
+
+class _Part(CPUDispatcher):
+    """What compiled functions get when they call a `Kernel`."""
+
+    def add_overload(self, result: Any) -> None:
+        # nothing that Python could call
+        self.overloads[tuple(result.signature.args)] = result
+
+    def get_call_template(self, arguments: Sequence[Any], named: Any) -> Any:
+        # numba would compile f(x, 0) and f(x, n) apart
+        return super().get_call_template([types.unliteral(kind) for kind in arguments], named)
+
+
+class Kernel(CPUDispatcher):
+    """A function that is compiled when it is called, for those types, by Python or by others."""
+
+    def __init__(
+        self,
+        py_func: Callable[..., Any],
+        locals: Any = None,
+        targetoptions: Any = None,
+        pipeline_class: type[CompilerBase] = Compiler,
+    ) -> None:
+        options = {**(targetoptions or {}), "no_cfunc_wrapper": True}
+        super().__init__(py_func, locals or {}, options, pipeline_class)
+        parts = {**options, "no_cpython_wrapper": True}
+        self._part = _Part(py_func, locals or {}, parts, _PartCompiler)
+
+    def enable_caching(self) -> None:
+        """Keep the code on disk."""
+        self._cache = Cache(self.py_func)
+
+    def get_call_template(self, arguments: Sequence[Any], named: Any) -> Any:
+        """Compile a part for the call of a compiled function."""
+        return self._part.get_call_template(arguments, named)
+
+    def get_overload(self, signature: Any) -> Any:
+        """Return what the part of these types is looked up by."""
+        return self._part.get_overload(signature)
+
+    def add_overload(self, result: Any) -> None:
+        """Let Python call the code."""
+        super().add_overload(result)
+        # constants of the parts, as numba sees to it where code comes from a cache
+        for constants in result._find_referenced_environments():
+            result.codegen.set_env(constants.env_name, constants)
