@@ -17,6 +17,7 @@ from phrasescore.words.word_table import as_array
 _END = b"\0"
 # a table of this many times as many places as there are rows is still faster than sorting them
 _PLACES_A_ROW = 8
+_AT_ONCE = 1 << 14
 
 
 class ColumnTexts(NamedTuple):
@@ -73,9 +74,11 @@ def number_texts(values: NDArray[Any], end: bytes, rows: NDArray[np.int64]) -> C
     >>> bytes(texts.characters)
     b'0.5 8.42632e-07 |\x00'
     """
-    numbers = values.reshape(len(values), -1)
+    numbers = values if values.ndim > 1 else values[:, None]
     layout = b" ".join([b"%.6g"] * numbers.shape[1]) + end + _END
-    return _ended(layout * len(values) % tuple(numbers.ravel().tolist()), rows)
+    parts = (numbers[first : first + _AT_ONCE] for first in range(0, len(values), _AT_ONCE))
+    texts = (layout * len(part) % tuple(part.ravel().tolist()) for part in parts)
+    return _ended(b"".join(texts), rows)
 
 
 def link_texts(alignments: NDArray[np.uint64], longest: int, end: bytes) -> ColumnTexts:

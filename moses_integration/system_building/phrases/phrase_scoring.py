@@ -137,7 +137,8 @@ def _partner_lists(
         letters[:, word, partner] = linked
     later = np.logical_or.accumulate(letters[:, :, ::-1] == 1, axis=2)[:, :, ::-1]
     letters[later & (letters == 0)] = 2
-    return letters.reshape(len(letters), -1).view(f"S{longest * longest}").ravel()
+    size = longest * longest
+    return letters.reshape(-1, size).view(f"S{size}").ravel()
 
 
 def lexical_weights(
