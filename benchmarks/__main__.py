@@ -62,6 +62,7 @@ def main() -> int:
             ["bench_decoder", data, *moses],
             ["bench_neural_decoding", data, "--model", network, "--unnormalised", "--lines", 200],
             ["bench_training", table],
+            ["bench_training_cores", table],
             ["bench_training", table, "--agreement", "--hidden", 250, "--batch-size", 128],
             ["bench_scoring", model, table, *joeynmt],
             ["bench_generation", model, table],

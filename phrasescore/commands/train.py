@@ -202,7 +202,8 @@ def _kind_among(args: Sequence[str]) -> str:
 @click.option(
     "--learning-rate",
     type=Real(0, 100, above=True),
-    help="The highest learning rate.  [default: the recipe's; of phrases higher for smaller models]",
+    help="The highest learning rate.  [default: the recipe's; smaller models of phrases learn at a "
+    "higher one]",
 )
 @click.option(
     "--held-out-sources",
@@ -251,8 +252,7 @@ def _kind_among(args: Sequence[str]) -> str:
     "--precision",
     type=click.Choice(["auto", "bf16", "fp32"]),
     default="auto",
-    help="Of matrix products; auto: bf16 with recipe fast where the hardware has it, and on a CPU "
-    "for models of phrases of 500 hidden units or more.",
+    help="Of matrix products; auto: bf16 with recipe fast where the hardware has it.",
 )
 @device_option
 @click.option("--threads", type=THREADS, help="Cores to use.  [default: all]")

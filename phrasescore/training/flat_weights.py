@@ -7,6 +7,7 @@ cut into a part for each core. On a CPU the stretches are memory that forked pro
 from __future__ import annotations
 
 import mmap
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,7 +20,7 @@ _ALIGNED = 16  # numbers; a parameter or part that began elsewhere would be summ
 _MOMENTS = 2  # that Adam and Adadelta keep of each number
 
 
-def shared_array(count: int, kind: DTypeLike) -> NDArray[np.generic]:
+def shared_array(count: int, kind: DTypeLike) -> NDArray[Any]:
     """Return zeros, ``(count,)``, that this process and those it forks see alike."""
     size = np.dtype(kind).itemsize
     return np.frombuffer(mmap.mmap(-1, max(1, count) * size), kind, count)

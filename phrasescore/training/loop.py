@@ -15,6 +15,7 @@ from phrasescore.model.sequence_model import SequenceModel
 from phrasescore.pairs.training_pairs import Split, TrainingPairs
 from phrasescore.progress import Progress
 from phrasescore.resuming.interruption import StopRequest
+from phrasescore.training.advice import better_size
 from phrasescore.training.batches import Indices, bucket_plan, share, uniform_plan
 from phrasescore.training.checkpoint import (
     BEST,
@@ -24,7 +25,6 @@ from phrasescore.training.checkpoint import (
     load_checkpoint,
     save_checkpoint,
 )
-from phrasescore.training.advice import better_size
 from phrasescore.training.curves import CURVES, Curves, described
 from phrasescore.training.evaluation import HeldOutFigure, lengths_of
 from phrasescore.training.gradient import ShareGradient
@@ -258,15 +258,12 @@ class Trainer:
                 self._advise(self._settings.max_seconds)
 
     def _advise(self, seconds: float) -> None:
-        if self._settings.recipe != "fast":
-            return
         passes = self._passes() / max(self._fraction(), 1e-9)
         size = better_size(self.run.model.settings, passes)
-        if size is not None:
+        if size is not None and self._settings.recipe == "fast":
             self._say(
-                f"at this rate the run makes {passes:.1f} passes over the pairs in "
-                f"{seconds:,.0f} s; a smaller model sees more and learns more in that time: try "
-                f"--hidden {size}"
+                f"at this rate the run makes {passes:.1f} passes over the pairs in {seconds:,.0f} "
+                f"s; a smaller model sees more and learns more in that time: try --hidden {size}"
             )
 
     def _point(self, sources: HeldOutFigure | None, pairs: HeldOutFigure | None) -> dict[str, Any]:

@@ -55,7 +55,8 @@ class Adam(Optimizer):
         root = 1 / math.sqrt(1 - self.beta2**update)
         if can_compile(values):
             numbers = np.array([self.beta1, self.beta2, self.epsilon, step, root], np.float32)
-            _adam(*map(array_of, (values, gradient, moments[0], moments[1])), numbers)
+            means, squares = map(array_of, moments)
+            _adam(array_of(values), array_of(gradient), means, squares, numbers)
             return
         mean, square = moments
         mean.lerp_(gradient, 1 - self.beta1)

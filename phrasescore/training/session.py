@@ -40,7 +40,6 @@ from phrasescore.training.work_folder import PAIRS, SETTINGS, is_begun, remove_w
 
 # dropout moves ln Z, which is put right over this many sentences that were trained on
 _SENTENCES_TO_CENTRE = 1000
-_LEAST_HIDDEN_FOR_BF16 = 500
 _LARGEST_HELD_OUT_SHARE = 20  # of a small table, at most one pair in this many is held out
 
 
@@ -161,11 +160,6 @@ def _say_nothing(text: str) -> None:
 def _precision(request: TrainingRequest, device: torch.device) -> Literal["bf16", "fp32"]:
     if request.precision == "auto":
         fast = request.recipe == "fast" and has_fast_bf16(device)
-        kind = request.described_kind
-        if kind.learns_from == "phrases" and device.type == "cpu":
-            # the products of a smaller model end before conversions have paid for themselves
-            hidden = request.sizes.get("hidden", getattr(kind.settings, "hidden", 0))
-            fast = fast and hidden >= _LEAST_HIDDEN_FOR_BF16
     else:
         fast = request.precision == "bf16"
     return "bf16" if fast else "fp32"
