@@ -6,9 +6,13 @@ given beside). One thread each, fresh processes, seed by seed in turn. BLEU is r
 sacrebleu from what the weights choose. The result is JSON on standard output.
 
     python -m benchmarks.bench_tuning GOLDEN --moses-bin FOLDER
+    python -m benchmarks.bench_tuning GOLDEN --moses-bin FOLDER --part mira --copies 10
+    python -m benchmarks.bench_tuning GOLDEN --part threads
+    python -m benchmarks.bench_tuning GOLDEN --moses-bin FOLDER --part loop --loop INI DEV.EN
+        DEV.FR --scripts mosesdecoder/scripts
 
 GOLDEN holds `tuning/` (run1.best100.gz to run3.best100.gz, refs.fr, init.opt) and
-`system/moses.ini`.
+`system/moses.ini`. With `--copies` the sentences of the lists are there so many times.
 """
 
 from __future__ import annotations
@@ -28,6 +32,7 @@ from pathlib import Path
 import numpy as np
 import sacrebleu
 
+from benchmarks import mert_threads, tuning_loop
 from benchmarks.costs import Cost, run
 
 ROUNDS = (1, 2, 3)
@@ -39,6 +44,30 @@ class Result:
 
     bleu: float
     cost: Cost
+
+
+def copied(golden: Path, copies: int, scratch: Path) -> Path:
+    """Return a folder like GOLDEN with so many copies of its sentences."""
+    if copies == 1:
+        return golden
+    folder = scratch / "copied"
+    (folder / "tuning").mkdir(parents=True)
+    (folder / "system").symlink_to(golden / "system")
+    (folder / "tuning" / "init.opt").symlink_to(golden / "tuning" / "init.opt")
+    references = (golden / "tuning" / "refs.fr").read_bytes()
+    (folder / "tuning" / "refs.fr").write_bytes(references * copies)
+    count = references.count(b"\n")
+    for number in ROUNDS:
+        name = f"run{number}.best100.gz"
+        text = gzip.decompress((golden / "tuning" / name).read_bytes())
+        columns = [line.partition(b" ") for line in text.removesuffix(b"\n").split(b"\n")]
+        rows = [(int(sentence), rest) for sentence, _, rest in columns]
+        with gzip.open(folder / "tuning" / name, "wb", 1) as stream:
+            for copy in range(copies):
+                stream.writelines(
+                    b"%d %s\n" % (sentence + copy * count, rest) for sentence, rest in rows
+                )
+    return folder
 
 
 class Lists:
@@ -176,36 +205,70 @@ def compared(bench: Bench, seeds: int, optimizer: str, moses: Callable[[int], Re
     return {"ours": summary(ours), "moses": summary(theirs), "ours by moses": ratios}
 
 
+def optimizers(bench: Bench, seeds: int, with_moses: bool) -> dict[str, object]:
+    """Measure each optimiser, and its counterpart of Moses."""
+    cold = bench.ours("mert", 1, bench.scratch / "cache")
+    for optimizer in ("mert", "mira", "pro"):
+        bench.ours(optimizer, 1)  # so that the compile cache of the installation is warm
+    result: dict[str, object] = {"mert, empty compile cache": summary([cold])}
+    if with_moses:
+        result["moses extractor"] = extracted(bench)
+        result["mert"] = compared(bench, seeds, "mert", bench.mert)
+        result["mira"] = compared(bench, seeds, "mira", bench.kbmira)
+    else:
+        for optimizer in ("mert", "mira"):
+            (found,) = in_turn(seeds, partial(bench.ours, optimizer))
+            result[optimizer] = {"ours": summary(found)}
+    (pro,) = in_turn(seeds, partial(bench.ours, "pro"))
+    result["pro"] = {"ours": summary(pro)}
+    return result
+
+
+def extracted(bench: Bench) -> dict[str, float]:
+    """Count matches with Moses's extractor; return what it took."""
+    cost = bench.extract()
+    return {"wall": round(cost.wall, 2), "cpu": round(cost.cpu, 2)}
+
+
+def parts(options: argparse.Namespace, scratch: Path) -> dict[str, object]:
+    """Measure what was asked for."""
+    golden = options.golden.resolve()
+    moses = options.moses_bin.resolve() if options.moses_bin else Path()
+    if options.part == "threads":
+        return mert_threads.measured(golden, options.seeds)
+    if options.part == "loop":
+        ini, source, reference = (path.resolve() for path in options.loop)
+        scripts = options.scripts.resolve()
+        settings = (moses, scripts, scratch, options.rounds, options.threads)
+        loop = tuning_loop.Loop(ini, source, reference, *settings)
+        return tuning_loop.measured(loop, options.seeds)
+    lists = copied(golden, options.copies, scratch)
+    bench = Bench(lists, scratch, moses, Lists(lists / "tuning"))
+    if options.part == "optimizers":
+        return optimizers(bench, options.seeds, options.moses_bin is not None)
+    bench.ours("mira", 1)
+    extracting = extracted(bench)
+    mira = compared(bench, options.seeds, "mira", bench.kbmira)
+    return {"moses extractor": extracting, "mira": mira}
+
+
 def main() -> None:
     """Measure, and print JSON."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("golden", type=Path)
     parser.add_argument("--moses-bin", type=Path, default=os.environ.get("MOSES_BIN"))
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=5, help="or runs, of the other parts")
+    parser.add_argument("--copies", type=int, default=1)
+    parser.add_argument(
+        "--part", choices=["optimizers", "mira", "threads", "loop"], default="optimizers"
+    )
+    parser.add_argument("--loop", type=Path, nargs=3, metavar=("INI", "SOURCE", "REFERENCE"))
+    parser.add_argument("--scripts", type=Path, help="of Moses: the folder of training/")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
-    golden = options.golden.resolve()
     with tempfile.TemporaryDirectory(prefix="bench-tuning-") as scratch:
-        folder = Path(scratch)
-        moses = options.moses_bin.resolve() if options.moses_bin else Path()
-        bench = Bench(golden, folder, moses, Lists(golden / "tuning"))
-        cold = bench.ours("mert", 1, folder / "cache")
-        for optimizer in ("mert", "mira", "pro"):
-            bench.ours(optimizer, 1)  # so that the compile cache of the installation is warm
-        result: dict[str, object] = {"mert, empty compile cache": summary([cold])}
-        if options.moses_bin is None:
-            for optimizer in ("mert", "mira"):
-                (found,) = in_turn(options.seeds, partial(bench.ours, optimizer))
-                result[optimizer] = {"ours": summary(found)}
-        else:
-            extracting = bench.extract()
-            result["mert"] = compared(bench, options.seeds, "mert", bench.mert)
-            result["mira"] = compared(bench, options.seeds, "mira", bench.kbmira)
-            result["moses extractor"] = {
-                "wall": round(extracting.wall, 2), "cpu": round(extracting.cpu, 2)
-            }  # fmt: skip
-        (pro,) = in_turn(options.seeds, partial(bench.ours, "pro"))
-        result["pro"] = {"ours": summary(pro)}
-        print(json.dumps(result, indent=2))
+        print(json.dumps(parts(options, Path(scratch)), indent=2))
 
 
 if __name__ == "__main__":

@@ -164,14 +164,14 @@ def _keep(
 # numba takes long to look at a named tuple, so what Python calls takes arrays
 @leaf
 def _find_changes(
+    direction: NDArray[np.float64],
+    low: float,
+    high: float,
     features: NDArray[np.float32],
     statistics: NDArray[np.int16],
     starts: NDArray[np.int64],
     scores: NDArray[np.float64],
     winners: NDArray[np.int64],
-    direction: NDArray[np.float64],
-    low: float,
-    high: float,
     line_slopes: NDArray[np.float64],
     kept: NDArray[np.int64],
     kept_slopes: NDArray[np.float64],
@@ -186,7 +186,7 @@ def _find_changes(
 ) -> int:
     """Find all changes of winner between low and high, and the sums at low; return how many.
 
-    The arguments are the fields of the pool, of the point and of `_Lines`.
+    All but the first three arguments are the fields of the pool, of the point and of `_Lines`.
     """
     total = 0
     sums[:] = 0.0
@@ -310,7 +310,8 @@ class LineSearch:
             high: The largest step allowed, at least 0.
         """
         lines = self._lines()
-        count = _find_changes(*self.pool, *point, direction, low, high, *lines)
+        arrays = (*self.pool, *point, *lines)
+        count = _find_changes(direction, low, high, *arrays)
         where = lines.where[:count]
         order = np.argsort(where)
         edges = np.empty(count + 2)

@@ -1,0 +1,109 @@
+"""The whole outer loop: ``phrasescore tune`` and Moses's ``mert-moses.pl``, in turn.
+
+Both tune the same ini on the same dev set with MERT, so many rounds of 100-best lists, 20 restarts
+each, and filter the tables themselves. Ours decodes once more, to see what the last weights do.
+moses2 does not tell its features; it is given the list that mert-moses.pl would ask it for, in the
+order in which it prints them: that of the ini.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from benchmarks.costs import Cost, run
+
+_PATH = re.compile(r"(?<= path=)[^\s]+")
+
+
+@dataclass(frozen=True)
+class Loop:
+    """What is tuned, and with what.
+
+    Args:
+        ini: The system; its paths resolve against the current directory.
+        source: The dev set.
+        reference: Its translation.
+        moses_bin: The folder of Moses's programs.
+        scripts: The folder of Moses's scripts.
+        scratch: A folder to work in.
+        rounds: How often weights are optimised.
+        threads: Of decoders and optimisers.
+    """
+
+    ini: Path
+    source: Path
+    reference: Path
+    moses_bin: Path
+    scripts: Path
+    scratch: Path
+    rounds: int
+    threads: int
+
+    def _absolute(self) -> Path:
+        """Write the ini with paths that mean the same anywhere."""
+        text = self.ini.read_text("utf-8")
+        whole = _PATH.sub(lambda found: str(Path(found[0]).resolve()), text)
+        path = self.scratch / "moses.ini"
+        path.write_text(whole, "utf-8")
+        return path
+
+    def ours(self, number: int) -> tuple[Cost, float]:
+        """Run `phrasescore tune`; return what it took, and BLEU of the best round."""
+        folder = self.scratch / f"ours{number}"
+        command = [sys.executable, "-m", "phrasescore", "tune", str(self._absolute())]
+        command += ["--source", str(self.source), "--reference", str(self.reference)]
+        command += ["--rounds", str(self.rounds), "--patience", "0", "-o", str(folder)]
+        cost = run([*command, "--threads", str(self.threads)], folder=self.scratch)
+        return cost, float(json.loads((folder / "weights.json").read_text("utf-8"))["bleu"])
+
+    def _features(self, ini: Path) -> str:
+        """Return what `-show-weights` says of the tuneable features, in the order of the ini."""
+        command = [str(self.moses_bin / "moses"), "-f", str(ini), "-show-weights"]
+        shown = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+        lines = {line.partition("=")[0]: line for line in shown.splitlines() if "=" in line}
+        kinds = re.findall(r"^(\w+)(?: .*?name=(\S+))?", ini.read_text("utf-8"), re.MULTILINE)
+        names = [name or f"{kind}0" for kind, name in kinds]
+        return "".join(f"{lines[name]}\n" for name in dict.fromkeys(names) if name in lines)
+
+    def moses(self, decoder: str, number: int) -> tuple[Cost, float]:
+        """Run `mert-moses.pl` with moses or moses2; return the same."""
+        folder, ini = self.scratch / f"{decoder}{number}", self._absolute()
+        folder.mkdir()
+        if decoder == "moses2":
+            (folder / "features.list").write_text(self._features(ini), "utf-8")
+        script = self.scripts / "training" / "mert-moses.pl"
+        command = ["perl", str(script), "--working-dir", str(folder), "--predictable-seeds"]
+        command += ["--mertdir", str(self.moses_bin), "--rootdir", str(self.scripts)]
+        command += ["--nbest", "100", "--maximum-iterations", str(self.rounds)]
+        command += [f"--threads={self.threads}", f"--decoder-flags=-threads {self.threads}"]
+        command += ["--return-best-dev", str(self.source), str(self.reference)]
+        command += [str(self.moses_bin / decoder), str(ini)]
+        cost = run(command, folder=self.scratch)
+        best = re.search(r"^# BLEU ([0-9.]+)", (folder / "moses.ini").read_text("utf-8"), re.M)
+        return cost, float(best[1]) if best else float("nan")
+
+
+def measured(loop: Loop, runs: int) -> dict[str, object]:
+    """Run each in turn, some times; return all costs and their ratios in CPU and wall seconds."""
+    loop.ours(0)  # so that everything is compiled
+    found: dict[str, list[tuple[Cost, float]]] = {"ours": [], "moses": [], "moses2": []}
+    for number in range(1, runs + 1):
+        found["ours"].append(loop.ours(number))
+        for decoder in ("moses", "moses2"):
+            found[decoder].append(loop.moses(decoder, number))
+    result: dict[str, object] = {
+        name: [{**asdict(cost), "bleu": round(bleu, 4)} for cost, bleu in rows]
+        for name, rows in found.items()
+    }
+    for decoder in ("moses", "moses2"):
+        pairs = list(zip(found[decoder], found["ours"], strict=True))
+        result[f"{decoder} by ours"] = {
+            what: [round(getattr(a, what) / getattr(b, what), 2) for (a, _), (b, _) in pairs]
+            for what in ("wall", "cpu")
+        }
+    return result
