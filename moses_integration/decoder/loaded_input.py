@@ -40,7 +40,7 @@ from moses_integration.decoder.loading.table_loading import (
     load_reordering_table,
 )
 from moses_integration.decoder.runs import offsets_of, taken_runs
-from moses_integration.decoder.search.options import Options, choose_entries
+from moses_integration.decoder.search.options import Options, choose_entries, highest_behind
 from moses_integration.decoder.search.stack_decoding import Model
 from moses_integration.language_model.back_off import LN_10
 
@@ -214,6 +214,7 @@ class LoadedInput:
                 entry=chosen,
                 future=future[chosen],
                 score=scores,
+                reach=highest_behind(scores, first),
                 forward=forward,
                 forward_class=self.forward_class[chosen],
             ),
@@ -222,7 +223,9 @@ class LoadedInput:
             lm_weights=lm_weights,
             lowers=bool(np.all(lm_weights >= 0) and np.all(own >= 0)),
             distortion_weight=float(weights[tables.distortions].sum()),
-            neural=self._neural_terms(own, estimating, chosen, stand_in[chosen]),
+            neural=self._neural_terms(own, estimating, chosen, stand_in[chosen])
+            if np.any(own != 0)
+            else None,
         )
 
     def _neural_weights(
@@ -246,11 +249,8 @@ class LoadedInput:
         stand_in: NDArray[np.float64],
     ) -> NeuralTerms:
         """Return what the search must know of neural models, for the chosen options."""
-        asked = bool(np.any(own != 0))
-        entries = chosen if asked else chosen[:0]
-        offsets, order = taken_runs(self.entries.word_offsets, entries)
+        offsets, order = taken_runs(self.entries.word_offsets, chosen)
         return NeuralTerms(
-            asked=asked,
             first=offsets,
             words=self._neural_words[order],
             boundary=self.neural.boundary,

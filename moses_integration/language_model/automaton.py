@@ -4,7 +4,9 @@ A node is an n-gram below the highest order. A state is the node of the longest 
 history that can matter for the words to come: the n-gram is the context of a longer one, or has a
 back-off weight other than 0. Equal states therefore mean equal futures, and hypotheses recombine
 exactly as with KenLM (Heafield 2011, section 4.1). One hash table leads from (state, word) to the
-probability and the next state; only where it has no entry the model backs off.
+probability and the next state; only where it has no entry the model backs off. Most histories have
+few words after them, so a node says of 64 classes of words which it has any of: it is seldom that
+the table is asked in vain.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ UNKNOWN_WORD = 0  # the id of <unk>
 _FREE = np.uint64(0)  # (EMPTY_STATE, <unk>), which is never in the table
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(32)
+_CLASS_SHIFT = np.uint64(58)
 # of a probability or a back-off weight; sums of these times weights are within single precision
 LARGEST_LOG10 = 1e9
 # slots per entry; KenLM's probing tables have the same
@@ -29,22 +32,27 @@ ROOM = 1.5
 SLOT = np.dtype([("key", np.uint64), ("log10", np.float32), ("next", np.int32)])
 
 
+UNIGRAM = np.dtype([("log10", np.float32), ("next", np.int32)])
+NODE = np.dtype(
+    [
+        ("backoff", np.float32),  # log10
+        ("suffix", np.int32),  # the state to back off to
+        ("classes", np.uint64),  # of the words that follow it, one bit for each class
+    ]
+)
+
+
 class AutomatonTables(NamedTuple):
     """What `score` reads; float32 values are those of the ARPA file.
 
     Attributes:
-        unigram_log10: log10 p(word), shape (words,).
-        unigram_next: State after the word alone, shape (words,).
-        backoff: log10 back-off weight of each node, shape (nodes,); node 0 is the empty history,
-            node 1 + w is word w.
-        suffix: The state to back off to, shape (nodes,).
+        unigrams: log10 p(word), and the state after the word alone, shape (words,).
+        nodes: Shape (nodes,); node 0 is the empty history, node 1 + w is word w.
         slots: Open addressing from state * 2**32 + word to log10 probability and next state.
     """
 
-    unigram_log10: NDArray[np.float32]
-    unigram_next: NDArray[np.int32]
-    backoff: NDArray[np.float32]
-    suffix: NDArray[np.int32]
+    unigrams: Records
+    nodes: Records
     slots: Records
 
 
@@ -69,20 +77,30 @@ def entry_key(state: int, word: int) -> np.uint64:
 
 
 @leaf
+def class_of(word: int) -> np.uint64:
+    """Return the bit of a word's class."""
+    return np.uint64(1) << ((np.uint64(word) * _MIX) >> _CLASS_SHIFT)
+
+
+@leaf
 def score(tables: AutomatonTables, state: int, word: int) -> tuple[float, int]:
     """Return log10 p(word | state) and the state after the word.
 
     The sum over back-off weights is in float64, so it does not depend on their order.
     """
     log10 = 0.0
+    own_class = class_of(word)
     while state != EMPTY_STATE:
-        key = entry_key(state, word)
-        entry = tables.slots[find_entry(tables.slots, key)]
-        if entry.key == key:
-            return log10 + entry.log10, np.int64(entry.next)
-        log10 += tables.backoff[state]
-        state = np.int64(tables.suffix[state])
-    return log10 + tables.unigram_log10[word], np.int64(tables.unigram_next[word])
+        node = tables.nodes[state]
+        if node.classes & own_class != np.uint64(0):
+            key = entry_key(state, word)
+            entry = tables.slots[find_entry(tables.slots, key)]
+            if entry.key == key:
+                return log10 + entry.log10, np.int64(entry.next)
+        log10 += node.backoff
+        state = np.int64(node.suffix)
+    unigram = tables.unigrams[word]
+    return log10 + unigram.log10, np.int64(unigram.next)
 
 
 @leaf

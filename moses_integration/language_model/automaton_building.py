@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from moses_integration.language_model.automaton import (
@@ -26,6 +25,7 @@ from moses_integration.language_model.automaton import (
     entry_key,
     find_entry,
 )
+from phrasescore.compiled import Records, leaf
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 # what `size` counts
@@ -186,8 +186,8 @@ def _slots_for(entries: int) -> int:
     return int(ROOM * entries) + 64
 
 
-@njit(cache=True)
-def _move_entries(old: NDArray[np.void], new: NDArray[np.void]) -> None:
+@leaf
+def _move_entries(old: Records, new: Records) -> None:
     for slot in range(old.size):
         if old[slot].key != 0:
             target = find_entry(new, old[slot].key)
@@ -196,9 +196,9 @@ def _move_entries(old: NDArray[np.void], new: NDArray[np.void]) -> None:
             new[target].next = old[slot].next
 
 
-@njit(cache=True)
+@leaf
 def _insert_rows(
-    slots: NDArray[np.void],
+    slots: Records,
     nodes: _Nodes,
     words: NDArray[np.int32],
     log10: NDArray[np.float32],
@@ -232,14 +232,14 @@ def _insert_rows(
     return row, _DONE
 
 
-@njit(cache=True)
-def _child(slots: NDArray[np.void], context: int, word: int) -> int:
+@leaf
+def _child(slots: Records, context: int, word: int) -> int:
     key = entry_key(context, word)
     entry = slots[find_entry(slots, key)]
     return np.int64(entry.next) if entry.key == key else -1
 
 
-@njit(cache=True)
+@leaf
 def _new_node(nodes: _Nodes, log10: np.float32, backoff: np.float32, suffix: int) -> int:
     node = nodes.size[_NODES]
     nodes.log10[node] = log10
@@ -250,9 +250,9 @@ def _new_node(nodes: _Nodes, log10: np.float32, backoff: np.float32, suffix: int
     return node
 
 
-@njit(cache=True)
+@leaf
 def _set_entry(
-    slots: NDArray[np.void], nodes: _Nodes, key: np.uint64, log10: np.float32, target: int
+    slots: Records, nodes: _Nodes, key: np.uint64, log10: np.float32, target: int
 ) -> None:
     slot = find_entry(slots, key)
     slots[slot].key = key
@@ -261,8 +261,8 @@ def _set_entry(
     nodes.size[_SLOTS] += 1
 
 
-@njit(cache=True)
-def _suffix_node(slots: NDArray[np.void], nodes: _Nodes, context: int, word: int) -> int:
+@leaf
+def _suffix_node(slots: Records, nodes: _Nodes, context: int, word: int) -> int:
     """Return the node of (context, word) without its first word; put missing ones in.
 
     The probability of an added one is that of its own suffix times the back-off of its context.
@@ -285,7 +285,7 @@ def _suffix_node(slots: NDArray[np.void], nodes: _Nodes, context: int, word: int
     return node
 
 
-@njit(cache=True)
+@leaf
 def _resolve_states(nodes: _Nodes, state_of: NDArray[np.int32]) -> None:
     """Set the state of each node: the longest suffix, itself included, that may be one."""
     for node in range(state_of.size):
@@ -295,10 +295,8 @@ def _resolve_states(nodes: _Nodes, state_of: NDArray[np.int32]) -> None:
         state_of[node] = state
 
 
-@njit(cache=True)
-def _point_to_states(
-    slots: NDArray[np.void], state_of: NDArray[np.int32], nodes: NDArray[np.void]
-) -> None:
+@leaf
+def _point_to_states(slots: Records, state_of: NDArray[np.int32], nodes: Records) -> None:
     """Let slots lead to states instead of nodes, and note what words nodes have after them."""
     for slot in range(slots.size):
         key = slots[slot].key

@@ -93,7 +93,7 @@ def sizes(asked: AskedModel) -> tuple[int, int, int, int]:
     """Return order, words, nodes and n-grams of a model."""
     model = asked.arrays
     ngrams = int(np.count_nonzero(model.tables.slots["key"]))
-    return model.order, len(model.words), model.tables.backoff.size, ngrams
+    return model.order, len(model.words), model.tables.nodes.size, ngrams
 
 
 @pytest.mark.parametrize("kind", EXACT)

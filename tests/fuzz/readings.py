@@ -204,7 +204,7 @@ def _language_model(path: Path, large: bool) -> Result:
     log10 = np.zeros(words.size)
     state = score_words(model.tables, model.begin_state, words, log10)
     # words are numbered alike; states are not compared, they depend on the rows of a block
-    assert 0 <= state < model.tables.backoff.size
+    assert 0 <= state < model.tables.nodes.size
     return (model.order, model.words.words(), log10.tolist())
 
 

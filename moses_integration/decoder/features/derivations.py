@@ -150,7 +150,7 @@ def _add_language_models(
     state_of_all = tables.models.begin_state[0]
     for model in range(tables.models.order.size):
         automaton = model_tables(tables.models, model)
-        nodes = automaton.backoff.size
+        nodes = automaton.nodes.size
         state = state_of_all % nodes
         state_of_all //= nodes
         total = 0.0

@@ -16,9 +16,13 @@ from numpy.typing import NDArray
 from moses_integration.decoder.runs import offsets_of
 from moses_integration.language_model.automaton import (
     EMPTY_STATE,
+    NODE,
     SLOT,
+    UNIGRAM,
     AutomatonTables,
+    class_of,
     entry_key,
+    find_entry,
     score,
 )
 from moses_integration.language_model.back_off import LN_10, ArrayLanguageModel
@@ -29,6 +33,7 @@ _LARGEST_STATE = 2**62
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _RECENT_BITS = 14  # what fits into a core's own cache
 _RECENT_SHIFT = np.uint64(64 - _RECENT_BITS)
+_NO_ENTRY = -1
 
 
 class LanguageModels(NamedTuple):
@@ -59,7 +64,7 @@ def join_models(models: Sequence[ArrayLanguageModel]) -> LanguageModels:
     Raises:
         SettingsError: Their states do not fit into one 64-bit number.
     """
-    nodes = [model.tables.backoff.size for model in models]
+    nodes = [model.tables.nodes.size for model in models]
     begin_state, radix = 0, 1
     for model, count in zip(models, nodes, strict=True):
         begin_state += radix * model.begin_state
@@ -74,7 +79,7 @@ def join_models(models: Sequence[ArrayLanguageModel]) -> LanguageModels:
         tables=tables[0]
         if len(tables) == 1
         else AutomatonTables(*map(np.concatenate, zip(*tables, strict=False))),
-        word_offsets=offsets_of([model.tables.unigram_log10.size for model in models]),
+        word_offsets=offsets_of([model.tables.unigrams.size for model in models]),
         node_offsets=offsets_of(nodes),
         slot_offsets=offsets_of([model.tables.slots.size for model in models]),
         order=np.array([model.order for model in models], np.int64),
@@ -84,8 +89,7 @@ def join_models(models: Sequence[ArrayLanguageModel]) -> LanguageModels:
 
 
 def _no_tables() -> AutomatonTables:
-    floats, numbers = np.zeros(1, np.float32), np.zeros(1, np.int32)
-    return AutomatonTables(floats, numbers, floats, numbers, np.zeros(1, SLOT))
+    return AutomatonTables(np.zeros(1, UNIGRAM), np.zeros(1, NODE), np.zeros(1, SLOT))
 
 
 @inlined
@@ -93,10 +97,8 @@ def model_tables(models: LanguageModels, model: int) -> AutomatonTables:
     """Return the tables of one of the models; for ``LEAF`` functions only (it lends arrays)."""
     words, nodes, slots = models.word_offsets, models.node_offsets, models.slot_offsets
     return AutomatonTables(
-        models.tables.unigram_log10[words[model] : words[model + 1]],
-        models.tables.unigram_next[words[model] : words[model + 1]],
-        models.tables.backoff[nodes[model] : nodes[model + 1]],
-        models.tables.suffix[nodes[model] : nodes[model + 1]],
+        models.tables.unigrams[words[model] : words[model + 1]],
+        models.tables.nodes[nodes[model] : nodes[model + 1]],
         models.tables.slots[slots[model] : slots[model + 1]],
     )
 
@@ -167,15 +169,28 @@ def score_alone(
 def _score_word(
     tables: AutomatonTables, recent: Records, state: int, word: int
 ) -> tuple[float, int]:
-    """Score a word after a state, as `score` does, but look among recent answers first."""
-    if state == EMPTY_STATE:
-        return np.float64(tables.unigram_log10[word]), np.int64(tables.unigram_next[word])
-    key = entry_key(state, word)
-    answer = recent[np.int64((key * _MIX) >> _RECENT_SHIFT)]
-    if answer.key != key:
-        log10, following = score(tables, state, word)
-        answer.key, answer.log10, answer.next = key, log10, following
-    return np.float64(answer.log10), np.int64(answer.next)
+    """Score a word after a state, as `score` does, but look among recent answers first.
+
+    The sum is cut to single precision, as answers are.
+    """
+    log10 = 0.0
+    own_class = class_of(word)
+    while state != EMPTY_STATE:
+        node = tables.nodes[state]
+        if node.classes & own_class != np.uint64(0):
+            key = entry_key(state, word)
+            answer = recent[np.int64((key * _MIX) >> _RECENT_SHIFT)]
+            if answer.key != key:
+                entry = tables.slots[find_entry(tables.slots, key)]
+                answer.key, answer.log10, answer.next = key, entry.log10, entry.next
+                if entry.key != key:
+                    answer.next = _NO_ENTRY
+            if answer.next != _NO_ENTRY:
+                return np.float64(np.float32(log10 + answer.log10)), np.int64(answer.next)
+        log10 += node.backoff
+        state = np.int64(node.suffix)
+    unigram = tables.unigrams[word]
+    return np.float64(np.float32(log10 + unigram.log10)), np.int64(unigram.next)
 
 
 @inlined
@@ -235,16 +250,20 @@ def score_after(
     total, following, radix = 0.0, np.int64(0), np.int64(1)
     for model in range(models.order.size):
         nodes = models.node_offsets[model + 1] - models.node_offsets[model]
+        own = state
+        if model + 1 < models.order.size:  # divisions take longer than what they are for
+            own = state % nodes
+            state //= nodes
         words = phrases.words[model, begin:end]
-        log10, after = _score_boundary(models, recent[model], words, model, state % nodes)
+        log10, after = _score_boundary(models, recent[model], words, model, own)
         if last:
             tables = model_tables(models, model)
-            log10_end, after = _score_word(tables, recent[model], after, models.end_word[model])
+            end_word = models.end_word[model]
+            log10_end, after = _score_word(tables, recent[model], after, end_word)
             log10 += log10_end
         total += weights[model] * LN_10 * log10
         following += radix * after
         radix *= nodes
-        state //= nodes
     return total, following
 
 

@@ -21,10 +21,9 @@ from phrasescore.model.folder import StoredWeights
 
 
 class NeuralTerms(NamedTuple):
-    """What a search must know of neural language models.
+    """What a search must know of neural language models, one of which has a weight at least.
 
     Attributes:
-        asked: Whether any has a weight that is not 0.
         first: First word of each option in ``words``, shape (options + 1,).
         words: The target words of all options, by number.
         boundary: The number of the sentence's boundary.
@@ -36,7 +35,6 @@ class NeuralTerms(NamedTuple):
         weights: The weights of the neural models.
     """
 
-    asked: bool
     first: NDArray[np.int64]
     words: NDArray[np.int32]
     boundary: int

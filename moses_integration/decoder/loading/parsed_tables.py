@@ -23,7 +23,7 @@ from phrasescore.files.byte_streams import open_output
 # of several types, as the files hold them
 Arrays = Mapping[str, NDArray[Any]]
 
-_FORMAT = 1  # raise it when the meaning of the arrays changes
+_FORMAT = 2  # raise it when the meaning of the arrays changes
 _MOST_BYTES = 4 << 30  # the oldest files go when there are more
 
 

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from moses_integration.decoder.features.lm_scoring import score_after
 from moses_integration.decoder.search.coverage import find_steps
-from moses_integration.decoder.search.cubes import BUCKETS, Cubes
-from moses_integration.decoder.search.heap import pop, push
+from moses_integration.decoder.search.cubes import Cubes, note_cell, rise, sink, words_per_row
 from moses_integration.decoder.search.hypotheses import NONE, Stacks, sort_members
 from moses_integration.decoder.search.recombination import prune, put
 from moses_integration.decoder.search.stack_decoding import (
@@ -25,34 +24,58 @@ from moses_integration.decoder.search.stack_decoding import (
     NEEDS_SCORES,
     Model,
     SentenceSearch,
+    Waiting,
     can_wait,
     put_aside,
     step_score,
 )
-from phrasescore.compiled import Record, inlined, leaf
+from phrasescore.compiled import Record, Records, inlined, leaf
 
 _ADD_EDGES, _BEGIN_CELLS, _FILL_STACK = range(3)  # what is done with a stack, in this order
 
 
-@inlined
-def _ranking_score(model: Model, record: Record, start: int) -> float:
-    return record.score - model.distortion_weight * abs(record.end + 1 - start)
+@leaf
+def _members(stacks: Stacks, coverage: int, first: int, size: int, found: NDArray[np.int32]) -> int:
+    """Write those of the sorted hypotheses from ``first`` on that have a coverage; count them."""
+    count = 0
+    for place in range(first, size):
+        number = stacks.numbers[place]
+        if stacks.records[number].coverage == coverage:
+            found[count] = number
+            count += 1
+    return count
 
 
 @leaf
-def _rank(model: Model, stacks: Stacks, ranked: NDArray[np.int32], start: int) -> None:
-    """Sort hypotheses by score and distortion cost of a phrase that starts at ``start``."""
-    for at in range(1, ranked.size):
-        number = ranked[at]
-        place = at
-        score = _ranking_score(model, stacks.records[number], start)
-        while place > 0:
-            before = stacks.records[ranked[place - 1]]
-            if _ranking_score(model, before, start) >= score:
-                break
-            ranked[place] = ranked[place - 1]
+def _rank(
+    model: Model,
+    stacks: Stacks,
+    members: NDArray[np.int32],
+    start: int,
+    distortion: int,
+    ranked: Records,
+) -> int:
+    """Rank hypotheses by score and the cost of the jump to a phrase that starts at ``start``.
+
+    Returns:
+        How many there are whose jump is within the limit, if there is a limit. Without one they
+        stay as they are.
+    """
+    count = 0
+    for number in members:
+        record = stacks.records[number]
+        distance = abs(record.end + 1 - start)
+        if 0 <= distortion < distance:
+            continue
+        score = record.score - model.distortion_weight * distance
+        place = count
+        while distortion >= 0 and place > 0 and ranked[place - 1].score < score:
+            ranked[place].score = ranked[place - 1].score
+            ranked[place].number = ranked[place - 1].number
             place -= 1
-        ranked[place] = number
+        ranked[place].score, ranked[place].number = score, number
+        count += 1
+    return count
 
 
 @leaf
@@ -66,74 +89,72 @@ def _add_edges(search: SentenceSearch, cubes: Cubes, first: int, size: int) -> b
     coverage = search.coverages.records[number]
     count = coverage.last_step - coverage.first_step
     used = cubes.used[0]
+    members = stacks.numbers[size:]
+    alike = _members(stacks, number, first, size, members)
     room = used.edges + count <= cubes.edges.size
-    if not room or used.ranked + count * (size - first) > cubes.ranked.size:
+    if not room or used.ranked + count * alike > cubes.ranked.size:
         return False
+    start, begin, found = np.int64(NONE), np.int64(0), np.int64(0)
     for at in range(coverage.first_step, coverage.last_step):
-        begin = end = used.ranked
-        for place in range(first, size):
-            record = stacks.records[stacks.numbers[place]]
-            distance = abs(record.end + 1 - steps[at].start)
-            far = 0 <= search.limits.distortion < distance
-            if record.coverage == number and not far:
-                cubes.ranked[end] = stacks.numbers[place]
-                end += 1
-        if end == begin:
+        if steps[at].start != start:
+            start, begin = np.int64(steps[at].start), np.int64(used.ranked)
+            found = _rank(
+                search.model,
+                stacks,
+                members[:alike],
+                start,
+                search.limits.distortion,
+                cubes.ranked[begin:],
+            )
+            used.ranked = begin + found
+        if found == 0:
             continue
-        if search.limits.distortion >= 0:
-            _rank(search.model, stacks, cubes.ranked[begin:end], steps[at].start)
         edge = cubes.edges[used.edges]
-        edge.step, edge.first, edge.hypotheses = at, begin, end - begin
+        edge.step, edge.first, edge.hypotheses = at, begin, found
         edge.next = cubes.heads[steps[at].covered]
         cubes.heads[steps[at].covered] = used.edges
         used.edges += 1
-        used.ranked = end
     return True
 
 
 @inlined
 def _score_cell(
-    search: SentenceSearch, cubes: Cubes, edge_number: int, row: int, column: int
-) -> None:
-    """Score a cell and put it on the heap, unless it does not exist or was scored."""
-    edge = cubes.edges[edge_number]
+    search: SentenceSearch,
+    waiting: Waiting | None,
+    cubes: Cubes,
+    edge_number: int,
+    row: int,
+    column: int,
+) -> float:
+    """Score a cell, the next of ``cubes.cells``; return its total."""
+    model, edge = search.model, cubes.edges[edge_number]
     step = search.coverages.steps[edge.step]
-    bucket = (edge_number * 7919 + row * 104729 + column) & (BUCKETS - 1)
-    other = cubes.buckets[bucket]
-    exists = row < edge.hypotheses and column < step.stop - step.begin
-    while exists and other != NONE:
-        cell = cubes.cells[other]
-        exists = cell.edge != edge_number or cell.row != row or cell.column != column
-        other = cell.chain
-    if exists:
-        model, used = search.model, cubes.used[0]
-        cell = cubes.cells[used.cells]
-        cell.edge, cell.row, cell.column = edge_number, row, column
-        cell.chain = cubes.buckets[bucket]
-        cubes.buckets[bucket] = used.cells
-        record = search.stacks.records[cubes.ranked[edge.first + row]]
-        base, turn = step_score(model, record, step.start, step.end)
-        lm_score, state = score_after(
-            model.models,
-            model.phrases,
-            model.neural.lm_weights,
-            search.recent,
-            step.begin + column,
-            record.lm_state,
-            step.covered == search.sentence.length,
-        )
-        cell.lm_state = state
-        cell.score = base + model.options.score[turn, step.begin + column] + lm_score
+    option = step.begin + column
+    cell = cubes.cells[cubes.used[0].cells]
+    cell.edge, cell.row, cell.column = edge_number, row, column
+    record = search.stacks.records[cubes.ranked[edge.first + row].number]
+    base, turn = step_score(model, record, step.start, step.end)
+    lm_score, state = score_after(
+        model.models,
+        model.phrases,
+        model.lm_weights if waiting is None else waiting.neural.lm_weights,
+        search.recent,
+        option,
+        record.lm_state,
+        step.covered == search.sentence.length,
+    )
+    cell.lm_state = state
+    cell.score = base + model.options.score[turn, option] + lm_score
+    if waiting is not None:
         # what neural language models say is not known before the cell is taken
-        cell.score += model.neural.stand_in[step.begin + column]
-        cell.total = cell.score + step.estimate
-        push(cubes.cells, cubes.heap, used.heap, used.cells)
-        used.heap += 1
-        used.cells += 1
+        cell.score += waiting.neural.stand_in[option]
+    return np.float64(cell.score) + step.estimate
 
 
 @inlined
-def _defer(search: SentenceSearch, number: int, option: int, step: Record) -> None:
+def _defer(
+    search: SentenceSearch, waiting: Waiting, number: int, option: int, step: Record
+) -> None:
     """Put the hypothesis of a cell aside, with its score but for neural language models."""
     model = search.model
     record = search.stacks.records[number]
@@ -148,11 +169,13 @@ def _defer(search: SentenceSearch, number: int, option: int, step: Record) -> No
         step.covered == search.sentence.length,
     )
     score = base + model.options.score[turn, option] + lm_score
-    put_aside(search, step, (number, option, score, state), True)
+    put_aside(search, waiting, step, (number, option, score, state), True)
 
 
 @inlined
-def _take(search: SentenceSearch, cubes: Cubes, cell: Record) -> bool:
+def _take(
+    search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, cell: Record, total: float
+) -> bool:
     """Put the hypothesis of a cell into its stack; return whether it is a new entry there.
 
     Where neural language models are asked it is put aside, and counts as new until it is settled.
@@ -160,21 +183,55 @@ def _take(search: SentenceSearch, cubes: Cubes, cell: Record) -> bool:
     stacks = search.stacks
     edge = cubes.edges[cell.edge]
     step = search.coverages.steps[edge.step]
-    if search.model.neural.asked:
-        _defer(search, cubes.ranked[edge.first + cell.row], step.begin + cell.column, step)
+    number, option = cubes.ranked[edge.first + cell.row].number, step.begin + cell.column
+    if waiting is not None:
+        _defer(search, waiting, number, option, step)
         return True
-    if cell.total < stacks.worst[step.covered] or cell.total == -np.inf:
+    if total < stacks.worst[step.covered] or total == -np.inf:
         return False
     new = stacks.records[stacks.used[0]]
-    new.score, new.total = cell.score, cell.total
+    new.score, new.total = cell.score, total
     new.lm_state, new.history = cell.lm_state, 0
-    new.previous, new.option = cubes.ranked[edge.first + cell.row], step.begin + cell.column
+    new.previous, new.option = number, option
     new.coverage, new.start, new.end = step.coverage, step.start, step.end
-    return put(stacks, step.covered, search.limits, search.model.options.forward_class)
+    new.forward_class = search.model.options.forward_class[option]
+    return put(stacks, step.covered, search.limits)
+
+
+@inlined
+def _score_neighbours(
+    search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, cell: Record
+) -> bool:
+    """Score the cells beside and below the best one, unless they are missing or were scored.
+
+    The first takes the place of the best one on the heap, the other one rises from its end.
+
+    Returns:
+        Whether there was one.
+    """
+    used, edge = cubes.used[0], cubes.edges[cell.edge]
+    step = search.coverages.steps[edge.step]
+    columns = step.stop - step.begin
+    replaced = False
+    for down in range(2):
+        row, column = cell.row + down, cell.column + 1 - down
+        if row >= edge.hypotheses or column >= columns:
+            continue
+        if not note_cell(cubes, edge, row, column, columns):
+            continue
+        total = _score_cell(search, waiting, cubes, cell.edge, row, column)
+        if replaced:
+            rise(cubes.heap, used.heap, total, used.cells)
+            used.heap += 1
+        else:
+            sink(cubes.heap, used.heap, total, used.cells)
+            replaced = True
+        used.cells += 1
+    return replaced
 
 
 @leaf
-def _fill_stack(search: SentenceSearch, cubes: Cubes) -> int:
+def _fill_stack(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes) -> int:
     """Fill a stack with the best cells of its edges, each edge's first cell being scored.
 
     Beyond the pop limit, only coverages with too few hypotheses go on.
@@ -184,45 +241,52 @@ def _fill_stack(search: SentenceSearch, cubes: Cubes) -> int:
         if search.stacks.used[0] + 1 >= search.stacks.records.size:
             progress.records = limits.pop_limit + 1
             return NEEDS_RECORDS
-        longest = search.model.neural.longest
-        if search.model.neural.asked and not can_wait(search, 1, longest + 1):
-            progress.records = longest + 1
-            return NEEDS_DEFERRAL
+        if waiting is not None:
+            longest = waiting.neural.longest
+            if not can_wait(waiting, 1, longest + 1):
+                progress.records = longest + 1
+                return NEEDS_DEFERRAL
         if used.cells + 2 > cubes.cells.size:
             return NEEDS_EDGES
         if progress.pops >= limits.pop_limit and limits.diversity == 0:
             break
-        cell = cubes.cells[pop(cubes.cells, cubes.heap, used.heap)]
-        used.heap -= 1
-        step = search.coverages.steps[cubes.edges[cell.edge].step]
+        best = cubes.heap[0]
+        cell = cubes.cells[best.cell]
+        edge = cubes.edges[cell.edge]
+        step = search.coverages.steps[edge.step]
         coverage = search.coverages.records[step.coverage]
-        if progress.pops >= limits.pop_limit and coverage.entries >= limits.diversity:
-            continue
-        progress.pops += 1
-        coverage.entries += _take(search, cubes, cell)
-        edge, row, column = cell.edge, cell.row, cell.column
-        for right in range(1, -1, -1):
-            _score_cell(search, cubes, edge, row + 1 - right, column + right)
+        goes_on = progress.pops < limits.pop_limit or coverage.entries < limits.diversity
+        if goes_on:
+            progress.pops += 1
+            coverage.entries += _take(search, waiting, cubes, cell, best.total)
+        replaced = goes_on and _score_neighbours(search, waiting, cubes, cell)
+        if not replaced:
+            used.heap -= 1
+            last = cubes.heap[used.heap]
+            sink(cubes.heap, used.heap, last.total, last.cell)
     return DONE
 
 
 @leaf
-def _begin_cells(search: SentenceSearch, cubes: Cubes, stack: int) -> bool:
+def _begin_cells(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, stack: int) -> bool:
     """Score the best cell of every edge to a stack; return whether there was room."""
-    edges = 0
-    edge = cubes.heads[stack]
-    while edge != NONE:
-        edges += 1
-        edge = cubes.edges[edge].next
-    if edges > cubes.cells.size:
-        return False
-    cubes.buckets[:] = NONE
     used = cubes.used[0]
-    used.cells = used.heap = 0
-    edge = cubes.heads[stack]
-    while edge != NONE:
-        _score_cell(search, cubes, edge, 0, 0)
-        edge = cubes.edges[edge].next
+    used.cells = used.heap = used.seen = 0
+    number = np.int64(cubes.heads[stack])
+    while number != NONE:
+        edge = cubes.edges[number]
+        step = search.coverages.steps[edge.step]
+        columns = step.stop - step.begin
+        edge.seen, edge.rows = used.seen, 0
+        used.seen += edge.hypotheses * words_per_row(columns)
+        if used.seen > cubes.seen.size or used.cells == cubes.cells.size:
+            return False
+        note_cell(cubes, edge, 0, 0, columns)
+        total = _score_cell(search, waiting, cubes, number, 0, 0)
+        rise(cubes.heap, used.heap, total, used.cells)
+        used.cells += 1
+        used.heap += 1
+        number = np.int64(edge.next)
     return True
 
 
@@ -231,7 +295,7 @@ def _add_all_edges(search: SentenceSearch, cubes: Cubes) -> int:
     """Add the edges out of a stack's hypotheses, from the first that is not expanded on."""
     stacks, progress = search.stacks, search.progress[0]
     if progress.expanded == 0:
-        prune(stacks, progress.stack, search.limits, search.model.options.forward_class)
+        prune(stacks, progress.stack, search.limits)
     # the members are sorted again after every pause, to the same order
     size = sort_members(stacks, progress.stack)
     while progress.expanded < size:
@@ -250,7 +314,7 @@ def _add_all_edges(search: SentenceSearch, cubes: Cubes) -> int:
 
 
 @leaf
-def search_cubes(search: SentenceSearch, cubes: Cubes) -> int:
+def search_cubes(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes) -> int:
     """Search for the best translations of a sentence.
 
     Returns:
@@ -264,17 +328,17 @@ def search_cubes(search: SentenceSearch, cubes: Cubes) -> int:
                 return status
             progress.phase = _BEGIN_CELLS
         elif progress.phase == _BEGIN_CELLS:
-            if not _begin_cells(search, cubes, progress.stack + 1):
+            if not _begin_cells(search, waiting, cubes, progress.stack + 1):
                 return NEEDS_EDGES
             progress.phase = _FILL_STACK
         else:
-            status = _fill_stack(search, cubes)
+            status = _fill_stack(search, waiting, cubes)
             if status != DONE:
                 return status
-            if search.deferral.used[0] > 0:
+            if waiting is not None and waiting.deferral.used[0] > 0:
                 return NEEDS_SCORES
             progress.stack += 1
             progress.phase = _ADD_EDGES
             progress.expanded = progress.pops = 0
-    prune(search.stacks, progress.stack, search.limits, search.model.options.forward_class)
+    prune(search.stacks, progress.stack, search.limits)
     return DONE

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.decoder.search.hypotheses import NONE
-from phrasescore.compiled import Records, leaf
+from phrasescore.compiled import Record, Records, inlined, leaf
 
-BUCKETS = 1 << 13
 _FIRST_EDGES, _FIRST_RANKED, _FIRST_CELLS = 1 << 12, 1 << 15, 1 << 13
+_FIRST_SEEN = 1 << 13
+_WORD_BITS = 64
 
 EDGE = np.dtype(
     [
@@ -19,24 +20,37 @@ EDGE = np.dtype(
         ("first", np.int32),  # its hypotheses in ``ranked``: where they begin, and how many
         ("hypotheses", np.int32),
         ("next", np.int32),  # the next edge to the same stack
+        ("seen", np.int32),  # its bits in ``seen``: where they begin, and of how many rows
+        ("rows", np.int32),
+    ]
+)
+RANKED = np.dtype(
+    [
+        ("score", np.float64),  # with the cost of the jump
+        ("number", np.int64),
     ]
 )
 CELL = np.dtype(
     [
-        ("total", np.float64),
         ("score", np.float64),
         ("lm_state", np.int64),
         ("edge", np.int32),
         ("row", np.int32),  # which hypothesis
         ("column", np.int32),  # which option
-        ("chain", np.int32),  # next in the same bucket
     ],
     align=True,
 )
+RANK = np.dtype([("total", np.float64), ("cell", np.int64)])
 
 
 CUBES_USED = np.dtype(
-    [("edges", np.int64), ("ranked", np.int64), ("cells", np.int64), ("heap", np.int64)]
+    [
+        ("edges", np.int64),
+        ("ranked", np.int64),
+        ("cells", np.int64),
+        ("heap", np.int64),
+        ("seen", np.int64),
+    ]
 )
 
 
@@ -46,19 +60,20 @@ class Cubes(NamedTuple):
     Attributes:
         edges: All edges.
         heads: First edge to each stack, shape (stacks,).
-        ranked: The hypotheses of all edges.
+        ranked: The hypotheses of all edges; those to spans that start at one word share them.
         cells: The cells scored for the stack that is being filled.
-        buckets: First cell of each bucket.
-        heap: Cells that were not taken yet, the best on top.
+        seen: One bit for each cell of the edges to that stack, set if it was scored; a row begins
+            a new number.
+        heap: Cells that were not taken yet, with their totals, the best on top.
         used: One record, how many of each are in use.
     """
 
     edges: Records
     heads: NDArray[np.int32]
-    ranked: NDArray[np.int32]
+    ranked: Records
     cells: Records
-    buckets: NDArray[np.int32]
-    heap: NDArray[np.int32]
+    seen: NDArray[np.uint64]
+    heap: Records
     used: Records
 
 
@@ -67,17 +82,17 @@ def new_cubes(longest_sentence: int) -> Cubes:
     return Cubes(
         edges=np.empty(_FIRST_EDGES, EDGE),
         heads=np.empty(longest_sentence + 1, np.int32),
-        ranked=np.empty(_FIRST_RANKED, np.int32),
+        ranked=np.empty(_FIRST_RANKED, RANKED),
         cells=np.empty(_FIRST_CELLS, CELL),
-        buckets=np.empty(BUCKETS, np.int32),
-        heap=np.empty(_FIRST_CELLS, np.int32),
+        seen=np.empty(_FIRST_SEEN, np.uint64),
+        heap=np.empty(_FIRST_CELLS, RANK),
         used=np.zeros(1, CUBES_USED),
     )
 
 
 def with_room(cubes: Cubes) -> Cubes:
     """Return the cubes in arrays twice as long."""
-    arrays = {name: getattr(cubes, name) for name in ("edges", "ranked", "cells", "heap")}
+    arrays = {name: getattr(cubes, name) for name in ("edges", "ranked", "cells", "seen", "heap")}
     return cubes._replace(
         **{name: np.concatenate([array, np.empty_like(array)]) for name, array in arrays.items()}
     )
@@ -89,3 +104,64 @@ def clear_cubes(cubes: Cubes) -> None:
     cubes.heads[:] = NONE
     used = cubes.used[0]
     used.edges = used.ranked = 0
+
+
+@inlined
+def words_per_row(columns: int) -> int:
+    """Return how many numbers of ``seen`` a row of so many cells takes."""
+    return (columns + _WORD_BITS - 1) // _WORD_BITS
+
+
+@inlined
+def note_cell(cubes: Cubes, edge: Record, row: int, column: int, columns: int) -> bool:
+    """Note that a cell is scored; return whether it was not before.
+
+    Rows are met in their order: a cell of a row is looked at when one above it was taken.
+    """
+    words = words_per_row(columns)
+    first = edge.seen + row * words
+    if row == edge.rows:
+        edge.rows += 1
+        for word in range(words):
+            cubes.seen[first + word] = np.uint64(0)
+    bit = np.uint64(1) << np.uint64(column % _WORD_BITS)
+    place = first + column // _WORD_BITS
+    is_new = cubes.seen[place] & bit == np.uint64(0)
+    cubes.seen[place] |= bit
+    return is_new
+
+
+@inlined
+def _is_better(total: float, cell: int, other: Record) -> bool:
+    """Whether a cell comes before another one: of equal totals that which was scored earlier."""
+    return total > other.total or (total == other.total and cell < other.cell)
+
+
+@leaf
+def rise(heap: Records, size: int, total: float, cell: int) -> None:
+    """Add a cell to the ``size`` cells of a heap."""
+    at = size
+    while at > 0:
+        parent = heap[(at - 1) // 2]
+        if not _is_better(total, cell, parent):
+            break
+        heap[at].total, heap[at].cell = parent.total, parent.cell
+        at = (at - 1) // 2
+    heap[at].total, heap[at].cell = total, cell
+
+
+@leaf
+def sink(heap: Records, size: int, total: float, cell: int) -> None:
+    """Put a cell in the place of the best of the ``size`` cells of a heap."""
+    at = 0
+    child = 1
+    while child < size:
+        if child + 1 < size:
+            other = heap[child + 1]
+            child += _is_better(other.total, other.cell, heap[child])
+        if _is_better(total, cell, heap[child]):
+            break
+        heap[at].total, heap[at].cell = heap[child].total, heap[child].cell
+        at = child
+        child = 2 * at + 1
+    heap[at].total, heap[at].cell = total, cell

@@ -199,6 +199,7 @@ def settle(
             new.lm_state, new.history = one.lm_state, one.history
             new.previous, new.option, new.coverage = one.previous, one.option, one.coverage
             new.start, new.end = one.start, one.end
-            is_new = put(stacks, one.covered, limits, options.forward_class)
+            new.forward_class = options.forward_class[one.option]
+            is_new = put(stacks, one.covered, limits)
         coverages.records[one.coverage].entries -= not is_new
     deferral.used[0] = kept

@@ -34,6 +34,7 @@ HYPOTHESIS = np.dtype(
         ("next_arc", np.int32),  # the next of those that recombined into the same one
         ("chain", np.int32),  # next in the same bucket
         ("member", np.int32),  # next in the same stack
+        ("forward_class", np.int32),  # of its option
     ],
     align=True,
 )
@@ -75,7 +76,7 @@ class Stacks(NamedTuple):
         worst: Totals below are not let in, shape (stacks,).
         totals: Scratch memory for pruning, shape (2 * stack size,).
         pruned: Scratch memory for pruning, shape (2 * stack size,).
-        numbers: The hypotheses of one stack, as `sort_members` leaves them.
+        numbers: The hypotheses of one stack, as `sort_members` leaves them, and room for as many.
         used: One number, how many records are in use.
     """
 
@@ -109,7 +110,7 @@ def new_stacks(longest_sentence: int, stack_size: int) -> Stacks:
         worst=np.empty(count),
         totals=np.empty(2 * stack_size),
         pruned=np.empty(2 * stack_size, np.int32),
-        numbers=np.empty(_FIRST_RECORDS, np.int32),
+        numbers=np.empty(2 * _FIRST_RECORDS, np.int32),
         used=np.zeros(1, np.int64),
     )
 
@@ -122,7 +123,7 @@ def with_room(stacks: Stacks, extra: int) -> Stacks:
     more = missing + stacks.records.size
     return stacks._replace(
         records=np.concatenate([stacks.records, np.empty(more, HYPOTHESIS)]),
-        numbers=np.concatenate([stacks.numbers, np.empty(more, np.int32)]),
+        numbers=np.concatenate([stacks.numbers, np.empty(2 * more, np.int32)]),
     )
 
 
@@ -144,7 +145,7 @@ def clear_stacks(stacks: Stacks, length: int, lm_state: int, estimate: float) ->
     record = stacks.records[INITIAL]
     record.score, record.total, record.lm_state, record.history = 0.0, estimate, lm_state, 0
     record.previous, record.option, record.coverage = NONE, NONE, 0
-    record.start, record.end = -1, -1
+    record.start, record.end, record.forward_class = -1, -1, NONE
     record.arcs, record.next_arc, record.chain, record.member = NONE, NONE, NONE, NONE
     stacks.members[0] = INITIAL
     stacks.size[0] = 1

@@ -28,6 +28,8 @@ class Options(NamedTuple):
         future: Its future score, shape (options,).
         score: What it adds to the model score after each orientation, less language models over
             its boundary and distortion, shape (orientations, options).
+        reach: The highest ``score`` of the option and those behind it of the same phrase, the same
+            shape.
         forward: What it adds to the score of the phrase after it, for the orientation of that,
             shape (orientations, options).
         forward_class: Equal where the forward reordering scores are, shape (options,).
@@ -37,6 +39,7 @@ class Options(NamedTuple):
     entry: NDArray[np.int32]
     future: NDArray[np.float32]
     score: NDArray[np.float32]
+    reach: NDArray[np.float32]
     forward: NDArray[np.float32]
     forward_class: NDArray[np.int32]
 
@@ -135,6 +138,26 @@ def choose_entries(
         chosen, phrases = chosen[kept], phrases[kept]
         first = np.searchsorted(phrases, np.arange(entries.first.size))
     return first.astype(np.int32), chosen.astype(np.int32)
+
+
+def highest_behind(scores: NDArray[np.float32], first: NDArray[np.int32]) -> NDArray[np.float32]:
+    """Return of each option the highest score of it and those behind it of the same phrase.
+
+    Args:
+        scores: Shape (orientations, options).
+        first: First option of each source phrase, shape (phrases + 1,).
+    """
+    highest = scores.copy()
+    sizes = np.diff(first)
+    left = np.repeat(first[1:], sizes) - np.arange(
+        scores.shape[1]
+    )  # options up to the phrase's end
+    distance = 1
+    while distance < sizes.max(initial=0):
+        near = np.flatnonzero(left > distance)
+        highest[:, near] = np.maximum(highest[:, near], highest[:, near + distance])
+        distance *= 2
+    return highest
 
 
 @leaf

@@ -13,7 +13,7 @@ from phrasescore.compiled import Record, inlined, leaf
 
 
 @leaf
-def _bucket(record: Record, limits: Limits, forward_class: NDArray[np.int32], buckets: int) -> int:
+def _bucket(record: Record, limits: Limits, buckets: int) -> int:
     key = np.uint64(record.lm_state) * np.uint64(0x9E3779B97F4A7C15)
     key += np.uint64(record.coverage) * np.uint64(0xC2B2AE3D27D4EB4F)
     key += np.uint64(record.history) * np.uint64(0x94D049BB133111EB)
@@ -21,16 +21,14 @@ def _bucket(record: Record, limits: Limits, forward_class: NDArray[np.int32], bu
         key += np.uint64(record.end) * np.uint64(0x165667B19E3779F9)
     if limits.joins_by_span:
         key += np.uint64(record.start) * np.uint64(0x27D4EB2F165667C5)
-        key += np.uint64(forward_class[record.option]) * np.uint64(0x85EBCA77C2B2AE63)
+        key += np.uint64(record.forward_class) * np.uint64(0x85EBCA77C2B2AE63)
     key ^= key >> np.uint64(29)
     key *= np.uint64(0xBF58476D1CE4E5B9)
     return np.int64((key >> np.uint64(32)) & np.uint64(buckets - 1))
 
 
 @leaf
-def _recombines(
-    one: Record, other: Record, limits: Limits, forward_class: NDArray[np.int32]
-) -> bool:
+def _recombines(one: Record, other: Record, limits: Limits) -> bool:
     """Whether two hypotheses have equal futures: Moses's equality of all feature states."""
     if one.coverage != other.coverage or one.lm_state != other.lm_state:
         return False
@@ -43,7 +41,7 @@ def _recombines(
     return (
         one.start == other.start
         and one.end == other.end
-        and forward_class[one.option] == forward_class[other.option]
+        and one.forward_class == other.forward_class
     )
 
 
@@ -58,7 +56,7 @@ def _link(stacks: Stacks, stack: int, member: int, bucket: int) -> None:
 
 
 @inlined
-def put(stacks: Stacks, stack: int, limits: Limits, forward_class: NDArray[np.int32]) -> bool:
+def put(stacks: Stacks, stack: int, limits: Limits) -> bool:
     """Put the record after the last one in use into a stack, or recombine it.
 
     There must be room for one more record. The caller has compared its total with
@@ -69,10 +67,10 @@ def put(stacks: Stacks, stack: int, limits: Limits, forward_class: NDArray[np.in
     """
     new = stacks.used[0]
     record = stacks.records[new]
-    bucket = _bucket(record, limits, forward_class, stacks.heads.shape[1])
+    bucket = _bucket(record, limits, stacks.heads.shape[1])
     rival = stacks.heads[stack, bucket]
     while rival != NONE:
-        if _recombines(record, stacks.records[rival], limits, forward_class):
+        if _recombines(record, stacks.records[rival], limits):
             _recombine(stacks, stack, rival, limits)
             return False
         rival = stacks.records[rival].chain
@@ -82,7 +80,7 @@ def put(stacks: Stacks, stack: int, limits: Limits, forward_class: NDArray[np.in
     _link(stacks, stack, new, bucket)
     _note_best(stacks, stack, record.total, limits)
     if limits.stack > 0 and stacks.size[stack] > 2 * limits.stack - 1:
-        prune(stacks, stack, limits, forward_class)
+        prune(stacks, stack, limits)
     return True
 
 
@@ -104,10 +102,13 @@ def _recombine(stacks: Stacks, stack: int, rival: int, limits: Limits) -> None:
     if record.total > other.total:
         for_score, for_total, previous = record.score, record.total, record.previous
         option, start, end = record.option, record.start, record.end
+        forward_class = record.forward_class
         record.score, record.total, record.previous = other.score, other.total, other.previous
         record.option, record.start, record.end = other.option, other.start, other.end
+        record.forward_class = other.forward_class
         other.score, other.total, other.previous = for_score, for_total, previous
         other.option, other.start, other.end = option, start, end
+        other.forward_class = forward_class
         _note_best(stacks, stack, for_total, limits)
     if limits.keep_arcs:
         record.arcs = NONE
@@ -142,7 +143,7 @@ def _kth_largest(values: NDArray[np.float64], size: int, k: int) -> float:
 
 
 @leaf
-def prune(stacks: Stacks, stack: int, limits: Limits, forward_class: NDArray[np.int32]) -> None:
+def prune(stacks: Stacks, stack: int, limits: Limits) -> None:
     """Cut a stack that is too large down to its best hypotheses, and these to the beam."""
     size = stacks.size[stack]
     if limits.stack == 0 or size <= limits.stack:
@@ -168,7 +169,7 @@ def prune(stacks: Stacks, stack: int, limits: Limits, forward_class: NDArray[np.
             ties -= 1
             keeps = True
         if keeps and record.total > lowest:
-            bucket = _bucket(record, limits, forward_class, stacks.heads.shape[1])
+            bucket = _bucket(record, limits, stacks.heads.shape[1])
             _link(stacks, stack, stacks.pruned[i], bucket)
     if stacks.size[stack] == limits.stack:
         stacks.worst[stack] = threshold

@@ -11,7 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.features.lm_scoring import LanguageModels, PhraseWords, score_after
+from moses_integration.decoder.features.lm_scoring import (
+    LanguageModels,
+    PhraseWords,
+    score_after,
+)
 from moses_integration.decoder.features.neural_models import NeuralTerms
 from moses_integration.decoder.features.reordering_feature import orientation
 from moses_integration.decoder.search.coverage import Coverages, SentenceSpans, find_steps
@@ -35,7 +39,7 @@ class Model(NamedTuple):
         lm_weights: Weight of each model's ln probability, shape (models,).
         lowers: Whether no language model can raise the model score: no weight is negative.
         distortion_weight: Weight of minus the distance jumped.
-        neural: What there is to know of neural language models.
+        neural: What there is to know of neural language models; ``None`` where none has a weight.
     """
 
     options: Options
@@ -44,7 +48,7 @@ class Model(NamedTuple):
     lm_weights: NDArray[np.float64]
     lowers: bool
     distortion_weight: float
-    neural: NeuralTerms
+    neural: NeuralTerms | None
 
 
 # where a search stands, which may pause for more room
@@ -70,8 +74,6 @@ class SentenceSearch(NamedTuple):
         recent: Scratch memory for answers of language models.
         stacks: The stacks, cleared at first.
         coverages: The coverages, cleared at first.
-        deferral: What waits for neural language models, none at first.
-        histories: What they are asked.
         progress: One record, where the search stands; zeros at first.
     """
 
@@ -81,9 +83,21 @@ class SentenceSearch(NamedTuple):
     recent: Records
     stacks: Stacks
     coverages: Coverages
+    progress: Records
+
+
+class Waiting(NamedTuple):
+    """What a search with neural language models has beside; searches without compile none of it.
+
+    Attributes:
+        neural: What there is to know of the models.
+        deferral: The hypotheses that wait for them, none at first.
+        histories: What they are asked.
+    """
+
+    neural: NeuralTerms
     deferral: Deferral
     histories: Histories
-    progress: Records
 
 
 @inlined
@@ -97,32 +111,35 @@ def step_score(model: Model, record: Record, start: int, end: int) -> tuple[floa
 
 
 @inlined
-def can_wait(search: SentenceSearch, options: int, words: int) -> bool:
+def can_wait(waiting: Waiting, options: int, words: int) -> bool:
     """Whether so many hypotheses more may wait, which ask for so many words each."""
-    return can_defer(search.deferral, search.histories, options, words)
+    return can_defer(waiting.deferral, waiting.histories, options, words)
 
 
 @inlined
 def put_aside(
-    search: SentenceSearch, step: Record, expanded: tuple[int, int, float, int], ahead: bool
+    search: SentenceSearch,
+    waiting: Waiting,
+    step: Record,
+    expanded: tuple[int, int, float, int],
+    ahead: bool,
 ) -> None:
     """Let a hypothesis wait for neural language models; see `defer`."""
-    model = search.model
     defer(
-        search.deferral,
-        search.histories,
-        model.neural,
+        waiting.deferral,
+        waiting.histories,
+        waiting.neural,
         search.stacks,
         step,
         expanded,
-        model.lowers,
+        search.model.lowers,
         search.sentence.length,
         ahead,
     )
 
 
 @inlined
-def _expand(search: SentenceSearch, number: int, step: Record) -> None:
+def _expand(search: SentenceSearch, waiting: Waiting | None, number: int, step: Record) -> None:
     """Expand a hypothesis with all options of one span. There must be room for as many."""
     model, stacks = search.model, search.stacks
     record = stacks.records[number]
@@ -130,10 +147,14 @@ def _expand(search: SentenceSearch, number: int, step: Record) -> None:
     last = covered == search.sentence.length
     base, turn = step_score(model, record, step.start, step.end)
     for option in range(step.begin, step.stop):
+        worst = stacks.worst[covered]
+        # language models can only lower it: most options end here, with all behind them
+        if model.lowers:
+            if base + options.reach[turn, option] + step.estimate < worst:
+                break
+            if base + options.score[turn, option] + step.estimate < worst:
+                continue
         score = base + options.score[turn, option]
-        # language models can only lower it: most options end here
-        if model.lowers and score + step.estimate < stacks.worst[covered]:
-            continue
         lm_score, state = score_after(
             model.models,
             model.phrases,
@@ -144,33 +165,33 @@ def _expand(search: SentenceSearch, number: int, step: Record) -> None:
             last,
         )
         score += lm_score
-        total = score + step.estimate
-        if model.neural.asked:
-            put_aside(search, step, (number, option, score, state), False)
+        if waiting is not None:
+            put_aside(search, waiting, step, (number, option, score, state), False)
             continue
-        if total < stacks.worst[covered] or total == -np.inf:
+        total = score + step.estimate
+        if total < worst or total == -np.inf:
             continue
         new = stacks.records[stacks.used[0]]
         new.score, new.total, new.lm_state, new.history = score, total, state, 0
         new.previous, new.option, new.coverage = number, option, step.coverage
-        new.start, new.end = step.start, step.end
-        put(stacks, covered, search.limits, options.forward_class)
+        new.start, new.end, new.forward_class = step.start, step.end, options.forward_class[option]
+        put(stacks, covered, search.limits)
 
 
 @inlined
-def _needs(search: SentenceSearch, options: int) -> int:
+def _needs(search: SentenceSearch, waiting: Waiting | None, options: int) -> int:
     """Return what there must be more room of before so many options are tried, or ``DONE``."""
     search.progress[0].records = options + 1
-    if search.model.neural.asked:
-        if search.deferral.used[0] >= ENOUGH:
+    if waiting is not None:
+        if waiting.deferral.used[0] >= ENOUGH:
             return NEEDS_SCORES
-        return DONE if can_wait(search, options, 1) else NEEDS_DEFERRAL
+        return DONE if can_wait(waiting, options, 1) else NEEDS_DEFERRAL
     fits = search.stacks.used[0] + options < search.stacks.records.size
     return DONE if fits else NEEDS_RECORDS
 
 
 @leaf
-def search_stacks(search: SentenceSearch) -> int:
+def search_stacks(search: SentenceSearch, waiting: Waiting | None) -> int:
     """Search for the best translations of a sentence.
 
     Returns:
@@ -178,10 +199,9 @@ def search_stacks(search: SentenceSearch) -> int:
     """
     stacks, coverages, progress = search.stacks, search.coverages, search.progress[0]
     distortion = search.limits.distortion
-    forward_class = search.model.options.forward_class
     while progress.stack < search.sentence.length:
         if progress.expanded == 0:
-            prune(stacks, progress.stack, search.limits, forward_class)
+            prune(stacks, progress.stack, search.limits)
             progress.hypotheses = sort_members(stacks, progress.stack)
         while progress.expanded < progress.hypotheses:
             number = stacks.numbers[progress.expanded]
@@ -189,17 +209,17 @@ def search_stacks(search: SentenceSearch) -> int:
             if not find_steps(coverages, record.coverage, search.sentence, distortion):
                 return NEEDS_COVERAGES
             coverage = coverages.records[record.coverage]
-            needed = _needs(search, coverage.options)
+            needed = _needs(search, waiting, coverage.options)
             if needed != DONE:
                 return needed
             for at in range(coverage.first_step, coverage.last_step):
                 step = coverages.steps[at]
                 if not 0 <= distortion < abs(record.end + 1 - step.start):
-                    _expand(search, number, step)
+                    _expand(search, waiting, number, step)
             progress.expanded += 1
-        if search.deferral.used[0] > 0:
+        if waiting is not None and waiting.deferral.used[0] > 0:
             return NEEDS_SCORES
         progress.stack += 1
         progress.expanded = 0
-    prune(stacks, search.sentence.length, search.limits, forward_class)
+    prune(stacks, search.sentence.length, search.limits)
     return DONE

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from moses_integration.decoder.features.history_scores import HistoryScores
 from moses_integration.decoder.features.lm_scoring import recent_answers
-from moses_integration.decoder.features.neural_models import NeuralModels
+from moses_integration.decoder.features.neural_models import NeuralModels, NeuralTerms
 from moses_integration.decoder.search import coverage, cubes, deferral, hypotheses
 from moses_integration.decoder.search.coverage import SentenceSpans
 from moses_integration.decoder.search.cube_pruning import search_cubes
@@ -25,6 +25,7 @@ from moses_integration.decoder.search.stack_decoding import (
     PROGRESS,
     Model,
     SentenceSearch,
+    Waiting,
     search_stacks,
 )
 
@@ -79,11 +80,15 @@ class SearchWorkspace:
                 self._recent,
                 self.stacks,
                 self._coverages,
-                self._deferral,
-                self.history_scores.histories,
                 progress,
             )
-            status = search_cubes(search, self._cubes) if cube_pruning else search_stacks(search)
+            waiting = None
+            if model.neural is not None:
+                waiting = Waiting(model.neural, self._deferral, self.history_scores.histories)
+            if cube_pruning:
+                status = search_cubes(search, waiting, self._cubes)
+            else:
+                status = search_stacks(search, waiting)
             if status == NEEDS_RECORDS:
                 self.stacks = hypotheses.with_room(self.stacks, int(progress["records"][0]))
             elif status == NEEDS_COVERAGES:
@@ -95,21 +100,21 @@ class SearchWorkspace:
                 self.history_scores.make_room(int(progress["records"][0]))
                 self._deferral = deferral.with_room(self._deferral, int(progress["records"][0]))
             elif status == NEEDS_SCORES:
-                self._settle(search)
+                self._settle(search, waiting.neural)
         count = hypotheses.sort_members(self.stacks, sentence.length)
         return self.stacks.numbers[:count].copy()
 
-    def _settle(self, search: SentenceSearch) -> None:
+    def _settle(self, search: SentenceSearch, neural: NeuralTerms) -> None:
         """Score what waits, word by word, until all of it is in its stacks or hopeless."""
         model, scores = search.model, self.history_scores
         self.stacks = hypotheses.with_room(self.stacks, int(self._deferral.used[0]) + 1)
         while self._deferral.used[0]:
-            scores.score(model.neural.weights)
+            scores.score(neural.weights)
             scores.make_room(int(self._deferral.used[0]))
             deferral.settle(
                 self._deferral,
                 scores.histories,
-                model.neural,
+                neural,
                 self.stacks,
                 self._coverages,
                 search.limits,

@@ -47,6 +47,7 @@ def test_pauses_for_room_change_nothing(
         (cubes, "_FIRST_EDGES", 1),
         (cubes, "_FIRST_RANKED", 1),
         (cubes, "_FIRST_CELLS", 1),
+        (cubes, "_FIRST_SEEN", 1),
     ):
         monkeypatch.setattr(module, constant, least)
         original = module.with_room
