@@ -252,7 +252,8 @@ def _kind_among(args: Sequence[str]) -> str:
     "--precision",
     type=click.Choice(["auto", "bf16", "fp32"]),
     default="auto",
-    help="Of matrix products; auto: bf16 with recipe fast where the hardware has it.",
+    help="Of matrix products; auto: bf16 with recipe fast where the hardware has it, but not for "
+    "small models of small tables on a CPU.",
 )
 @device_option
 @click.option("--threads", type=THREADS, help="Cores to use.  [default: all]")

@@ -33,13 +33,14 @@ from phrasescore.training.evaluation import normalisers, refuse_divergence
 from phrasescore.training.loop import Run, Trainer
 from phrasescore.training.process_group import Processes
 from phrasescore.training.rare_words import word_counts
-from phrasescore.training.recipes import recipe_named
+from phrasescore.training.recipes import batch_size_for, recipe_named
 from phrasescore.training.request import TrainingRequest
 from phrasescore.training.training_settings import INPUT, TrainingSettings
 from phrasescore.training.work_folder import PAIRS, SETTINGS, is_begun, remove_work
 
 # dropout moves ln Z, which is put right over this many sentences that were trained on
 _SENTENCES_TO_CENTRE = 1000
+_LEAST_FOR_BF16 = 32_000  # pairs of a batch times hidden units
 _LARGEST_HELD_OUT_SHARE = 20  # of a small table, at most one pair in this many is held out
 
 
@@ -114,6 +115,8 @@ def _train(
     pairs = request.pairs(work / PAIRS)
     for line in pairs.described():
         say(line)
+    if device.type == "cpu" and request.precision == "auto" and _is_small(request, len(pairs)):
+        precision = "fp32"
     parts, settings = _settings(request, pairs, precision, say)
     model_settings = request.model_settings(pairs)
     model = build(model_settings)
@@ -163,6 +166,14 @@ def _precision(request: TrainingRequest, device: torch.device) -> Literal["bf16"
     else:
         fast = request.precision == "bf16"
     return "bf16" if fast else "fp32"
+
+
+def _is_small(request: TrainingRequest, pairs: int) -> bool:
+    """Tell whether products end before it has paid to convert what they multiply to bfloat16."""
+    kind = request.described_kind
+    hidden = request.sizes.get("hidden", getattr(kind.settings, "hidden", 0))
+    rows = request.batch_size or batch_size_for(pairs)
+    return kind.learns_from == "phrases" and rows * hidden < _LEAST_FOR_BF16
 
 
 def _is_trained(request: TrainingRequest, asked: dict[str, Any]) -> bool:
