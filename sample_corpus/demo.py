@@ -43,8 +43,8 @@ def main() -> None:
     rescored, ini = OUTPUT / "phrase-table.rnn.gz", OUTPUT / "moses.rnn.ini"
     build_options = ["--tokenize", "en", "fr", "--lowercase"]
     run("build", corpus / "train.en", corpus / "train.fr", system, *build_options)
-    run("train", system / "phrase-table.gz", model, "--hidden", "200", "--max-time", "75s",
-        "--evaluations", "4")  # fmt: skip
+    run("train", system / "phrase-table.gz", model, "--hidden", "200", "--max-time", "45s",
+        "--evaluations", "2")  # fmt: skip
     run("score", "--model", model, system / "phrase-table.gz", "-o", rescored,
         "--report", OUTPUT / "score.json")  # fmt: skip
     run("ini", "add-column", system / "moses.ini", "--table", rescored, "-o", ini)
@@ -58,17 +58,16 @@ def main() -> None:
         run("decode", OUTPUT / f"tuned.{name}" / "moses.ini", "-i", OUTPUT / "test.en",
             "-o", OUTPUT / f"test.{name}.fr")  # fmt: skip
     run("compare", "--reference", OUTPUT / "test.fr", "--metric", "bleu",
-        "--baseline", OUTPUT / "test.baseline.fr", "--system", OUTPUT / "test.rnn.fr")  # fmt: skip
+        "--baseline", OUTPUT / "test.baseline.fr", "--system", OUTPUT / "test.rnn.fr",
+        "--json-file", OUTPUT / "comparison.json")  # fmt: skip
     report(model, time.monotonic() - start)
 
 
 def report(model: Path, seconds: float) -> None:
-    """Print what a newcomer wants to know of each part."""
+    """Print what a newcomer wants to know of each part, then what the new score gained."""
     learned = read_json(model / "provenance.json")
     scored = read_json(OUTPUT / "score.json")
     held_out = learned["held_out"]
-    tuned = {name: read_json(OUTPUT / f"tuned.{name}" / "weights.json")["bleu"]
-             for name in ("baseline", "rnn")}  # fmt: skip
     rows = [
         ("corpus", f"{count_lines(HERE / 'train.en'):,} sentence pairs, English-French"),
         ("phrase table", f"{scored['pairs']:,} pairs, now with a fifth score: p(target | source)"),
@@ -77,15 +76,33 @@ def report(model: Path, seconds: float) -> None:
         ("  unseen pairs", f"{held_out['held_out_pairs']['nll']:.3f} nats per word"),
         ("  unseen sources", f"{held_out['held_out_sources']['nll']:.3f} nats per word"),
         ("scoring", f"{scored['pairs_per_second']:,.0f} pairs/s"),
-        ("BLEU on dev", f"{100 * tuned['baseline']:.2f} tuned, "
-                        f"{100 * tuned['rnn']:.2f} with the new score"),
-        ("BLEU on test", "the comparison above"),
         ("for Moses", f"moses -f {OUTPUT / 'tuned.rnn' / 'moses.ini'}"),
         ("time", f"{seconds:,.0f} s"),
     ]  # fmt: skip
     print()
     for name, text in rows:
         print(f"{name:<17} {text}")
+    tuned = [100 * read_json(OUTPUT / f"tuned.{name}" / "weights.json")["bleu"]
+             for name in ("baseline", "rnn")]  # fmt: skip
+    baseline, rescored = read_json(OUTPUT / "comparison.json")["metrics"]["bleu"]
+    gain, low, high = (100 * rescored[name] for name in ("gain", "low", "high"))
+    p = rescored["p_randomization"]
+    print(f"\n{'system':<21}dev BLEU  test BLEU   gain              95 %     p")
+    print(f"{'four scores':<21}{tuned[0]:8.2f}  {100 * baseline['mean']:9.2f}")
+    print(f"{'and the new score':<21}{tuned[1]:8.2f}  {100 * rescored['mean']:9.2f}  "
+          f"{gain:+5.2f}  {f'{low:+.2f} to {high:+.2f}':>16}  {p:.2f}")  # fmt: skip
+    print("\n" + in_words(gain, p))
+
+
+def in_words(gain: float, p: float) -> str:
+    """Say what the table shows, and what it does not."""
+    moved = f"With the new score test BLEU moves by {gain:+.2f}."
+    chance = f"Chance alone would move it as far in {100 * p:.0f} of 100 tests"
+    if p < 0.05:
+        shown = "so the score did it; how much it gains differs by tuning run."
+    else:
+        shown = f"so these {count_lines(OUTPUT / 'test.fr')} sentences do not show a gain."
+    return f"{moved} {chance}, {shown}"
 
 
 def count_lines(path: Path) -> int:
