@@ -5,13 +5,18 @@ warm compile cache, and once with an empty one. Text and model are plain files, 
 gzip is measured.
 
     python -m benchmarks.bench_language_model CORPUS --moses-bin FOLDER
+
+With ``--sentences N``, the text is N new sentences, each made of the pieces of three others;
+``--build-only`` loads no model.
 """
 
 from __future__ import annotations
 
 import argparse
+import filecmp
 import gzip
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -56,6 +61,19 @@ class Cost:
     memory: float
 
 
+def spliced(text: bytes, sentences: int) -> bytes:
+    """Make new sentences: the beginning of one, the middle of another, the end of a third."""
+    lines = [line.split() for line in text.splitlines()]
+    chance = random.Random(1)
+    new = []
+    for _ in range(sentences):
+        first, second, third = chance.choices(lines, k=3)
+        begin, end = (int(chance.random() * (len(side) + 1)) for side in (first, third))
+        middle = int(chance.random() * (len(second) + 1))
+        new.append(b" ".join(first[:begin] + second[middle // 2 : middle] + third[end:]))
+    return b"\n".join(new) + b"\n"
+
+
 def measure(command: list[str], *, stdin: Path | None = None, cache: Path | None = None) -> Cost:
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
     if cache is not None:
@@ -98,6 +116,8 @@ def main() -> None:
     parser.add_argument("corpus", type=Path, help="one sentence per line, plain or gzip")
     parser.add_argument("--order", type=int, default=5)
     parser.add_argument("--repeat", type=int, default=1, help="copies of the corpus")
+    parser.add_argument("--sentences", type=int, help="new sentences, made of the corpus's")
+    parser.add_argument("--build-only", action="store_true", help="load no model")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--moses-bin", type=Path, help="folder with lmplz and query")
     arguments = parser.parse_args()
@@ -106,20 +126,24 @@ def main() -> None:
         corpus, own, other = (folder / file for file in ("corpus", "own.arpa", "lmplz.arpa"))
         opener = gzip.open if arguments.corpus.suffix == ".gz" else open
         with opener(arguments.corpus, "rb") as source:
-            corpus.write_bytes(source.read() * arguments.repeat)
+            text = source.read() * arguments.repeat
+        corpus.write_bytes(spliced(text, arguments.sentences) if arguments.sentences else text)
         order = str(arguments.order)
         python = [sys.executable, "-c"]
         build = [*python, BUILD, str(corpus), order, str(own)]
         load = [*python, LOAD, str(own)]
         cold = folder / "cache"
         show("build, ours, empty compile cache", measure(build, cache=cold))
-        show("load, ours, empty compile cache", measure(load, cache=cold))
+        if not arguments.build_only:
+            show("load, ours, empty compile cache", measure(load, cache=cold))
+            measure(load)
         shutil.rmtree(cold)
         measure(build)
-        measure(load)
         show("python and numba started, nothing done", measure([*python, "import numba"]))
         if arguments.moses_bin is None:
             show("build, ours", least([measure(build) for _ in range(arguments.runs)]))
+            if arguments.build_only:
+                return
             show("load, ours", least([measure(load) for _ in range(arguments.runs)]))
         else:
             lmplz = [str(arguments.moses_bin / "lmplz"), "-o", order, "-S", "1G", "--arpa"]
@@ -128,7 +152,9 @@ def main() -> None:
             pairs = [(measure(build), measure(lmplz, stdin=corpus)) for _ in range(arguments.runs)]
             show("build, ours", least([pair[0] for pair in pairs]))
             show("build, lmplz", least([pair[1] for pair in pairs]))
-            print("the same bytes:", own.read_bytes() == other.read_bytes())
+            print("the same bytes:", filecmp.cmp(own, other, shallow=False))
+            if arguments.build_only:
+                return
             pairs = [(measure(load), measure(query)) for _ in range(arguments.runs)]
             show("load, ours", least([pair[0] for pair in pairs]))
             show("load, KenLM", least([pair[1] for pair in pairs]))

@@ -199,7 +199,10 @@ def count_ngrams(
         return NGramCounts(order, last, occurrences, extensions, number_at)
     # <unk> and <s> are never counted; position 0 is <unk>, position 1 always <s>
     first, none = np.array([UNKNOWN, BEGIN], np.int32), np.zeros(2, np.int32)
-    words = (
-        np.concatenate(part) for part in ((first, last), (none, occurrences), (none, extensions))
+    return NGramCounts(
+        1,
+        np.concatenate([first, last]),
+        np.concatenate([none, occurrences]),
+        np.concatenate([none, extensions]),
+        corpus.ids,
     )
-    return NGramCounts(1, *words, corpus.ids)
