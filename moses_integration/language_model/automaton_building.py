@@ -32,6 +32,7 @@ _Scalar = TypeVar("_Scalar", bound=np.generic)
 _NODES, _SLOTS = 0, 1
 _DONE, _FULL, _NO_CONTEXT, _TWICE = 0, 1, 2, 3
 _FIRST_SLOTS = 1 << 16
+_AHEAD = 128  # rows that are looked up before they are inserted
 # words of the longest n-gram; KenLM is built for 6 unless it is told otherwise
 HIGHEST_ORDER = 20
 
@@ -127,10 +128,11 @@ class AutomatonBuilder:
         words, log10, backoff = ngrams.words, ngrams.log10, ngrams.backoff
         rows, order = words.shape
         self._reserve(rows=rows, nodes=0 if longest else rows)
+        contexts = np.empty(_AHEAD + 1, np.int64)
         row = 0
         while True:
             row, status = _insert_rows(
-                self._slots, self._nodes, words, log10, backoff, row, longest
+                self._slots, self._nodes, words, log10, backoff, row, longest, contexts
             )
             if status == _DONE:
                 return
@@ -205,17 +207,34 @@ def _insert_rows(
     backoff: NDArray[np.float32],
     row: int,
     longest: bool,
+    contexts: NDArray[np.int64],
 ) -> tuple[int, int]:
-    """Insert n-grams from ``row`` on; return the row it stopped at and why."""
+    """Insert n-grams from ``row`` on; return the row it stopped at and why.
+
+    Args:
+        slots: The table of entries.
+        nodes: The nodes.
+        words: The n-grams.
+        log10: Their probabilities.
+        backoff: Their back-off weights.
+        row: The first to insert.
+        longest: Whether they are of the highest order.
+        contexts: Scratch memory, one more than the rows to look up at a time.
+    """
     order = words.shape[1]
+    known = row  # the first row whose context was not looked up
     while row < words.shape[0]:
+        if row == known:
+            known = min(row + contexts.size - 1, words.shape[0])
+            _look_ahead(slots, nodes, words[row:known], contexts)
+            first = row
         # one n-gram may bring as many suffixes as it has words
         no_room = nodes.size[_NODES] + order >= nodes.backoff.size
         if no_room or (nodes.size[_SLOTS] + order) * 5 > slots.size * 4:
             return row, _FULL
-        context = np.int64(words[row, 0]) + 1
-        for position in range(1, order - 1):
-            context = _child(slots, context, words[row, position])
+        context = contexts[row - first]
+        if context < 0:  # unless a row before this one has brought it as a suffix
+            context = _context_of(slots, words[row])
             if context < 0:
                 return row, _NO_CONTEXT
         word = np.int64(words[row, order - 1])
@@ -230,6 +249,42 @@ def _insert_rows(
         _set_entry(slots, nodes, entry_key(context, word), log10[row], target)
         row += 1
     return row, _DONE
+
+
+@leaf
+def _look_ahead(
+    slots: Records, nodes: _Nodes, words: NDArray[np.int32], contexts: NDArray[np.int64]
+) -> None:
+    """Write the context of each row to ``contexts``, -1 where there is none.
+
+    One row after the other, each look-up would wait for the one before. Side by side a processor
+    waits for many at once; what rows will look at next is brought near in the same way.
+    """
+    rows, order = words.shape
+    for row in range(rows):
+        contexts[row] = np.int64(words[row, 0]) + 1
+    for position in range(1, order - 1):
+        for row in range(rows):
+            if contexts[row] >= 0:
+                contexts[row] = _child(slots, contexts[row], words[row, position])
+    near = 0
+    for row in range(rows):
+        if contexts[row] >= 0:
+            word = words[row, order - 1]
+            near += find_entry(slots, entry_key(contexts[row], word))
+            near += find_entry(slots, entry_key(nodes.suffix[contexts[row]], word))
+    contexts[rows] = near  # without a use compilers leave it out
+
+
+@leaf
+def _context_of(slots: Records, words: NDArray[np.int32]) -> int:
+    """Return the node of all words but the last, or -1."""
+    context = np.int64(words[0]) + 1
+    for position in range(1, words.size - 1):
+        context = _child(slots, context, words[position])
+        if context < 0:
+            break
+    return context
 
 
 @leaf
