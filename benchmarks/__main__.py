@@ -57,6 +57,7 @@ def main() -> int:
         model = _model(table, Path(scratch))
         network = _language_model(text[1], Path(scratch))
         plan: list[list[object]] = [
+            ["bench_compiling"],
             ["bench_language_model", text[1], *moses],
             ["bench_build", *text, *moses],
             ["bench_decoder", data, *moses],

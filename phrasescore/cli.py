@@ -10,7 +10,6 @@ import contextlib
 import importlib
 import os
 import sys
-import traceback
 from collections.abc import Callable
 
 import click
@@ -78,6 +77,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "tuning.commands.experiment:experiment",
         "Compare systems over tuning seeds, in one table.",
     ),
+    "warm-up": (
+        "phrasescore.commands.warm_up:warm_up",
+        "Compile ahead what the commands use, once per machine.",
+    ),
 }
 
 
@@ -141,6 +144,8 @@ def _status(debug: bool) -> int:
         if nameless and (status := _flush()):
             return status
         if debug:
+            import traceback  # help texts do without
+
             traceback.print_exc()
         known = _known(error)
         words = known or (

@@ -13,13 +13,18 @@ from phrasescore.errors import SettingsError
 
 _VARIABLE = "NUMBA_CACHE_DIR"
 
+# whether somebody waits who should hear that compiling takes a while
+serves_a_command = False
+
 
 def find_place() -> None:
-    """See to it that numba finds a folder that can be written.
+    """See to it, for a command, that numba finds a folder that can be written.
 
     Raises:
         SettingsError: There is none.
     """
+    global serves_a_command
+    serves_a_command = True
     if any(map(_is_writable, _places())):
         return
     import tempfile  # it costs a help text some milliseconds

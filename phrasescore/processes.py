@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import socket
 from pathlib import Path
 
 
 def machine() -> tuple[str, str]:
     """Return the host's name, and which list of process ids counts: containers have their own."""
     try:
-        return socket.gethostname(), str(Path("/proc/self/ns/pid").readlink())
+        return os.uname().nodename, str(Path("/proc/self/ns/pid").readlink())
     except OSError:  # no Linux
-        return socket.gethostname(), ""
+        return os.uname().nodename, ""
 
 
 def usable_cores() -> int:

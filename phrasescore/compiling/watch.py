@@ -14,6 +14,8 @@ from typing import Any
 
 from numba.core import event
 
+from phrasescore import compile_cache
+
 _PATIENCE = 1.0  # seconds of compiling, in all, without a word
 
 
@@ -33,7 +35,8 @@ class _Watch(event.Listener):
             self._collected = gc.isenabled()
             gc.disable()
         self._depth += 1
-        if _announced and not self._said and self._seconds + now - self._since > _PATIENCE:
+        waited = self._seconds + now - self._since
+        if compile_cache.serves_a_command and not self._said and waited > _PATIENCE:
             self._said = True
             with contextlib.suppress(OSError):
                 print(  # noqa: T201
@@ -53,18 +56,11 @@ class _Watch(event.Listener):
 
 
 _watch = _Watch()
-_announced = False
 
 
 def begin() -> None:
     """Watch from now on."""
     event.register("numba:compile", _watch)
-
-
-def announce() -> None:
-    """Have it said on standard error, once, when compiling has taken more than a second."""
-    global _announced
-    _announced = True
 
 
 def compiled_functions() -> int:

@@ -1,0 +1,33 @@
+"""``phrasescore warm-up``: what is compiled once per machine, compiled now."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from phrasescore.commands.numbers import THREADS
+from phrasescore.errors import counted
+
+
+@click.command("warm-up")
+@click.option("--threads", type=THREADS, metavar="N", help="Cores to use.  [default: all]")
+def warm_up(threads: int | None) -> None:
+    """Compile ahead what the commands use.
+
+    Each command compiles what it needs when it first runs on a machine, and keeps it. This runs
+    them all on a small text of their own in a temporary folder, so that an image or a cluster has
+    everything before the first job. The code is kept beside the program, where that can be written,
+    else in NUMBA_CACHE_DIR or in the user's cache folder; what lies beside the program is also read
+    by users who cannot write there. It holds for one version of phrasescore, Python and numba
+    and one kind of processor: on a cluster with several kinds run this on each.
+    """
+    from phrasescore.compiling.warm_up import warm_up as compile_all
+
+    start = time.monotonic()
+    compiled = compile_all(threads)
+    seconds = time.monotonic() - start
+    if compiled:
+        click.echo(f"compiled {counted(compiled, 'function')} in {seconds:,.0f} s")
+    else:
+        click.echo(f"nothing was left to compile ({seconds:,.0f} s)")

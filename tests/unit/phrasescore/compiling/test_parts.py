@@ -1,0 +1,116 @@
+"""Functions are compiled whole for Python and as parts for each other, and kept as they are."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tests.conftest import PROJECT
+
+_OTHER = """
+from phrasescore.compiled import compiled, leaf
+FACTOR = 3
+@leaf
+def scaled(x, factor):
+    if x < 0:
+        raise ValueError("below zero")
+    return x * factor
+"""
+_MODULE = """
+import sys
+from other import FACTOR, scaled
+from phrasescore.compiled import compiled
+from phrasescore.compiling.watch import compiled_functions
+@compiled
+def total(values):
+    sum = scaled(values[0], 0)
+    for value in values:
+        sum += scaled(value, FACTOR)
+    return sum
+"""
+_RUN = "import numpy as np, module as m; print(m.total(np.arange({0})), m.compiled_functions())"
+
+
+def write(folder: Path, other: str = _OTHER) -> None:
+    (folder / "other.py").write_text(other)
+    (folder / "module.py").write_text(_MODULE)
+
+
+def call(folder: Path, code: str, **environment: str) -> list[str]:
+    """Run a line of Python beside the modules; return the words it prints."""
+    paths = os.pathsep.join([str(folder), str(PROJECT)])
+    environment = {"NUMBA_CACHE_DIR": str(folder / "cache"), **environment}
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env={**os.environ, "PYTHONPATH": paths, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_parts_serve_compiled_callers_and_wholes_serve_python(tmp_path: Path) -> None:
+    """A literal argument makes no second part; Python's call of a part compiles it whole."""
+    write(tmp_path)
+    assert call(tmp_path, _RUN.format(4)) == ["18", "2"]
+    assert call(tmp_path, _RUN.format(4)) == ["18", "0"]
+    code = "import module as m; print(m.scaled(2, 5), m.compiled_functions())"
+    assert call(tmp_path, code) == ["10", "1"]
+
+
+def test_errors_come_out_of_parts(tmp_path: Path) -> None:
+    """What a part raises reaches Python, from a cache too."""
+    write(tmp_path)
+    code = """
+        import numpy as np, module as m
+        try: m.total(-np.arange(3))
+        except ValueError as error: print(str(error).replace(" ", "_"))
+    """
+    assert call(tmp_path, code) == call(tmp_path, code) == ["below_zero"]
+
+
+def test_what_a_callee_is_made_of_counts(tmp_path: Path) -> None:
+    """Code is compiled again when a function or a constant in another file changes."""
+    write(tmp_path)
+    assert call(tmp_path, _RUN.format(4)) == ["18", "2"]
+    write(tmp_path, _OTHER.replace("FACTOR = 3", "FACTOR = 4"))
+    assert call(tmp_path, _RUN.format(4)) == ["24", "2"]
+
+
+def test_code_for_another_processor_is_not_taken(tmp_path: Path) -> None:
+    """Each kind of processor has its own code, in one folder."""
+    write(tmp_path)
+    plain = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
+    assert call(tmp_path, _RUN.format(4)) == ["18", "2"]
+    assert call(tmp_path, _RUN.format(4), **plain) == ["18", "2"]
+    assert call(tmp_path, _RUN.format(4)) == ["18", "0"]
+
+
+def test_processes_that_compile_at_once_keep_all(tmp_path: Path) -> None:
+    """Two types of one function at the same time: each finds its own code afterwards."""
+    write(tmp_path)
+    kinds = ["int64", "float64"]
+    code = "import numpy as np, module as m; a = np.arange(4).astype('{0}')\nprint(m.total(a), {1})"
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.map(lambda kind: call(tmp_path, code.format(kind, 0)), kinds)
+        assert [float(words[0]) for words in first] == [18.0] * 2
+    for kind in kinds:
+        said = call(tmp_path, code.format(kind, "m.compiled_functions()"))
+        assert (float(said[0]), said[1]) == (18.0, "0")
+
+
+def test_what_lies_beside_the_program_is_read_by_those_who_cannot_write(tmp_path: Path) -> None:
+    """An image is warmed by its builder; who runs it writes elsewhere but compiles nothing."""
+    write(tmp_path)
+    beside = {"NUMBA_CACHE_DIR": "", "HOME": str(tmp_path / "builder")}
+    assert call(tmp_path, _RUN.format(4), **beside) == ["18", "2"]
+    assert list((tmp_path / "__pycache__").glob("*.nbc"))
+    elsewhere = {"NUMBA_CACHE_DIR": str(tmp_path / "own")}
+    assert call(tmp_path, _RUN.format(4), **elsewhere) == ["18", "0"]
+    assert not list((tmp_path / "own").rglob("*.nbc"))
