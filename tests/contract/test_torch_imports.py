@@ -1,0 +1,64 @@
+"""Commands that need no torch do not load it: that takes longer than most of them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from phrasescore.cli import COMMANDS
+from phrasescore.compiling.warm_up import write_texts
+from tests.conftest import PROJECT
+
+# what asks a model, and what runs other commands
+WITH_TORCH = {"train", "score", "score-text", "generate", "translate", "alignments", "nbest"}
+OF_OTHERS = {"experiment", "warm-up"}
+
+# the main job of each other command, which may need what those before it made
+CALLS = {
+    "build": "text.en text.fr system --alignment links",
+    "decode": "system/moses.ini -i text.en -o out.fr --nbest out.nbest --nbest-size 5 "
+    "--include-segmentation-in-n-best",
+    "force-score": "system/moses.ini --input text.en --nbest out.nbest --check 1",
+    "tune": "system/moses.ini --source text.en --reference text.fr --rounds 1 -o tuned",
+    "optimize": "--nbest out.nbest --reference text.fr --start system/moses.ini",
+    "rerank": "out.nbest --mbr -o reranked.fr",
+    "doctor": "system/moses.ini",
+    "prune": "system/phrase-table.gz -o pruned.gz --top 5 --column 3",
+    "filter": "system/moses.ini --input text.en -o filtered",
+    "ini": "show system/moses.ini",
+    "preprocess": "text.en --system system --side source -o prepared.en",
+    "postprocess": "text.fr --system system --side target -o plain.fr",
+    "evaluate": "out.fr --reference text.fr",
+    "compare": "--reference text.fr --baseline text.en --system out.fr",
+}
+PROBE = """
+import sys
+from phrasescore.cli import main
+try:
+    main()
+finally:
+    assert "torch" not in sys.modules, "torch is loaded"
+"""
+
+
+def test_every_command_is_known_here() -> None:
+    """A new command says on which side it is."""
+    assert {*CALLS, *WITH_TORCH, *OF_OTHERS} == set(COMMANDS)
+
+
+def test_no_torch_where_none_is_needed(tmp_path: Path) -> None:
+    """Not even in the main job of a command."""
+    write_texts(tmp_path)
+    for command, arguments in CALLS.items():
+        done = subprocess.run(
+            [sys.executable, "-c", PROBE, command, *arguments.split()],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(PROJECT)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, (command, done.stderr)
+        assert "torch is loaded" not in done.stderr, command
