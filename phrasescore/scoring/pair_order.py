@@ -24,8 +24,9 @@ def pair_order(sources: TokenSequences, targets: TokenSequences) -> NDArray[np.i
     [2, 1, 0]
     """
     order = np.arange(len(sources), dtype=np.int64)
-    _sort(order, sources.tokens, sources.offsets, targets.tokens, targets.offsets)
-    return order
+    other = order.copy()
+    ids = sources.tokens, sources.offsets, targets.tokens, targets.offsets
+    return other if _sort(order, other, *ids) else order
 
 
 def cut_in_groups(order: NDArray[np.int64], sources: TokenSequences, most: int) -> list[slice]:
@@ -36,8 +37,9 @@ def cut_in_groups(order: NDArray[np.int64], sources: TokenSequences, most: int) 
         sources: N phrases.
         most: How many pairs a group may have.
     """
-    begins = _cuts(order, sources.tokens, sources.offsets, most).tolist()
-    return [slice(begin, end) for begin, end in itertools.pairwise(begins)]
+    cuts = np.zeros(len(order) + 1, np.int64)
+    count = _cuts(order, sources.tokens, sources.offsets, most, cuts)
+    return [slice(begin, end) for begin, end in itertools.pairwise(cuts[:count].tolist())]
 
 
 def cut_by_area(lengths: NDArray[np.int64], most: int, area: int) -> list[slice]:
@@ -81,11 +83,10 @@ def _mark_equal(tokens: Any, offsets: Any, new: Any) -> None:
 
 
 @compiled
-def _cuts(order: Any, tokens: Any, offsets: Any, most: int) -> Any:
-    cuts = [0]
-    rows = len(order)
-    while cuts[-1] < rows:
-        begin = cuts[-1]
+def _cuts(order: Any, tokens: Any, offsets: Any, most: int, cuts: Any) -> int:
+    """Write where groups begin and the last one ends; return how many numbers that are."""
+    count, begin, rows = 1, 0, len(order)
+    while begin < rows:
         end = min(begin + most, rows)
         if end < rows:
             between = end
@@ -94,8 +95,9 @@ def _cuts(order: Any, tokens: Any, offsets: Any, most: int) -> Any:
             ):
                 between -= 1
             end = between if between > begin else end
-        cuts.append(end)
-    return np.array(cuts, np.int64)
+        cuts[count] = begin = end
+        count += 1
+    return count
 
 
 @compiled
@@ -114,13 +116,20 @@ def _compare(tokens: Any, offsets: Any, left: int, right: int) -> int:
 
 @compiled
 def _sort(
-    order: Any, source_tokens: Any, source_offsets: Any, target_tokens: Any, target_offsets: Any
-) -> None:
-    """Merge sort: runs of one row, of two, of four ..., from one array into the other."""
+    order: Any,
+    other: Any,
+    source_tokens: Any,
+    source_offsets: Any,
+    target_tokens: Any,
+    target_offsets: Any,
+) -> bool:
+    """Merge sort: runs of one row, of two, of four ..., from one array into the other.
+
+    Returns whether the rows end in ``other``.
+    """
     rows = len(order)
-    other = np.empty_like(order)
     current, following = order, other
-    width = 1
+    width, in_other = 1, False
     while width < rows:
         for begin in range(0, rows, 2 * width):
             left, middle = begin, min(begin + width, rows)
@@ -140,5 +149,5 @@ def _sort(
                     following[place] = current[right]
                     right += 1
         current, following = following, current
-        width *= 2
-    order[:] = current
+        width, in_other = 2 * width, not in_other
+    return in_other

@@ -60,7 +60,11 @@ class PrefixTrie:
             edges: (nodes,) a number for each node, 0 for roots.
             at_ends: (nodes,).
         """
-        return _path_sums(self.parents, self.ends, edges, at_ends)
+        sums = np.zeros(len(self), np.float64)
+        for level in range(1, len(self.levels) - 1):
+            nodes = slice(self.levels[level], self.levels[level + 1])
+            sums[nodes] = sums[self.parents[nodes]] + edges[nodes]
+        return np.asarray(sums[self.ends] + at_ends[self.ends], np.float64)
 
     def path_words(
         self,
@@ -88,8 +92,49 @@ def build_trie(phrases: TokenSequences, roots: Numbers, *, ending: int | None = 
         roots: (N,) the root of each, 0, 1 ... without gaps and never falling.
         ending: A word to read after each phrase; ``None`` for none.
     """
+    lengths = phrases.offsets[1:] - phrases.offsets[:-1]
+    N, extra = len(lengths), 0 if ending is None else 1
+    most = (int(roots[-1]) + 1 if N else 0) + int(lengths.sum()) + N * extra
+    longest = int(lengths.max(initial=0)) + (extra if N else 0)
+    # in the order of the phrases first: parents, words, levels, roots
+    nodes = np.full((4, most), -1, np.int64)
+    ends, path = np.zeros(N, np.int64), np.zeros(longest + 1, np.int64)
     last = -1 if ending is None else ending
-    return PrefixTrie(*_build(phrases.tokens, phrases.offsets, roots, last))
+    count = _build(phrases.tokens, phrases.offsets, roots, last, nodes, ends, path)
+    return _by_level(nodes[:, :count], ends, longest)
+
+
+def _by_level(nodes: Numbers, ends: Numbers, longest: int) -> PrefixTrie:
+    """Number the nodes by level; the order within a level stays, so parents' order is kept.
+
+    Args:
+        nodes: (4, nodes) parents, words, levels and roots, numbered in the order of the phrases.
+        ends: (N,) the node of each phrase.
+        longest: Words of the longest phrase.
+    """
+    before, words, level_of, roots = nodes
+    count = len(before)
+    kind = np.uint16 if longest < 1 << 16 else np.int64  # numpy sorts the short ones by counting
+    order = np.argsort(level_of.astype(kind), kind="stable")
+    number = np.empty(count, np.int64)
+    number[order] = np.arange(count)
+    levels = np.zeros(longest + 2, np.int64)
+    np.cumsum(np.bincount(level_of, minlength=longest + 1), out=levels[1:])
+    parents = before[order]
+    below = parents >= 0
+    parents[below] = number[parents[below]]
+    children = np.bincount(parents[below], minlength=count)
+    first_children = np.empty(count + 1, np.int64)
+    first_children[0] = levels[1]
+    np.cumsum(children, out=first_children[1:])
+    first_children[1:] += levels[1]
+    has = children > 0
+    has[: levels[1]] = True  # a root keeps its number
+    seen = np.concatenate([[0], np.cumsum(has)])
+    ranks = np.where(has, seen[:-1] - np.repeat(seen[levels[:-1]], np.diff(levels)), -1)
+    return PrefixTrie(
+        levels, parents, words[order], roots[order], first_children, ranks, number[ends]
+    )
 
 
 @compiled
@@ -104,21 +149,16 @@ def _common(tokens: Any, offsets: Any, left: int, right: int) -> int:
 
 
 @compiled
-def _build(tokens: Any, offsets: Any, roots: Any, ending: int) -> Any:
-    N = len(offsets) - 1
+def _build(
+    tokens: Any, offsets: Any, roots: Any, ending: int, nodes: Any, ends: Any, path: Any
+) -> int:
+    """Write the nodes in the order of the phrases and their ends; return how many there are."""
+    N = len(ends)
     extra = 1 if ending >= 0 else 0
-    n_roots = roots[N - 1] + 1 if N else 0
-    most = n_roots + len(tokens) + N * extra
-    longest = 0
-    for i in range(N):
-        longest = max(longest, offsets[i + 1] - offsets[i] + extra)
-    # in the order of the phrases first
-    parents, words = np.full(most, -1, np.int64), np.full(most, -1, np.int64)
-    level_of, root_of = np.zeros(most, np.int64), np.zeros(most, np.int64)
-    ends, path = np.zeros(N, np.int64), np.zeros(longest + 1, np.int64)
-    count = n_roots
-    for root in range(n_roots):
-        root_of[root] = root
+    count = roots[N - 1] + 1 if N else 0
+    for root in range(count):
+        nodes[2, root] = 0
+        nodes[3, root] = root
     for i in range(N):
         begin, length = offsets[i], offsets[i + 1] - offsets[i]
         known = 0
@@ -129,69 +169,14 @@ def _build(tokens: Any, offsets: Any, roots: Any, ending: int) -> Any:
         for depth in range(known + 1, length + extra + 1):
             if extra and depth == length + 1 and equal and roots[i] == roots[i - 1]:
                 continue  # the same phrase again: the path already has the node of its ending
-            parents[count] = path[depth - 1]
-            words[count] = ending if depth == length + 1 else tokens[begin + depth - 1]
-            level_of[count], root_of[count] = depth, roots[i]
+            nodes[0, count] = path[depth - 1]
+            nodes[1, count] = ending if depth == length + 1 else tokens[begin + depth - 1]
+            nodes[2, count] = depth
+            nodes[3, count] = roots[i]
             path[depth] = count
             count += 1
         ends[i] = path[length + extra]
-    return _by_level(
-        parents[:count], words[:count], level_of[:count], root_of[:count], ends, longest
-    )
-
-
-@compiled
-def _by_level(
-    parents: Any, words: Any, level_of: Any, root_of: Any, ends: Any, longest: int
-) -> Any:
-    """Number the nodes by level; the order within a level stays, so parents' order is kept."""
-    count = len(parents)
-    levels = np.zeros(longest + 2, np.int64)
-    for node in range(count):
-        levels[level_of[node] + 1] += 1
-    levels = np.cumsum(levels)
-    place = levels.copy()
-    number = np.empty(count, np.int64)
-    for node in range(count):
-        number[node] = place[level_of[node]]
-        place[level_of[node]] += 1
-    new_parents, new_words = np.full(count, -1, np.int64), np.empty(count, np.int64)
-    new_roots = np.empty(count, np.int64)
-    children = np.zeros(count + 1, np.int64)
-    for node in range(count):
-        here = number[node]
-        if parents[node] >= 0:
-            new_parents[here] = number[parents[node]]
-            children[new_parents[here]] += 1
-        new_words[here], new_roots[here] = words[node], root_of[node]
-    ranks, first_children = np.full(count, -1, np.int64), np.empty(count + 1, np.int64)
-    following = levels[1]
-    for level in range(longest + 1):
-        rank = 0
-        for node in range(levels[level], levels[level + 1]):
-            first_children[node] = following
-            following += children[node]
-            if level == 0:
-                ranks[node] = node
-            elif children[node]:
-                ranks[node] = rank
-                rank += 1
-    first_children[count] = following
-    for i in range(len(ends)):
-        ends[i] = number[ends[i]]
-    return levels, new_parents, new_words, new_roots, first_children, ranks, ends
-
-
-@compiled
-def _path_sums(parents: Any, ends: Any, edges: Any, at_ends: Any) -> Any:
-    sums = np.zeros(len(parents), np.float64)
-    for node in range(len(parents)):
-        if parents[node] >= 0:
-            sums[node] = sums[parents[node]] + edges[node]
-    found = np.empty(len(ends), np.float64)
-    for i in range(len(ends)):
-        found[i] = sums[ends[i]] + at_ends[ends[i]]
-    return found
+    return int(count)
 
 
 @compiled
