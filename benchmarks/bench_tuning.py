@@ -40,10 +40,11 @@ ROUNDS = (1, 2, 3)
 
 @dataclass(frozen=True)
 class Result:
-    """What weights reach, and what finding them took."""
+    """What weights reach, and what finding them took: the command, and our optimiser alone."""
 
     bleu: float
     cost: Cost
+    optimizer: float | None = None
 
 
 def copied(golden: Path, copies: int, scratch: Path) -> Path:
@@ -120,9 +121,9 @@ class Bench:
         command += ["--start", str(self.golden / "system" / "moses.ini")]
         command += ["--optimizer", optimizer, "--seed", str(seed), "--threads", "1"]
         cost = run(command, folder=self.scratch, cache=cache)
-        found = json.loads((self.scratch / "weights.json").read_text("utf-8"))["weights"]
-        weights = [value for name in self.lists.names for value in found[name]]
-        return Result(self.lists.bleu(weights), cost)
+        found = json.loads((self.scratch / "weights.json").read_text("utf-8"))
+        weights = [value for name in self.lists.names for value in found["weights"][name]]
+        return Result(self.lists.bleu(weights), cost, found["seconds"])
 
     def extract(self) -> Cost:
         """Count matches with Moses's extractor, for all rounds."""
@@ -170,6 +171,7 @@ class Bench:
 def summary(results: list[Result]) -> dict[str, object]:
     """Return the scores of all seeds and the median of what they took."""
     bleu = [round(result.bleu, 6) for result in results]
+    alone = [result.optimizer for result in results if result.optimizer is not None]
     return {
         "bleu": bleu,
         "least bleu": min(bleu),
@@ -177,6 +179,7 @@ def summary(results: list[Result]) -> dict[str, object]:
         "wall": round(statistics.median(result.cost.wall for result in results), 2),
         "cpu": round(statistics.median(result.cost.cpu for result in results), 2),
         "memory": round(max(result.cost.memory for result in results), 0),
+        **({"wall of the optimiser alone": round(statistics.median(alone), 2)} if alone else {}),
     }
 
 
