@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 
 from moses_integration.decoder.features.lm_scoring import score_after
 from moses_integration.decoder.search.coverage import find_steps
-from moses_integration.decoder.search.cubes import Cubes, note_cell, rise, sink, words_per_row
+from moses_integration.decoder.search.cubes import (
+    Cubes,
+    clear_cubes,
+    note_cell,
+    rise,
+    sink,
+    words_per_row,
+)
 from moses_integration.decoder.search.hypotheses import NONE, Stacks, sort_members
 from moses_integration.decoder.search.recombination import prune, put
 from moses_integration.decoder.search.stack_decoding import (
@@ -25,7 +32,9 @@ from moses_integration.decoder.search.stack_decoding import (
     Model,
     SentenceSearch,
     Waiting,
+    begin_search,
     can_wait,
+    finish_search,
     put_aside,
     step_score,
 )
@@ -195,7 +204,7 @@ def _take(
     new.previous, new.option = number, option
     new.coverage, new.start, new.end = step.coverage, step.start, step.end
     new.forward_class = search.model.options.forward_class[option]
-    return put(stacks, step.covered, search.limits)
+    return put(stacks, np.int64(step.covered), search.limits)
 
 
 @inlined
@@ -321,6 +330,8 @@ def search_cubes(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes) 
         ``DONE``, or what there must be more room of before this is called again.
     """
     progress = search.progress[0]
+    if begin_search(search):
+        clear_cubes(cubes)
     while progress.stack < search.sentence.length:
         if progress.phase == _ADD_EDGES:
             status = _add_all_edges(search, cubes)
@@ -340,5 +351,5 @@ def search_cubes(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes) 
             progress.stack += 1
             progress.phase = _ADD_EDGES
             progress.expanded = progress.pops = 0
-    prune(search.stacks, progress.stack, search.limits)
+    finish_search(search)
     return DONE

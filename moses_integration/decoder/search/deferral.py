@@ -200,6 +200,6 @@ def settle(
             new.previous, new.option, new.coverage = one.previous, one.option, one.coverage
             new.start, new.end = one.start, one.end
             new.forward_class = options.forward_class[one.option]
-            is_new = put(stacks, one.covered, limits)
+            is_new = put(stacks, np.int64(one.covered), limits)
         coverages.records[one.coverage].entries -= not is_new
     deferral.used[0] = kept

@@ -18,10 +18,15 @@ from moses_integration.decoder.features.lm_scoring import (
 )
 from moses_integration.decoder.features.neural_models import NeuralTerms
 from moses_integration.decoder.features.reordering_feature import orientation
-from moses_integration.decoder.search.coverage import Coverages, SentenceSpans, find_steps
+from moses_integration.decoder.search.coverage import (
+    Coverages,
+    SentenceSpans,
+    clear_coverages,
+    find_steps,
+)
 from moses_integration.decoder.search.deferral import ENOUGH, Deferral, can_defer, defer
 from moses_integration.decoder.search.histories import Histories
-from moses_integration.decoder.search.hypotheses import Limits, Stacks, sort_members
+from moses_integration.decoder.search.hypotheses import Limits, Stacks, clear_stacks, sort_members
 from moses_integration.decoder.search.options import Options
 from moses_integration.decoder.search.recombination import prune, put
 from phrasescore.compiled import Record, Records, inlined, leaf
@@ -60,6 +65,7 @@ PROGRESS = np.dtype(
         ("hypotheses", np.int64),  # all that it has
         ("pops", np.int64),  # of cube pruning, for the next stack
         ("records", np.int64),  # that there must be room for
+        ("begun", np.int64),  # whether the memory of the sentence before was cleared
     ]
 )
 
@@ -72,8 +78,8 @@ class SentenceSearch(NamedTuple):
         sentence: The options of its spans.
         limits: The bounds of the search.
         recent: Scratch memory for answers of language models.
-        stacks: The stacks, cleared at first.
-        coverages: The coverages, cleared at first.
+        stacks: The stacks; afterwards those that cover the sentence are in ``numbers``, sorted.
+        coverages: The coverages.
         progress: One record, where the search stands; zeros at first.
     """
 
@@ -143,7 +149,7 @@ def _expand(search: SentenceSearch, waiting: Waiting | None, number: int, step: 
     """Expand a hypothesis with all options of one span. There must be room for as many."""
     model, stacks = search.model, search.stacks
     record = stacks.records[number]
-    options, covered = model.options, step.covered
+    options, covered = model.options, np.int64(step.covered)
     last = covered == search.sentence.length
     base, turn = step_score(model, record, step.start, step.end)
     for option in range(step.begin, step.stop):
@@ -190,6 +196,29 @@ def _needs(search: SentenceSearch, waiting: Waiting | None, options: int) -> int
     return DONE if fits else NEEDS_RECORDS
 
 
+@inlined
+def begin_search(search: SentenceSearch) -> bool:
+    """Forget the sentence before, unless that is done; return whether it was not."""
+    progress, sentence = search.progress[0], search.sentence
+    is_new = progress.begun == 0
+    if is_new:
+        estimate, state = (
+            sentence.estimates[0, sentence.length - 1],
+            search.model.models.begin_state[0],
+        )
+        clear_coverages(search.coverages, sentence)
+        clear_stacks(search.stacks, sentence.length, state, estimate)
+        progress.begun = 1
+    return is_new
+
+
+@inlined
+def finish_search(search: SentenceSearch) -> None:
+    """Leave the best hypotheses that cover the sentence, sorted, in ``stacks.numbers``."""
+    prune(search.stacks, search.sentence.length, search.limits)
+    sort_members(search.stacks, search.sentence.length)
+
+
 @leaf
 def search_stacks(search: SentenceSearch, waiting: Waiting | None) -> int:
     """Search for the best translations of a sentence.
@@ -199,6 +228,7 @@ def search_stacks(search: SentenceSearch, waiting: Waiting | None) -> int:
     """
     stacks, coverages, progress = search.stacks, search.coverages, search.progress[0]
     distortion = search.limits.distortion
+    begin_search(search)
     while progress.stack < search.sentence.length:
         if progress.expanded == 0:
             prune(stacks, progress.stack, search.limits)
@@ -221,5 +251,5 @@ def search_stacks(search: SentenceSearch, waiting: Waiting | None) -> int:
             return NEEDS_SCORES
         progress.stack += 1
         progress.expanded = 0
-    prune(stacks, search.sentence.length, search.limits)
+    finish_search(search)
     return DONE

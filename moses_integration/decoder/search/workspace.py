@@ -65,10 +65,6 @@ class SearchWorkspace:
             The hypotheses that cover the sentence, the best first; their records are in
             ``stacks``.
         """
-        coverage.clear_coverages(self._coverages, sentence)
-        cubes.clear_cubes(self._cubes)
-        estimate, state = sentence.estimates[0, -1], model.models.begin_state[0]
-        hypotheses.clear_stacks(self.stacks, sentence.length, state, estimate)
         self.history_scores.clear()
         progress = np.zeros(1, PROGRESS)
         status = NEEDS_RECORDS
@@ -99,9 +95,9 @@ class SearchWorkspace:
             elif status == NEEDS_DEFERRAL:
                 self.history_scores.make_room(int(progress["records"][0]))
                 self._deferral = deferral.with_room(self._deferral, int(progress["records"][0]))
-            elif status == NEEDS_SCORES:
+            elif status == NEEDS_SCORES and waiting is not None:
                 self._settle(search, waiting.neural)
-        count = hypotheses.sort_members(self.stacks, sentence.length)
+        count = int(self.stacks.size[sentence.length])
         return self.stacks.numbers[:count].copy()
 
     def _settle(self, search: SentenceSearch, neural: NeuralTerms) -> None:
