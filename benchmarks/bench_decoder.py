@@ -1,10 +1,14 @@
-"""Seconds and memory of decoding: ours, and Moses's own in turn, one thread, loading included.
+"""Seconds and memory of decoding: ours, Moses's and moses2's in turn, one thread.
 
 Stack decoding and cube pruning with the limits of the ini, except the pop limit, an option here.
-Ours starts without stored tables, with them, and once with an empty compile cache. Mean model
-scores say whether both searched equally well. The result is JSON on standard output.
+Ours starts without stored tables, with them, and once with an empty compile cache; moses2 has its
+own inputs (`moses2_inputs`), made beforehand, and the texts that the others read. What the search
+takes alone is the whole run less a run of the first sentence. Mean model scores say whether all
+searched equally well. With ``--side-by-side`` the rate of one process with two threads is compared
+with that of two processes with one thread each, instead. The result is JSON on standard output.
 
     python -m benchmarks.bench_decoder FOLDER --ini moses.tuned.ini --input test2016.en.gz --moses-bin FOLDER
+    python -m benchmarks.bench_decoder FOLDER --side-by-side
 
 FOLDER holds the system; paths in the ini are relative to it. An ARPA file that exists as .gz only is
 unpacked.
@@ -17,14 +21,20 @@ import gzip
 import json
 import os
 import shutil
+import statistics
+import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from benchmarks.costs import Cost, in_turn, median, run
+from benchmarks.costs import PROJECT, Cost, in_turn, median, run
+from benchmarks.moses2_inputs import prepare
 
 _SEARCHES = {"stack decoding": (), "cube pruning": ("-search-algorithm", "1")}
+_STORED = ("--cache-folder", "tables")
 
 
 @dataclass(frozen=True)
@@ -40,18 +50,23 @@ class Bench:
         chosen = list(_SEARCHES[search])
         return [*chosen, "-cube-pruning-pop-limit", str(self.pop_limit)] if chosen else []
 
-    def ours(self, search: str, *more: str, cache: Path | None = None) -> Cost:
-        command = [
-            *(sys.executable, "-m", "phrasescore", "decode", self.ini, "-i", "text", "-o", "ours"),
-            *("--output-hypo-score", *more, *(f"-{word}" if word.startswith("-") else word
-                                              for word in self.options(search))),
-        ]  # fmt: skip
+    def our_command(self, search: str, *more: str, text: str = "text") -> list[str]:
+        """Return our command; translations go to ``ours.`` and the name of the text."""
+        return [
+            *(sys.executable, "-m", "phrasescore", "decode", self.ini, "-i", text),
+            *("-o", f"ours.{text}", "--output-hypo-score", *more),
+            *(f"-{word}" if word.startswith("-") else word for word in self.options(search)),
+        ]
+
+    def ours(self, search: str, *more: str, text: str = "text", cache: Path | None = None) -> Cost:
+        command = self.our_command(search, *more, text=text)
         return run(command, folder=self.folder, cache=cache)
 
-    def moses(self, search: str, program: Path) -> Cost:
+    def theirs(self, search: str, program: Path, ini: str, text: str = "text") -> Cost:
+        """Run Moses or moses2."""
         command = (
-            f"{program} -f {self.ini} -input-file text -threads 1 -v 0 -output-hypo-score "
-            f"{' '.join(self.options(search))} > theirs"
+            f"{program} -f {ini} -input-file {text} -threads 1 -v 0 -output-hypo-score "
+            f"{' '.join(self.options(search))} > {program.name}.{text}"
         )
         return run(["/bin/sh", "-c", f"exec {command}"], folder=self.folder)
 
@@ -60,6 +75,19 @@ class Bench:
         lines = (self.folder / name).read_bytes().split(b"\n")[:-1]
         scores = [float(line.split(b" ")[0]) for line in lines if line.strip()]
         return round(sum(scores) / len(scores), 4)
+
+    def together(self, commands: list[list[str]]) -> float:
+        """Run commands at the same time; return the seconds until the last one has ended."""
+        environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+        start = time.perf_counter()
+        running = [
+            subprocess.Popen(command, cwd=self.folder, env=environment, stderr=subprocess.DEVNULL)
+            for command in commands
+        ]
+        ended = [process.wait() for process in running]
+        if any(ended):
+            raise SystemExit(f"one of {commands} failed")
+        return time.perf_counter() - start
 
 
 def unpack_system(system: Path, text: Path, folder: Path) -> None:
@@ -71,26 +99,80 @@ def unpack_system(system: Path, text: Path, folder: Path) -> None:
             with gzip.open(path) as packed, plain.open("wb") as stream:
                 shutil.copyfileobj(packed, stream)
     data = text.read_bytes()
-    (folder / "text").write_bytes(gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data)
+    data = gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
+    for name in ("text", "other"):
+        (folder / name).write_bytes(data)
+    for name in ("one", "another"):
+        (folder / name).write_bytes(data[: data.index(b"\n") + 1])
 
 
-def measure(bench: Bench, search: str, runs: int, moses: Path | None) -> dict[str, object]:
-    """Measure one kind of search."""
-    commands = [
-        lambda: bench.ours(search, "--no-cache"),
-        lambda: bench.ours(search, "--cache-folder", "tables"),
-    ]
-    bench.ours(search, "--cache-folder", "tables")  # stores the tables
-    if moses is not None:
-        commands.append(lambda: bench.moses(search, moses))
+def measure(
+    bench: Bench, search: str, runs: int, peers: dict[str, tuple[Path, str]]
+) -> dict[str, object]:
+    """Measure one kind of search.
+
+    Args:
+        bench: The system.
+        search: Its name.
+        runs: How often everything runs.
+        peers: The program and the ini of each peer by name.
+    """
+    bench.ours(search, *_STORED)  # stores the tables of the text
+    bench.ours(search, *_STORED, text="one")
+    names, commands = [], []
+    for name, more in (("ours", ("--no-cache",)), ("ours, stored tables", _STORED)):
+        names.append(name)
+        commands += [partial(bench.ours, search, *more, text=text) for text in ("text", "one")]
+    for name, (program, ini) in peers.items():
+        names.append(name)
+        commands += [partial(bench.theirs, search, program, ini, text) for text in ("text", "one")]
     costs = in_turn(runs, *commands)
-    result: dict[str, object] = {"ours": costs[0], "ours, stored tables": costs[1]}
-    result["our mean model score"] = bench.mean_score("ours")
-    if moses is not None:
-        result["moses"] = costs[2]
-        result["moses's mean model score"] = bench.mean_score("theirs")
-        result["CPU ratio"] = round(costs[0]["cpu"] / costs[2]["cpu"], 3)
+    result: dict[str, object] = {}
+    for name, whole, one in zip(names, costs[::2], costs[1::2], strict=True):
+        alone = round(whole["cpu"] - one["cpu"], 2)
+        result[name] = {**whole, "CPU of one sentence": one["cpu"], "CPU of the search": alone}
+        if name in peers:
+            ours = costs[2]["cpu"] - costs[3]["cpu"]
+            result[name] |= {
+                "CPU by ours": round(whole["cpu"] / costs[0]["cpu"], 2),
+                "by ours, stored tables": round(whole["cpu"] / costs[2]["cpu"], 2),
+                "search by ours": round(alone / ours, 2),
+                "mean model score": bench.mean_score(f"{peers[name][0].name}.text"),
+            }
+    result["our mean model score"] = bench.mean_score("ours.text")
     return result
+
+
+def side_by_side(bench: Bench, search: str, runs: int) -> dict[str, object]:
+    """Compare the rate of two threads with that of two processes, loading not counted."""
+
+    def threads(text: str) -> float:
+        return bench.together([bench.our_command(search, *_STORED, "--threads", "2", text=text)])
+
+    def processes(*texts: str) -> float:
+        return bench.together([bench.our_command(search, *_STORED, text=text) for text in texts])
+
+    ways = {
+        "one thread": (1, lambda: processes("text"), lambda: processes("one")),
+        "two threads": (1, lambda: threads("text"), lambda: threads("one")),
+        "two processes": (
+            2,
+            lambda: processes("text", "other"),
+            lambda: processes("one", "another"),
+        ),
+    }
+    processes("text")  # stores the tables
+    processes("one")
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(runs):
+        for name, (texts, whole, one) in ways.items():
+            seconds[name].append((whole() - one()) / texts)
+    each = {name: round(statistics.median(values), 2) for name, values in seconds.items()}
+    return {
+        "seconds of search for the text": each,
+        "two threads by one": round(each["one thread"] / each["two threads"], 3),
+        "two threads by two processes": round(each["two processes"] / each["two threads"], 3),
+    }
 
 
 def main() -> None:
@@ -101,17 +183,29 @@ def main() -> None:
     parser.add_argument("--pop-limit", type=int, default=1000)
     parser.add_argument("--moses-bin", type=Path, default=os.environ.get("MOSES_BIN"))
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--side-by-side", action="store_true")
     options = parser.parse_args()
-    moses = None if options.moses_bin is None else Path(options.moses_bin).resolve() / "moses"
     with tempfile.TemporaryDirectory(prefix="bench-decoder-") as scratch:
         folder = Path(scratch)
         unpack_system(options.system, options.system / options.input, folder)
         bench = Bench(folder, options.ini, options.pop_limit)
+        if options.side_by_side:
+            rates = {search: side_by_side(bench, search, options.runs) for search in _SEARCHES}
+            print(json.dumps(rates, indent=2))
+            return
+        peers = {}
+        if options.moses_bin is not None:
+            programs = Path(options.moses_bin).resolve()
+            peers = {
+                "moses": (programs / "moses", options.ini),
+                "moses2": (programs / "moses2", prepare(folder, options.ini, programs)),
+                "moses2, text": (programs / "moses2", options.ini),
+            }
         cold = bench.ours("stack decoding", "--no-cache", cache=folder / "compiled")
         result: dict[str, object] = {"ours with an empty compile cache": median([cold])}
         bench.ours("stack decoding", "--no-cache")  # the cache of the installation is warm, too
         for search in _SEARCHES:
-            result[search] = measure(bench, search, options.runs, moses)
+            result[search] = measure(bench, search, options.runs, peers)
         print(json.dumps(result, indent=2))
 
 
