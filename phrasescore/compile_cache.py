@@ -13,6 +13,9 @@ from phrasescore.errors import SettingsError
 
 _VARIABLE = "NUMBA_CACHE_DIR"
 
+# in the name of a folder of our own, where nothing else can be written
+OWN_FOLDER = "phrasescore-compiled-"
+
 # whether somebody waits who should hear that compiling takes a while
 serves_a_command = False
 
@@ -31,7 +34,7 @@ def find_place() -> None:
 
     folder = Path()
     try:
-        folder = Path(tempfile.gettempdir()) / f"phrasescore-compiled-{os.getuid()}"
+        folder = Path(tempfile.gettempdir()) / f"{OWN_FOLDER}{os.getuid()}"
         folder.mkdir(mode=0o700, exist_ok=True)
         found = folder.lstat()
         # what others can write there would run as this user

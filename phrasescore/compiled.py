@@ -41,7 +41,7 @@ def compiled_with(
     """Compile with options of numba's ``njit``, e.g. ``fastmath``."""
 
     def declare(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-        if numba.config.DISABLE_JIT:  # numba's way to debug in Python
+        if vars(numba.config)["DISABLE_JIT"]:  # numba's way to debug in Python
             return function
         kernel = Kernel(function, targetoptions={"nopython": True, "nogil": True, **options})
         kernel.enable_caching()

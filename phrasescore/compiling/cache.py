@@ -19,8 +19,10 @@ import numpy as np
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.dispatcher import Dispatcher
 
+from phrasescore.compile_cache import OWN_FOLDER
+
 # numba's names for the folder that a user named and for that of the code (with _ before 0.62)
-_READABLE = ("UserProvidedCacheLocator", "InTreeCacheLocator")
+_NAMED, _BESIDE = "UserProvidedCacheLocator", "InTreeCacheLocator"
 
 
 class Cache(FunctionCache):
@@ -30,11 +32,13 @@ class Cache(FunctionCache):
         super().__init__(function)
         self._content = ""
         locator, source = self._impl.locator, function.__code__.co_filename
+        named = os.environ.get("NUMBA_CACHE_DIR", "")
+        # a folder that a user names is the only one, even if it cannot be written
+        wanted = _NAMED if named and OWN_FOLDER not in named else _BESIDE
         places = [
             kind(function, source).get_cache_path()
             for kind in self._impl._locator_classes
-            if kind.__name__.lstrip("_") in _READABLE
-            and (os.environ.get("NUMBA_CACHE_DIR") or "User" not in kind.__name__)
+            if kind.__name__.lstrip("_") == wanted
         ]
         self._others = [
             IndexDataCacheFile(path, self._impl.filename_base, locator.get_source_stamp())

@@ -29,7 +29,7 @@ class _PartLibrary(JITCodeLibrary):
 
     def finalize(self) -> None:
         # what is to be done again where code comes from a cache (not in old versions of numba)
-        again = getattr(self, "_reload_init", set())
+        again: set[Any] = getattr(self, "_reload_init", set())
         for library in dict.fromkeys(self._linking_libraries):
             again.update(getattr(library, "_reload_init", ()))
             self._final_module.link_in(library._get_module_for_linking(), preserve=True)
