@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,21 +17,26 @@ _MOUNT = "mount --bind {0} {0} && mount -o remount,bind,ro {0} || exit 99; "
 
 @pytest.mark.parametrize("temporary_is_writable", [True, False])
 def test_a_read_only_program_and_home(tmp_path: Path, temporary_is_writable: bool) -> None:
-    text, home, temporary = (tmp_path / name for name in ("text", "home", "temporary"))
-    text.write_text("a b c\n")
+    table, home, temporary = (tmp_path / name for name in ("table", "home", "temporary"))
+    table.write_text("a ||| b ||| 0.5\n")
     home.mkdir()
     temporary.mkdir()
+    # a program beside which nothing has been compiled
+    program = tmp_path / "program"
+    for package in ("phrasescore", "moses_integration", "tuning"):
+        without = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(PROJECT / package, program / package, ignore=without)
     # read-only for this call alone
     others = [home] if temporary_is_writable else [tmp_path, Path("/tmp"), Path("/var/tmp")]
-    shell = "".join(_MOUNT.format(folder) for folder in (PROJECT, *others)) + 'exec "$@"'
-    command = [sys.executable, "-m", "phrasescore", "evaluate", text, "--reference", text]
+    shell = "".join(_MOUNT.format(folder) for folder in (program, *others)) + 'exec "$@"'
+    command = [sys.executable, "-m", "phrasescore", "prune", table, "--top", "1", "-o", "-"]
     done = subprocess.run(
-        ["unshare", "-m", "bash", "-c", shell, "bash", *map(str, command), "--metric", "bleu"],
+        ["unshare", "-m", "bash", "-c", shell, "bash", *map(str, command), "--column", "1"],
         capture_output=True,
         cwd=tmp_path,
         env={
             "PATH": os.environ["PATH"],
-            "PYTHONPATH": str(PROJECT),
+            "PYTHONPATH": str(program),
             "HOME": str(home),
             "TMPDIR": str(temporary),
         },

@@ -127,6 +127,7 @@ CALLS: tuple[Call, ...] = (
           Write("order"), *_JSON),
     _call("ini add-column", _INI, "--table", Read("phrase-table.gz", "table"), "-o", Write("ini")),
     _call("ini add-language-model", _INI, "--model", _LM, "-o", Write("ini"), "--unnormalised"),
+    _call("warm-up", cost=20),
     _call("ini remove-feature", _INI, "LM0", "-o", Write("ini")),
     _call("ini show", _INI, *_JSON),
     _call("filter", _INI, "--input", _SOURCE, "-o", Write("part", folder=True), beside=_SYSTEM),

@@ -59,7 +59,7 @@ def _distinct(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
         return distinct, codes
     occurs = np.zeros(int(values.max(initial=0)) + 1, np.bool_)
     occurs[values] = True
-    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[values]
+    return np.flatnonzero(occurs).astype(values.dtype), (np.cumsum(occurs) - 1)[values]
 
 
 def number_texts(values: NDArray[Any], end: bytes, rows: NDArray[np.int64]) -> ColumnTexts:
