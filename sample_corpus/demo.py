@@ -43,7 +43,7 @@ def main() -> None:
     rescored, ini = OUTPUT / "phrase-table.rnn.gz", OUTPUT / "moses.rnn.ini"
     build_options = ["--tokenize", "en", "fr", "--lowercase"]
     run("build", corpus / "train.en", corpus / "train.fr", system, *build_options)
-    run("train", system / "phrase-table.gz", model, "--hidden", "200", "--max-time", "45s",
+    run("train", system / "phrase-table.gz", model, "--hidden", "200", "--max-time", "40s",
         "--evaluations", "2")  # fmt: skip
     run("score", "--model", model, system / "phrase-table.gz", "-o", rescored,
         "--report", OUTPUT / "score.json")  # fmt: skip
@@ -99,7 +99,7 @@ def in_words(gain: float, p: float) -> str:
     moved = f"With the new score test BLEU moves by {gain:+.2f}."
     chance = f"Chance alone would move it as far in {100 * p:.0f} of 100 tests"
     if p < 0.05:
-        shown = "so the score did it; how much it gains differs by tuning run."
+        shown = "so the score did it, in this tuning run; another may move it elsewhere."
     else:
         shown = f"so these {count_lines(OUTPUT / 'test.fr')} sentences do not show a gain."
     return f"{moved} {chance}, {shown}"
