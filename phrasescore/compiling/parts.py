@@ -28,6 +28,7 @@ class _PartLibrary(JITCodeLibrary):
     """Code that others link in: it stays as it is until they are optimised."""
 
     def finalize(self) -> None:
+        """Link in what this calls, and leave the rest to those that call it."""
         # what is to be done again where code comes from a cache (not in old versions of numba)
         again: set[Any] = getattr(self, "_reload_init", set())
         for library in dict.fromkeys(self._linking_libraries):
@@ -43,6 +44,7 @@ class _PartLowering(NativeLowering):
     _name = "part_lowering"
 
     def run_pass(self, state: Any) -> bool:
+        """Lower a function to code that has not been optimised."""
         state.library = _PartLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
         state.flags.no_compile = True
         super().run_pass(state)
@@ -55,6 +57,7 @@ class _PartLowering(NativeLowering):
 
 class _PartCompiler(CompilerBase):
     def define_pipelines(self) -> list[PassManager]:
+        """Return numba's own steps with our lowering among them."""
         steps = DefaultPassBuilder.define_nopython_pipeline(self.state)
         ours = PassManager("part")
         for step, purpose in steps.passes:

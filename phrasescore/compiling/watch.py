@@ -29,6 +29,7 @@ class _Watch(event.Listener):
         self._collected = self._said = False
 
     def on_start(self, event: Any) -> None:
+        """Begin to count, and say what takes so long."""
         now = time.monotonic()
         if not self._depth:
             self._since = now
@@ -47,6 +48,7 @@ class _Watch(event.Listener):
                 )
 
     def on_end(self, event: Any) -> None:
+        """Count what has been compiled."""
         self._depth -= 1
         self.functions += 1
         if not self._depth:

@@ -71,7 +71,7 @@ class Updates:
         self._weights = FlatWeights(work.model, self._members)
         self.moments = self._weights.moments
         self._rows = shared_array(work.largest, np.int64)
-        self._asked = shared_array(6, np.float64)
+        self._asked = shared_array(5, np.float64)
         self._found = shared_array(2 * self._members, np.float64).reshape(-1, 2)
         steps = self._differentiate, self._add_up, self._step, self._score
         self._crew = Crew(self._members, steps)
@@ -127,7 +127,7 @@ class Updates:
 
     def _ask(self, rows: Indices, shares: int, number: int, rate: float, scale: float) -> None:
         self._rows[: len(rows)] = rows
-        self._asked[:5] = len(rows), shares, number, rate, scale
+        self._asked[:] = len(rows), shares, number, rate, scale
 
     def _differentiate(self, member: int) -> None:
         count, shares, number = map(int, self._asked[:3])
