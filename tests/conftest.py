@@ -7,11 +7,13 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import numpy as np
 import pytest
 
+from tests.support.browser import Pages, chromium
 from tests.support.warm_process import Started, Surroundings, WarmProcesses
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -110,3 +112,20 @@ def phrasescore(tmp_path: Path, warm_processes: WarmProcesses) -> Phrasescore:
         return warm_processes.run([*map(str, arguments)], tmp_path, environment, stdin, timeout)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def _browser() -> Iterator[Any]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def pages(_browser: Any) -> Iterator[Pages]:
+    """Open pages in headless Chromium; tests that do are marked ``browser``.
+
+    A page that complains on its console or asks a network for anything fails the test.
+    """
+    opened = Pages(_browser)
+    yield opened
+    opened.close()

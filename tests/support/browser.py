@@ -1,0 +1,105 @@
+"""Headless Chromium for tests of pages: the machine's own, driven by playwright.
+
+What a page must never do is checked for every page that is opened here: say an error on its
+console, or ask for anything but itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_OWN = ("file:", "data:", "blob:", "about:")
+
+
+@contextlib.contextmanager
+def chromium() -> Iterator[Browser]:
+    """Start a browser; the test is skipped, with the reason, where there is none."""
+    binary = next(filter(None, map(shutil.which, _NAMES)), None)
+    if binary is None:
+        pytest.skip("no Chromium on this machine: install the package chromium")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        pytest.skip("no playwright: install phrasescore[dev]")
+    with sync_playwright() as started:
+        # Chromium refuses its sandbox to root
+        browser = started.chromium.launch(
+            executable_path=binary, chromium_sandbox=os.geteuid() != 0, args=["--disable-gpu"]
+        )
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+class Pages:
+    """Opens pages, and holds them to what no page may do.
+
+    Args:
+        browser: A started one.
+
+    Attributes:
+        complaints: Errors on the console, and addresses that are no file's.
+    """
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+        self._contexts: list[Any] = []
+        self.complaints: list[str] = []
+
+    def open(
+        self,
+        path: Path,
+        *,
+        width: int = 1280,
+        height: int = 900,
+        scheme: Literal["light", "dark"] = "light",
+        scripts: bool = True,
+    ) -> Page:
+        """Open a file.
+
+        Args:
+            path: An HTML file.
+            width: Of the window, in CSS pixels; a phone has about 390.
+            height: The same.
+            scheme: What the reader prefers.
+            scripts: Whether scripts run.
+        """
+        context = self._browser.new_context(
+            viewport={"width": width, "height": height},
+            color_scheme=scheme,
+            java_script_enabled=scripts,
+            offline=True,
+        )
+        self._contexts.append(context)
+        page = context.new_page()
+        page.on("console", self._heard)
+        page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
+        page.on("request", self._asked)
+        page.goto(path.absolute().as_uri())
+        return page
+
+    def _heard(self, message: Any) -> None:
+        if message.type in ("error", "warning"):
+            self.complaints.append(f"console: {message.text}")
+
+    def _asked(self, request: Any) -> None:
+        if not request.url.startswith(_OWN):
+            self.complaints.append(f"request: {request.url}")
+
+    def close(self) -> None:
+        """Close all pages; fail if one did what it must not."""
+        for context in self._contexts:
+            context.close()
+        assert not self.complaints, self.complaints
