@@ -57,6 +57,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "phrasescore.commands.alignments:alignments",
         "Draw what a model looks at for each word.",
     ),
+    "analyze": (
+        "phrasescore.commands.analyze.group:analyze",
+        "Look at what a model learned: tables, scatters, maps.",
+    ),
     "force-score": (
         "moses_integration.commands.force_score:force_score",
         "Recompute the features of an n-best list.",

@@ -12,7 +12,9 @@ from phrasescore.compiling.warm_up import write_texts
 from tests.conftest import PROJECT
 
 # what asks a model, and what runs other commands
-WITH_TORCH = {"train", "score", "score-text", "generate", "translate", "alignments", "nbest"}
+WITH_TORCH = {
+    *("train", "score", "score-text", "generate", "translate", "alignments", "analyze", "nbest"),
+}
 OF_OTHERS = {"experiment", "warm-up"}
 
 # the main job of each other command, which may need what those before it made

@@ -1,0 +1,1 @@
+"""The command lines of ``analyze``, one file for each of its subcommands."""
