@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Iterator
+import re
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from phrasescore.errors import MissingDependencyError, SettingsError
+from phrasescore.errors import MissingDependencyError, SettingsError, visible
 from phrasescore.files.byte_streams import write_atomically
+from phrasescore.pictures.svg_elements import in_page
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,6 +26,7 @@ FORMATS = ("png", "svg", "pdf")
 # Okabe and Ito's palette, which colour-blind people can tell apart
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 _DOTS_PER_INCH = 150
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
 # what would change from one day or run to the next
 _METADATA: dict[str, dict[str, Any]] = {
     "png": {"Software": None},
@@ -91,19 +95,49 @@ def saved_figure(path: str | Path, width: float = 6.4, height: float = 4.0) -> I
         SettingsError: The name has no format, or the file cannot be written.
     """
     kind = figure_format(path)
+    data = io.BytesIO()
+    with _drawing(width, height) as figure:
+        yield figure
+        figure.savefig(data, format=kind, metadata=_METADATA[kind])
+    write_atomically(path, data.getvalue())
+
+
+def svg_text(
+    draw: Callable[[Figure], None], width: float, height: float, *, salt: str = "figure"
+) -> str:
+    """Return a figure as SVG for a page: an element on nothing, whose size the page decides.
+
+    Args:
+        draw: Draws on the empty figure it is given.
+        width: In inches.
+        height: In inches.
+        salt: A word of letters and digits that no other figure of the page has: its ids begin so.
+
+    Raises:
+        MissingDependencyError: matplotlib is not installed.
+    """
+    data = io.BytesIO()
+    with _drawing(width, height) as figure, warnings.catch_warnings():
+        # the reader's browser has letters that the font here lacks
+        warnings.filterwarnings("ignore", message="Glyph .* missing")
+        draw(figure)
+        figure.savefig(data, format="svg", metadata=_METADATA["svg"], transparent=True)
+    return in_page(data.getvalue(), salt)
+
+
+@contextlib.contextmanager
+def _drawing(width: float, height: float) -> Iterator[Figure]:
+    """Give an empty figure, and settings that nobody's matplotlibrc changes."""
     figure_class = _figure_class()
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    data = io.BytesIO()
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_SETTINGS)
         figure = figure_class(figsize=(width, height), dpi=_DOTS_PER_INCH, layout="constrained")
         FigureCanvasAgg(figure)
         yield figure
-        figure.savefig(data, format=kind, metadata=_METADATA[kind])
-    write_atomically(path, data.getvalue())
 
 
 def plain_label(text: str) -> str:
@@ -113,4 +147,6 @@ def plain_label(text: str) -> str:
     file's name may be anything) is escaped.
     """
     shown = text.encode("utf-8", "backslashreplace").decode().replace("$", r"\$")
+    # SVG has no place for what controls a terminal
+    shown = _CONTROLS.sub(lambda found: visible(found[0].encode()), shown)
     return f" {shown}" if shown.startswith("_") else shown
