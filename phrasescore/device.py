@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from phrasescore.errors import SettingsError
+from phrasescore.provenance import machine
 
 Found = TypeVar("Found")
 
@@ -64,6 +65,13 @@ def _own(rank: str | None) -> torch.device:
             remedy=f"start at most {count} with --nproc-per-node, or use --device cpu",
         )
     return torch.device("cuda", int(rank))
+
+
+def processor_of(device: torch.device) -> str:
+    """Return the kind of what computes there, as its maker calls it."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    return str(machine()["processor"])
 
 
 def has_fast_bf16(device: torch.device) -> bool:

@@ -111,7 +111,7 @@ def score(
     kill -9, the same command continues where it stopped.
     """
     from phrasescore.resuming.interruption import interruptible
-    from phrasescore.scoring.block_scoring import ScoringSettings
+    from phrasescore.scoring.block_scoring import BlockScorer, ScoringSettings
     from phrasescore.scoring.model_loading import ComputeSettings
     from phrasescore.scoring.table_rescoring import rescore_table
 
@@ -124,9 +124,8 @@ def score(
     # what comes or goes through a pipe cannot be gone on with
     keeps = "-" not in (table, output)
     with interruptible(output) if keeps else contextlib.nullcontext():
-        report = rescore_table(
-            table, output, ready.models, settings, numerics=ready.numerics, blocks=blocks
-        )
+        scorer = BlockScorer(ready.models, settings, ready.processor)
+        report = rescore_table(table, output, scorer, numerics=ready.numerics, blocks=blocks)
     click.echo(str(report), err=True)
     checks = [vars(check) for check in ready.checks]
     used = {"settings": vars(settings), "numerics": ready.numerics, "bf16_checks": checks}

@@ -110,11 +110,28 @@ def line_blocks(stream: BinaryIO, size: int) -> Iterator[bytes]:
         yield block
 
 
-def compress_member(data: bytes) -> bytes:
-    """Return ``data`` as one whole gzip member; members may be concatenated (Moses reads them)."""
-    if igzip is not None:
-        return igzip.compress(data, compresslevel=_LEVEL, mtime=0)
-    return gzip.compress(data, compresslevel=_LEVEL, mtime=0)
+class GzipMember(bytes):
+    """One whole gzip member; members may be concatenated (Moses reads them)."""
+
+    def text(self) -> bytes:
+        """Return what was compressed."""
+        opener = igzip if igzip is not None else gzip
+        return bytes(opener.decompress(self))
+
+
+def compress_member(data: bytes) -> GzipMember:
+    """Return ``data`` as one member, unless it is one already."""
+    if isinstance(data, GzipMember):
+        return data
+    opener = igzip if igzip is not None else gzip
+    return GzipMember(opener.compress(data, compresslevel=_LEVEL, mtime=0))
+
+
+def as_written(data: bytes, path: str | Path) -> bytes:
+    """Return what stands in a file of this name for ``data``, compressed already or not."""
+    if is_gzip_name(path):
+        return compress_member(data)
+    return data.text() if isinstance(data, GzipMember) else data
 
 
 @contextlib.contextmanager

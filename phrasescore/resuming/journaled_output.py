@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, BinaryIO
 
 from phrasescore.errors import InputError
-from phrasescore.files.byte_streams import STANDARD_STREAM, compress_member, is_gzip_name, own_file
+from phrasescore.files.byte_streams import STANDARD_STREAM, as_written, own_file
 from phrasescore.files.json_files import JsonError, parse_object
 from phrasescore.files.parts import hidden
 from phrasescore.files.system_errors import STANDARD_OUTPUT, is_full, unwritable
@@ -132,10 +132,10 @@ class JournaledOutput:
         """Write one more block, and record it once it is on the disk.
 
         Args:
-            data: Its bytes, before compression.
+            data: Its bytes, or a gzip member of them.
             state: JSON values for a run that continues after it.
         """
-        data = compress_member(data) if is_gzip_name(self._path) else data
+        data = as_written(data, self._path)
         with self._refusals_named():
             _write_all(self._part, data)
             os.fsync(self._part.fileno())
@@ -237,7 +237,7 @@ class StreamOutput:
     def append(self, data: bytes, state: dict[str, Any]) -> None:
         """Write one more block, and hand it to whoever reads."""
         with self._refusals_named():
-            _write_all(self._stream, compress_member(data) if is_gzip_name(self._path) else data)
+            _write_all(self._stream, as_written(data, self._path))
             self._stream.flush()
 
     def finish(self) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -106,6 +107,7 @@ class ScoringCounts:
         floor_hits: How many probabilities were at the floor, for each column of probabilities.
         last_source: The source phrase of the last line, as Latin-1 (any byte fits).
         work: Steps asked for and done, over all models.
+        processors: The kinds of processors that scored, sorted.
     """
 
     lines: int
@@ -118,34 +120,70 @@ class ScoringCounts:
     floor_hits: tuple[int, ...]
     last_source: str
     work: SharedWork
+    processors: tuple[str, ...] = ()
 
     @classmethod
     def none(cls, models: int, columns: int) -> ScoringCounts:
         """Return the counts before the first line."""
         return cls(0, 0, 0, 0, 0, 0, (0.0,) * models, (0,) * columns, "", SharedWork())
 
+    def followed_by(self, block: ScoredBlock) -> ScoringCounts:
+        """Return the counts up to the end of the next block."""
+        own = block.counts
+        continues = block.first_source == self.last_source
+        return ScoringCounts(
+            lines=self.lines + own.lines,
+            source_runs=self.source_runs + own.source_runs - continues,
+            source_tokens=self.source_tokens + own.source_tokens,
+            source_unknown=self.source_unknown + own.source_unknown,
+            target_tokens=self.target_tokens + own.target_tokens,
+            target_unknown=self.target_unknown + own.target_unknown,
+            ln_p_sums=_added(self.ln_p_sums, own.ln_p_sums),
+            floor_hits=_added(self.floor_hits, own.floor_hits),
+            last_source=own.last_source,
+            work=self.work + own.work,
+            processors=tuple(sorted({*self.processors, *own.processors})),
+        )
+
 
 @dataclass(frozen=True)
 class ScoredBlock:
-    """A block's lines with their new scores, and the counts up to its end."""
+    """A block's lines with their new scores.
+
+    Args:
+        text: The lines; they may be a whole gzip member already.
+        first_source: The source phrase of the first line, as Latin-1.
+        counts: Of this block alone.
+    """
 
     text: bytes
+    first_source: str
     counts: ScoringCounts
+
+    def __len__(self) -> int:
+        return self.counts.lines
 
 
 class BlockScorer:
-    """Scores blocks, one after the other.
+    """Scores blocks on this machine; a :class:`TableScorer`.
+
+    Several threads may share it: one at a time computes, with all cores, while others read lines
+    and write digits.
 
     Args:
         models: One column each, in this order.
         settings: What goes into the table.
+        processor: The kind of what computes.
 
     Raises:
         ModelError: Probabilities are to be shared out, and a model does not say among which words.
     """
 
-    def __init__(self, models: Sequence[ScoringModel], settings: ScoringSettings) -> None:
-        self._models, self._settings = models, settings
+    def __init__(
+        self, models: Sequence[ScoringModel], settings: ScoringSettings, processor: str = ""
+    ) -> None:
+        self.models, self.settings, self._processor = models, settings, processor
+        self._computing = threading.Lock()
         lacking = [model for model in models if model.outside is None]
         if lacking and settings.unknown == "share":
             raise ModelError(
@@ -158,55 +196,64 @@ class BlockScorer:
     @property
     def probability_columns(self) -> int:
         """How many columns of probabilities are written."""
-        return 1 if self._settings.average else len(self._models)
+        return 1 if self.settings.average else len(self.models)
 
-    def score(self, block: TableBlock, before: ScoringCounts) -> ScoredBlock:
+    def ahead(self, blocks: Iterator[TableBlock]) -> Iterator[TableBlock]:
+        """See :class:`TableScorer`: nothing is done ahead."""
+        return blocks
+
+    def note(self) -> str:
+        """See :class:`TableScorer`."""
+        return ""
+
+    def score(self, block: TableBlock) -> ScoredBlock:
         """Score one block.
 
         Args:
             block: Its lines.
-            before: The counts up to the line before it.
 
         Raises:
             PhraseTableError: A token lacks the factor wanted.
             SettingsError: The column to replace is not there.
             ModelError: A model gives something that is not a log-probability.
         """
-        ids = _BlockIds(block, self._settings.factor)
-        done = self._work()
-        unknown = self._settings.unknown
-        ln_p = [_ln_p(model, block, ids, unknown) for model in self._models]
-        written = [np.mean(ln_p, axis=0)] if self._settings.average else ln_p
+        settings = self.settings
+        ids = _BlockIds(block, settings.factor)
+        with self._computing:
+            done = self._work()
+            ln_p = [_ln_p(model, block, ids, settings.unknown) for model in self.models]
+            work = self._work() - done
+        written = [np.mean(ln_p, axis=0)] if settings.average else ln_p
         columns = [probability_texts(values) for values in written]
-        shortlists = dict(self._models[0].sides)
+        shortlists = dict(self.models[0].sides)
         source = ids.of("source", shortlists["source"])
         target = ids.of("target", shortlists["target"])
         unknown_source, unknown_target = _unknown_words(source), _unknown_words(target)
-        if self._settings.unknown_column:
+        if settings.unknown_column:
             columns.append(count_texts(unknown_source + unknown_target))
-        runs, last = block.source_runs(before.last_source.encode("latin-1"))
-        counts = replace(
-            before,
-            lines=before.lines + len(block),
-            source_runs=before.source_runs + runs,
-            source_tokens=before.source_tokens + len(source.tokens),
-            source_unknown=before.source_unknown + int(unknown_source.sum()),
-            target_tokens=before.target_tokens + len(target.tokens),
-            target_unknown=before.target_unknown + int(unknown_target.sum()),
-            ln_p_sums=_added(before.ln_p_sums, [float(values.sum()) for values in ln_p]),
-            floor_hits=_added(
-                before.floor_hits, [int((values <= FLOOR_LN).sum()) for values in written]
-            ),
-            last_source=last.decode("latin-1"),
-            work=before.work + (self._work() - done),
+        counts = ScoringCounts(
+            lines=len(block),
+            source_runs=len(block.run_offsets) - 1,
+            source_tokens=len(source.tokens),
+            source_unknown=int(unknown_source.sum()),
+            target_tokens=len(target.tokens),
+            target_unknown=int(unknown_target.sum()),
+            ln_p_sums=tuple(float(values.sum()) for values in ln_p),
+            floor_hits=tuple(int((values <= FLOOR_LN).sum()) for values in written),
+            last_source=block.source(len(block) - 1).decode("latin-1"),
+            work=work,
+            processors=(self._processor,) if self._processor else (),
         )
-        return ScoredBlock(self._with_columns(block, columns), counts)
+        first_source = block.source(0).decode("latin-1")
+        text = self._with_columns(block, columns)
+        assert text.count(b"\n") == block.text.count(b"\n")
+        return ScoredBlock(text, first_source, counts)
 
     def _work(self) -> SharedWork:
-        return sum((model.scorer.work for model in self._models), SharedWork())
+        return sum((model.scorer.work for model in self.models), SharedWork())
 
     def _with_columns(self, block: TableBlock, columns: list[list[bytes]]) -> bytes:
-        number = self._settings.replace_column
+        number = self.settings.replace_column
         if number is None:
             return block.with_appended_scores(columns)
         last = number + len(columns) - 1

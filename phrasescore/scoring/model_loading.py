@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from phrasescore.device import choose_device, has_fast_bf16
+from phrasescore.device import choose_device, has_fast_bf16, processor_of
 from phrasescore.errors import SettingsError
 from phrasescore.model.folder import LoadedModel, load_model, load_outside
 from phrasescore.model.kinds import must_be_of_phrases
@@ -61,6 +61,7 @@ class ReadyModels:
         numerics: What of their arithmetic decides the digits, as JSON values.
         checks: The comparison of precisions for each model that had one.
         notes: What to tell the user.
+        processor: The kind of what computes.
     """
 
     models: tuple[ScoringModel, ...]
@@ -68,6 +69,7 @@ class ReadyModels:
     numerics: dict[str, Any]
     checks: tuple[PrecisionCheck, ...]
     notes: tuple[str, ...]
+    processor: str
 
 
 def load_models(
@@ -108,7 +110,8 @@ def load_models(
     }
     by_folder = {model.name: model for model in models}
     ready = tuple(by_folder[folder] for folder in folders)
-    return ReadyModels(ready, chosen, numerics, tuple(checks), tuple(notes))
+    processor = processor_of(choose_device(settings.device))
+    return ReadyModels(ready, chosen, numerics, tuple(checks), tuple(notes), processor)
 
 
 def scoring_model(

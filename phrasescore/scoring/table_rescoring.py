@@ -11,24 +11,71 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from phrasescore import __version__
 from phrasescore.errors import InputError, SettingsError
 from phrasescore.files.byte_streams import is_gzip_name, refuse_same_file, sha256_of
 from phrasescore.files.pipes import can_be_read_again
-from phrasescore.scoring.block_scoring import (
-    BlockScorer,
-    ScoringCounts,
-    ScoringModel,
-    ScoringSettings,
-)
+from phrasescore.scoring.block_scoring import ScoredBlock, ScoringCounts, ScoringSettings
 from phrasescore.streaming.block_stream import BlockStream
 from phrasescore.streaming.input_check import TableCheck
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, read_blocks
 from phrasescore.words import Unknown
 
 _FIRST_LINES = 1024
+# what a scorer makes of a block that is to come
+Ahead = TypeVar("Ahead", TableBlock, ScoredBlock)
+
+
+class NamedModel(Protocol):
+    """A model, wherever it is."""
+
+    @property
+    def name(self) -> str:
+        """What to call it, its folder as given."""
+        ...
+
+    @property
+    def digest(self) -> str:
+        """What identifies its parameters and vocabularies."""
+        ...
+
+    @property
+    def direction(self) -> str:
+        """Which side of the table it reads."""
+        ...
+
+
+class TableScorer(Protocol[Ahead]):
+    """Scores blocks of a table, here or elsewhere; what it gives for one depends on that alone."""
+
+    @property
+    def models(self) -> Sequence[NamedModel]:
+        """One column each, in this order."""
+        ...
+
+    @property
+    def settings(self) -> ScoringSettings:
+        """What goes into the table."""
+        ...
+
+    @property
+    def probability_columns(self) -> int:
+        """How many columns of probabilities are written."""
+        ...
+
+    def ahead(self, blocks: Iterator[TableBlock]) -> Iterator[Ahead]:
+        """Read blocks and do with them what can be done before their turn comes."""
+        ...
+
+    def score(self, block: Ahead) -> ScoredBlock:
+        """Return a block's lines with their scores."""
+        ...
+
+    def note(self) -> str:
+        """Say how the work stands, for the progress."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -80,6 +127,7 @@ class RescoringReport:
                 {"name": name, "floor_hits": hits}
                 for name, hits in zip(self.columns, counts.floor_hits, strict=True)
             ],
+            "processors": list(counts.processors),
             "table_sha256": self.table_sha256,
         }
 
@@ -115,8 +163,7 @@ def _rate(part: int, whole: int) -> float:
 def rescore_table(
     table: str | Path,
     output: str | Path,
-    models: Sequence[ScoringModel],
-    settings: ScoringSettings,
+    scorer: TableScorer[Ahead],
     *,
     numerics: dict[str, Any],
     lines_per_block: int = LINES_PER_BLOCK,
@@ -127,8 +174,7 @@ def rescore_table(
     Args:
         table: A plain or gzip phrase table, or ``-``.
         output: Where to; gzip if the name ends in ``.gz``; ``-`` is standard output.
-        models: At least one.
-        settings: What goes into the table.
+        scorer: What scores, with at least one model.
         numerics: What else decides the digits (device, precision, batch size), as JSON values: an
             interrupted run only continues under the same ones.
         lines_per_block: How many lines to hold at a time; the first blocks are shorter.
@@ -140,12 +186,12 @@ def rescore_table(
         SettingsError: The options do not fit together or to the table.
         ModelError: A model gives something that is not a log-probability.
     """
+    models, settings = scorer.models, scorer.settings
     if not models:
         raise SettingsError("there is no model to score with", remedy="name one with --model")
     refuse_same_file(table, output, "the table itself")
     start = time.monotonic()
     sha256 = sha256_of(table) if can_be_read_again(table) else None
-    scorer = BlockScorer(models, settings)
     signature = None
     if sha256 is not None:
         signature = {
@@ -158,13 +204,12 @@ def rescore_table(
             "lines_per_block": lines_per_block,
         }
 
-    def score(block: TableBlock, before: ScoringCounts) -> tuple[bytes, ScoringCounts]:
-        scored = scorer.score(block, before)
-        assert scored.text.count(b"\n") == block.text.count(b"\n")
-        return scored.text, scored.counts
+    def score(block: Ahead, before: ScoringCounts) -> tuple[bytes, ScoringCounts]:
+        scored = scorer.score(block)
+        return scored.text, before.followed_by(scored)
 
     stream = BlockStream(
-        lambda _, done: blocks or read_table(table, lines_per_block, skip=done),
+        lambda _, done: scorer.ahead(blocks or read_table(table, lines_per_block, skip=done)),
         score,
         ScoringCounts.none(len(models), scorer.probability_columns),
         check=None if sha256 is None else TableCheck(table, lines_per_block),
@@ -174,6 +219,7 @@ def rescore_table(
             remedy="run the command again",
         ),
         unlike="other options, models or table",
+        note=scorer.note,
     )
     counts, resumed = stream.write(output, signature)
     names = tuple(model.name for model in models)

@@ -51,6 +51,7 @@ class BlockStream(Generic[Block, Counts]):
         changed: Raised if the check counted other lines.
         what: What is done, for the progress.
         unit: What a line is, in the plural.
+        note: Says how the work stands, for the progress.
     """
 
     read: Callable[[Counts, int], Iterator[Block]]
@@ -61,6 +62,7 @@ class BlockStream(Generic[Block, Counts]):
     changed: PhrasescoreError | None = None
     what: str = "scoring"
     unit: str = "pairs"
+    note: Callable[[], str] = str
 
     def write(
         self,
@@ -112,7 +114,7 @@ class BlockStream(Generic[Block, Counts]):
                 written = writer.submit(sinks.append, texts, dataclasses.asdict(counts))
                 if check is not None and (lines := check.lines()) is not None:
                     progress.expect(lines - resumed)
-                progress.advance(len(block))
+                progress.advance(len(block), self.note())
             if written is not None:
                 written.result()
             if check is not None and check.wait() != counts.lines and self.changed is not None:

@@ -19,15 +19,17 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.errors import PhraseTableError
+from phrasescore.errors import PhraseTableError, SettingsError, counted
 from phrasescore.files.byte_streams import open_input
 from phrasescore.files.pipes import can_be_read_again
 from phrasescore.table.phrase_table import (
     GAP,
     INSPECTED_LINES,
+    Entry,
     Side,
     TableFormat,
     check_line,
+    parse_entry,
     scored_tokens,
 )
 from phrasescore.table.scanning import (
@@ -132,19 +134,10 @@ class TableBlock:
             )
         return TokenSpans(self.data, spans[0, :count], spans[1, :count], offsets)
 
-    def source_runs(self, previous: bytes) -> tuple[int, bytes]:
-        """Count the lines whose source is not that of the line before.
-
-        Args:
-            previous: The source phrase of the line before the block; empty for the first block.
-
-        Returns:
-            The count, and the source phrase of the last line.
-        """
-        begin, end = self.spans[0, :2]
-        continues = self.text[begin:end] == previous
-        begin, end = self.spans[-1, :2]
-        return len(self.run_offsets) - 1 - continues, self.text[begin:end]
+    def source(self, line: int) -> bytes:
+        """Return the source phrase of one line, as it stands there."""
+        begin, end = self.spans[line, :2]
+        return self.text[begin:end]
 
     @cached_property
     def run_offsets(self) -> Positions:
@@ -163,6 +156,34 @@ class TableBlock:
         for line, score, begin, end in rounded[:count].tolist():
             values[line, score] = float(self.text[begin:end])
         return values
+
+    def score_column(self, number: int) -> NDArray[np.float64]:
+        """Return (lines,) float64: one score of each line, as the table has it.
+
+        Args:
+            number: Which, counted from 1.
+
+        Raises:
+            SettingsError: The table has no such score.
+        """
+        if number > self.format.scores:
+            raise SettingsError(
+                f"there is no score {number} to compare: the lines have "
+                f"{counted(self.format.scores, 'score')}",
+                path=self.path,
+                remedy="name another --column; they count from 1",
+            )
+        return self.score_values[:, number - 1]
+
+    def line(self, row: int) -> bytes:
+        """Return one line, without its line feed."""
+        begin = self.text.rfind(b"\n", 0, int(self.spans[row, SOURCE])) + 1
+        end = self.text.find(b"\n", int(self.spans[row, SCORES_END]))
+        return self.text[begin:] if end < 0 else self.text[begin:end]
+
+    def entry(self, row: int) -> Entry:
+        """Return all columns of one line."""
+        return parse_entry(self.line(row))
 
     def with_appended_scores(self, columns: Sequence[Sequence[bytes]]) -> bytes:
         """Return the lines with scores added after the last ones, every other byte as it was.

@@ -41,7 +41,7 @@ def score(
 ) -> ScoredBlock:
     scorer = BlockScorer(models, settings or ScoringSettings())
     block = checked_block(b"\n".join(lines), len(lines), 1, "t", TableFormat(2, hierarchical=False))
-    return scorer.score(block, ScoringCounts.none(len(models), scorer.probability_columns))
+    return scorer.score(block)
 
 
 def columns(scored: ScoredBlock) -> list[list[float]]:
@@ -181,6 +181,16 @@ def test_counts() -> None:
         work=SharedWork(18, 18, 14, 14),
     )
     assert scored.counts.floor_hits[1] > 0
+
+
+def test_counts_of_blocks_add_up() -> None:
+    """A run of sources that goes on over the border of blocks counts once."""
+    counts = ScoringCounts.none(1, 1)
+    for lines in (LINES[:1], LINES[1:], LINES[2:]):
+        counts = counts.followed_by(score([tiny_model()], lines=lines))
+    assert (counts.lines, counts.source_runs, counts.last_source) == (4, 2, "un chien")
+    assert counts.ln_p_sums == (pytest.approx(sum(LN_P) + LN_P[2]),)
+    assert counts.work == SharedWork(12, 12, 9, 9)
 
 
 def test_counts_survive_json() -> None:

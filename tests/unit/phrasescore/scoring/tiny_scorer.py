@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.scoring.block_scoring import ScoringModel, ScoringSettings
+from phrasescore.scoring.block_scoring import BlockScorer, ScoringModel, ScoringSettings
 from phrasescore.scoring.shared_work import SharedWork
 from phrasescore.scoring.table_rescoring import RescoringReport, rescore_table
 from phrasescore.words.token_sequences import TokenSequences
@@ -64,13 +64,10 @@ def tiny_model(
 
 
 def rescore(table: str | Path, output: str | Path, **changes: Any) -> RescoringReport:
-    values: dict[str, Any] = {
-        "models": [tiny_model()],
-        "settings": ScoringSettings(),
-        "numerics": {},
-        "lines_per_block": 4,
-    }
-    return rescore_table(table, output, **{**values, **changes})
+    models = changes.pop("models", [tiny_model()])
+    scorer = BlockScorer(models, changes.pop("settings", ScoringSettings()))
+    values: dict[str, Any] = {"numerics": {}, "lines_per_block": 4}
+    return rescore_table(table, output, scorer, **{**values, **changes})
 
 
 if __name__ == "__main__":

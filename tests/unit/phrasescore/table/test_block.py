@@ -184,14 +184,13 @@ def test_truncated_gzip(tmp_path: Path) -> None:
 
 
 def test_source_runs() -> None:
-    """Runs of equal sources are counted, and go on over the border of blocks."""
+    """Runs of equal sources begin where another source does."""
     sources = [b"a", b"a", b"b", b"b c", b"b", b"b"]
     lines = [source + b" ||| t ||| 1" for source in sources]
     plain = TableFormat(1, hierarchical=False)
-    assert block_of(lines, plain).source_runs(b"") == (4, b"b")
-    assert block_of(lines, plain).source_runs(b"a") == (3, b"b")
-    assert block_of(lines[:2], plain).source_runs(b"a b") == (1, b"a")
-    assert block_of(lines[:1], plain).source_runs(b"a") == (0, b"a")
+    block = block_of(lines, plain)
+    assert block.run_offsets.tolist() == [0, 2, 3, 4, 6]
+    assert [block.source(line) for line in range(6)] == sources
 
 
 def test_positive_exponent_and_long_numbers() -> None:
