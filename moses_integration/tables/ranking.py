@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.compiled import leaf
-from phrasescore.errors import IniError, PhraseTableError, SettingsError, counted
+from phrasescore.errors import IniError, PhraseTableError, counted
 from phrasescore.table.block import TableBlock
 
 _LARGEST_SCORE = float(np.finfo(np.float32).max)
@@ -33,14 +33,7 @@ class ColumnRanking:
         Raises:
             SettingsError: The table has no such score.
         """
-        if self.number > block.format.scores:
-            raise SettingsError(
-                f"there is no score {self.number} to compare: the lines have "
-                f"{counted(block.format.scores, 'score')}",
-                path=block.path,
-                remedy="name another --column; they count from 1",
-            )
-        return block.score_values[:, self.number - 1]
+        return block.score_column(self.number)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import click
 
+from phrasescore.commands.analyze.gates import gates
+from phrasescore.commands.analyze.nearest import nearest
+from phrasescore.commands.analyze.top import top
+from phrasescore.commands.analyze.vectors import vectors
+
 
 @click.group("analyze")
 def analyze() -> None:
     """Look at what a model learned, as section 4 of Cho et al. (2014) does."""
+
+
+analyze.add_command(top)
+analyze.add_command(nearest)
+analyze.add_command(vectors)
+analyze.add_command(gates)
