@@ -81,6 +81,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "tuning.commands.experiment:experiment",
         "Compare systems over tuning seeds, in one table.",
     ),
+    "report": ("tuning.commands.report:report", "Show a folder of results as one page."),
     "warm-up": (
         "phrasescore.commands.warm_up:warm_up",
         "Compile ahead what the commands use, once per machine.",

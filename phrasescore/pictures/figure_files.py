@@ -70,6 +70,15 @@ def check_figure(path: str | Path) -> None:
             path=Path(path).parent,
             remedy="make it, or name another picture",
         )
+    check_drawing()
+
+
+def check_drawing() -> None:
+    """Find out whether there is anything to draw with.
+
+    Raises:
+        MissingDependencyError: matplotlib is not installed.
+    """
     _figure_class()
 
 

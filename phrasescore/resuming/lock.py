@@ -121,6 +121,17 @@ def held(owner: str | Path, *, inside: bool = False) -> Iterator[None]:
         _release(file, me)
 
 
+def is_held(file: Path) -> bool:
+    """Tell whether a lock file is a living process's; one of another machine counts as such.
+
+    Who only wants to know takes nothing over.
+    """
+    with contextlib.suppress(OSError):
+        holder = _holder(file)
+        return holder is not None and (holder.is_alive or not holder.is_here)
+    return False
+
+
 def _taken_by_another(file: Path, me: Holder) -> Holder | None:
     """Create the lock file, or return who has it."""
     for _ in range(_TRIES):

@@ -58,6 +58,13 @@ def as_json(settings: ExperimentSettings, rows: Sequence[Row]) -> dict[str, Any]
         "seeds": list(settings.seeds),
         "systems": [_row_json(row) for row in rows],
         "per_seed": [model.name for model in settings.models if model.per_seed],
+        "texts": {
+            text.name: {
+                "source": str(settings.folder / text.source),
+                "reference": str(settings.folder / text.reference),
+            }
+            for text in settings.data.texts
+        },
     }
 
 

@@ -52,15 +52,16 @@ def draw_by_length(
         SettingsError: The name has no format, or the file cannot be written.
     """
     with saved_figure(path) as figure:
-        _draw(figure.add_subplot(), label, groups, lines)
+        draw_lengths(figure.add_subplot(), label, groups, lines)
 
 
-def _draw(
+def draw_lengths(
     axes: Axes,
     label: str,
     groups: Sequence[LengthGroup],
     lines: Mapping[str, Sequence[LengthPoint]],
 ) -> None:
+    """Draw what ``draw_by_length`` writes on axes of any figure."""
     with_deviations = any(point.deviation for points in lines.values() for point in points)
     lengths = [group.mean_length for group in groups]
     for place, (name, points) in enumerate(lines.items()):

@@ -1,0 +1,68 @@
+"""``phrasescore report``: one page of what a results folder holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from phrasescore.commands.paths import INPUT, PathName, Use
+from phrasescore.errors import SettingsError
+
+_FOLDER = "RESULTS/"
+_PAGES = (".html", ".htm")
+
+
+@click.command("report")
+@click.argument("folder", type=PathName(Use.READ_FOLDER, Path), metavar=_FOLDER)
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    # a page may lie among the results
+    type=PathName(Use.WRITE, Path, may_replace=_FOLDER),
+    metavar="FILE.html",
+    help="The page.",
+)
+@click.option(
+    "--source",
+    "sources",
+    multiple=True,
+    type=INPUT,
+    metavar="FILE",
+    help="A text that was translated, where the results do not say which; may be repeated.",
+)
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="Follow a run: write the page anew as results come, until nobody is at work there.",
+)
+def report(folder: Path, output: Path, sources: tuple[str, ...], watch: bool) -> None:
+    """Write one page of what experiment, tune, train, compare or the demo left in RESULTS/.
+
+    The page is a single file that needs no network: scores with their intervals and what p-values
+    mean, sentences that changed, curves of training and tuning, weights, times, versions.
+    Results may lie one or two folders down. (Extra: report.)
+    """
+    inside = output.absolute().is_relative_to(folder.absolute())
+    if inside and output.suffix.lower() not in _PAGES:
+        raise SettingsError(
+            "among the results only a page is written, and this is no page's name",
+            path=output,
+            remedy="end the name in .html",
+        )
+    from tuning.report.report_page import ReportSettings, check_page, read_results, write_report
+
+    check_page()
+    settings = ReportSettings(folder, tuple(map(Path, sources)))
+    if watch:
+        from tuning.report.watching import watch as follow
+
+        follow(settings, output, lambda line: click.echo(line, err=True))
+        click.echo(f"{output}: nobody is at work in {folder} any more; this is the last page")
+        return
+    results = read_results(settings)
+    write_report(output, results)
+    for sentence in (*results.notes, *results.unfinished):
+        click.echo(f"note: {sentence}", err=True)
+    click.echo(f"{output}: {results.facts['folder']} ({output.stat().st_size / 1e6:.1f} MB)")

@@ -1,0 +1,227 @@
+"""Figures of work: tuning by round, weights, learning curves, new columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from phrasescore.pictures.figure_files import COLOURS
+from tuning.report.contents import ScoredTable, TrainedModel, TunedSystem, TuningRun
+from tuning.report.figure_parts import (
+    DASHES,
+    GREY,
+    DataTable,
+    Figure,
+    drawn,
+    legend_height,
+    line_style,
+    named,
+    number_cell,
+    plain_axes,
+    put_legend,
+    score_cell,
+    short_label,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+_BEFORE, _AFTER = "#a8b1bb", COLOURS[0]
+_BINS = 40
+
+
+def tuning_figure(system: TunedSystem, key: str) -> Figure:
+    """Draw the score by round: as decoded, and the best over all candidates."""
+    objective = system.runs[0].objective
+
+    def draw(canvas: Canvas) -> None:
+        axes = plain_axes(canvas)
+        for place, run in enumerate(system.runs):
+            style = line_style(place)
+            rounds = [each.number for each in run.rounds]
+            name = run.run or "decoded"
+            decoded = [100 * each.score for each in run.rounds]
+            axes.plot(rounds, decoded, marker="o", markersize=4, label=short_label(name), **style)
+            pooled = [(each.number, 100 * each.pooled) for each in run.rounds if each.pooled]
+            if pooled:
+                label = "" if run.run else "best over all candidates"
+                plain = {**style, "linestyle": ":", "linewidth": 1.2}
+                axes.plot(*zip(*pooled, strict=True), label=label, **plain)
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.set_xlabel("round")
+        axes.set_ylabel(f"{_objective(objective)} on the dev set")
+        put_legend(canvas, axes)
+
+    rows = tuple(
+        (
+            named(f"{run.run} round {each.number}".strip()),
+            score_cell(each.score),
+            score_cell(each.pooled),
+            number_cell(each.length_ratio, 3),
+            number_cell(each.new, 0),
+            number_cell(each.candidates, 0),
+        )
+        for run in system.runs
+        for each in run.rounds
+    )
+    header = ("round", "decoded", "over all candidates", "length ratio", "new", "candidates")
+    return drawn(
+        draw,
+        2.7 + legend_height([run.run or "best over all candidates" for run in system.runs]),
+        f"Tuning of {system.name}: {_objective(objective)} on the dev set by round.",
+        DataTable(header, rows),
+        "Solid: what the decoder reaches with the weights of the round. Dotted: the best that "
+        "weights can choose from all candidates so far.",
+        key,
+    )
+
+
+def weights_figure(system: TunedSystem, key: str) -> Figure:
+    """Draw each weight before and after tuning; of several runs the mean, and each as a dot."""
+    runs = system.runs
+    names = list(runs[0].before)
+    before = [runs[0].before[name] for name in names]
+    after = [[run.after.get(name, run.before.get(name, 0.0)) for run in runs] for name in names]
+    means = [float(np.mean(values)) for values in after]
+
+    def draw(canvas: Canvas) -> None:
+        axes = plain_axes(canvas)
+        places = np.arange(len(names))
+        axes.barh(places - 0.2, before, 0.36, color=_BEFORE, label="before")
+        axes.barh(places + 0.2, means, 0.36, color=_AFTER, label="after")
+        if len(runs) > 1:
+            for place, values in enumerate(after):
+                axes.plot(values, [place + 0.2] * len(values), "o", color="#1b1f23", markersize=2.5)
+        axes.axvline(0, color=GREY, linewidth=1)
+        axes.set_yticks(places, [short_label(name) for name in names])
+        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.grid(axis="y", visible=False)
+        axes.set_xlabel("weight")
+        put_legend(canvas, axes)
+
+    several = tuple(run.run for run in runs) if len(runs) > 1 else ()
+    rows = tuple(
+        (
+            named(name),
+            number_cell(before[place], 4),
+            number_cell(means[place], 4),
+            *(number_cell(value, 4) for value in after[place] if several),
+        )
+        for place, name in enumerate(names)
+    )
+    return drawn(
+        draw,
+        1.2 + 0.28 * len(names),
+        f"Weights of {system.name} before and after tuning.",
+        DataTable(("weight", "before", "mean after" if several else "after", *several), rows),
+        _about_weights(runs),
+        key,
+    )
+
+
+def _about_weights(runs: Sequence[TuningRun]) -> str:
+    said = "The weights with which the best round was decoded."
+    if any(run.best is None for run in runs):
+        said = "Tuning goes on: these are the weights of the last round so far."
+    return said + (" Bars are means over runs, dots the runs." if len(runs) > 1 else "")
+
+
+def learning_figure(models: Sequence[TrainedModel], title: str, key: str) -> Figure:
+    """Draw the loss of models over the seconds of their training."""
+    of_text = models[0].of_text
+    series = {
+        "training": lambda point: point.training,
+        f"unseen {'sentences' if of_text else 'sources'}": lambda point: point.sources,
+        "unseen pairs": lambda point: point.pairs,
+    }
+    several = len(models) > 1
+    names = list(series)
+
+    def draw(canvas: Canvas) -> None:
+        axes = plain_axes(canvas)
+        for place, model in enumerate(models):
+            for which, (name, value) in enumerate(series.items()):
+                found = [(each.seconds, value(each)) for each in model.points]
+                found = [(seconds, loss) for seconds, loss in found if loss is not None]
+                if not found or (several and which == 0):
+                    continue
+                label = f"{short_label(model.name)}: {name}" if several else name
+                axes.plot(
+                    *zip(*found, strict=True), marker="o", markersize=4, label=label,
+                    color=COLOURS[(place if several else which) % len(COLOURS)],
+                    linestyle=DASHES[which % 3 if several else 0], linewidth=1.6,
+                )  # fmt: skip
+        axes.set_xlabel("seconds of training")
+        axes.set_ylabel("nats per word")
+        axes.set_xlim(left=0)
+        put_legend(canvas, axes)
+
+    rows = tuple(
+        (
+            named(f"{model.name}, update {each.updates:,}" if several else f"{each.updates:,}"),
+            number_cell(each.epoch, 3),
+            number_cell(each.seconds, 1),
+            number_cell(each.training, 4),
+            number_cell(each.sources, 4),
+            number_cell(each.pairs, 4),
+        )
+        for model in models
+        for each in model.points
+    )
+    return drawn(
+        draw,
+        2.9
+        + legend_height(
+            names
+            if not several
+            else [f"{each.name}: {name}" for each in models for name in names[1:]]
+        ),
+        f"Learning curve of {title}: loss by seconds of training.",
+        DataTable(("updates", "epoch", "seconds", *names), rows),
+        "Lower is better. Training: the mean since the point before.",
+        key,
+    )
+
+
+def columns_figure(table: ScoredTable, key: str) -> Figure | None:
+    """Draw how the model's scores are spread; none without the table."""
+    if not table.columns or not table.looked_at:
+        return None
+    low = min(float(values.min()) for values in table.columns.values())
+    edges = np.linspace(low, 0.0 if low < 0 else 1.0, _BINS + 1)
+    counts = {name: np.histogram(values, edges)[0] for name, values in table.columns.items()}
+
+    def draw(canvas: Canvas) -> None:
+        axes = plain_axes(canvas)
+        for place, (name, found) in enumerate(counts.items()):
+            axes.stairs(
+                found, edges, label=short_label(name), **line_style(place), fill=len(counts) == 1
+            )
+        axes.set_xlabel("ln p(target | source)")
+        axes.set_ylabel("phrase pairs")
+        if len(counts) > 1:
+            put_legend(canvas, axes)
+
+    quantiles = (0.05, 0.25, 0.5, 0.75, 0.95)
+    rows = tuple(
+        (
+            named(name),
+            number_cell(float(values.mean()), 3),
+            *(number_cell(float(value), 3) for value in np.quantile(values, quantiles)),
+        )
+        for name, values in table.columns.items()
+    )
+    return drawn(
+        draw,
+        2.6,
+        "How the new scores of the phrase table are spread.",
+        DataTable(("column", "mean", *(f"{q:.0%} below" for q in quantiles)), rows),
+        f"Natural logarithms, over the first {table.looked_at:,} pairs of the table.",
+        key,
+    )
+
+
+def _objective(objective: str) -> str:
+    return "BLEU" if objective == "bleu" else objective

@@ -1,0 +1,297 @@
+"""The page: what a folder holds, read, drawn and filled into the templates."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+from phrasescore.errors import counted
+from phrasescore.pages.html_pages import page_environment, write_page
+from phrasescore.pictures.figure_files import check_drawing
+from tuning.metrics.text_scores import LABELS
+from tuning.report.comparison_results import read_comparison
+from tuning.report.contents import (
+    Results,
+    ScoredTable,
+    ScoreSet,
+    TrainedModel,
+    TranslatedText,
+    TunedSystem,
+)
+from tuning.report.experiment_results import read_experiment
+from tuning.report.figure_parts import Cell, DataTable, Figure, named, number_cell, score_cell
+from tuning.report.model_results import read_model
+from tuning.report.plain_words import about_tests, about_tuning, in_words, shown_p
+from tuning.report.progress_figures import (
+    columns_figure,
+    learning_figure,
+    tuning_figure,
+    weights_figure,
+)
+from tuning.report.result_folders import Found, find_results
+from tuning.report.score_figures import interval_figure, length_figure, spread_figure
+from tuning.report.scoring_results import read_scoring
+from tuning.report.sentences import Differences, differences, first_systems, most_rows
+from tuning.report.system_results import read_system
+from tuning.report.tuning_results import read_tuning
+
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+@dataclass(frozen=True)
+class ReportSettings:
+    """What a report is asked for.
+
+    Args:
+        folder: Of results.
+        sources: Texts of which one may be what a comparison's systems translated.
+    """
+
+    folder: Path
+    sources: tuple[Path, ...] = ()
+
+
+def read_results(settings: ReportSettings) -> Results:
+    """Read all that a folder holds.
+
+    Raises:
+        InputError: It holds no results.
+    """
+    readers: Mapping[str, Callable[[Path, str], Results]] = {
+        "experiment": read_experiment,
+        "tuning": read_tuning,
+        "model": read_model,
+        "training": read_model,
+        "system": read_system,
+        "comparison": lambda path, name: read_comparison(path, name, settings.sources),
+        "scoring": read_scoring,
+    }
+    found = sorted(find_results(settings.folder), key=lambda each: _ORDER.index(each.kind))
+    parts = [readers[each.kind](each.path, each.name) for each in found]
+    name = parts[0].name if len(parts) == 1 else settings.folder.absolute().name
+    return reduce(Results.joined, parts, Results(name, facts={"folder": _holds(found)}))
+
+
+# the order of the work
+_ORDER = ("system", "model", "training", "scoring", "tuning", "experiment", "comparison")
+_NOUNS = {
+    "system": "built system",
+    "model": "model",
+    "training": "unfinished model",
+    "scoring": "scored table",
+    "tuning": "tuned system",
+    "experiment": "experiment",
+    "comparison": "comparison",
+}
+
+
+def _holds(found: Sequence[Found]) -> str:
+    kinds = [each.kind for each in found]
+    return ", ".join(counted(kinds.count(kind), _NOUNS[kind]) for kind in _ORDER if kind in kinds)
+
+
+@dataclass(frozen=True)
+class ScoreView:
+    """A table of systems with what it means."""
+
+    title: str
+    scores: ScoreSet
+    table: DataTable
+    figure: Figure | None
+    sentences: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TuningView:
+    """The tuning of a system."""
+
+    system: TunedSystem
+    sentences: tuple[str, ...]
+    figures: tuple[Figure, ...]
+
+
+@dataclass(frozen=True)
+class ModelView:
+    """Models that are drawn together: of one name, or one alone."""
+
+    title: str
+    facts: Mapping[str, str]
+    figure: Figure | None
+    finished: bool
+
+
+@dataclass(frozen=True)
+class TableView:
+    """A scored table."""
+
+    table: ScoredTable
+    work: DataTable
+    figure: Figure | None
+
+
+@dataclass(frozen=True)
+class TextView:
+    """A text, sentence by sentence."""
+
+    text: TranslatedText
+    label: str
+    lengths: Figure
+    spread: Figure
+    pairs: tuple[Differences, ...]
+
+
+def check_page() -> None:
+    """Find out before the work whether a page could be written at its end.
+
+    Raises:
+        MissingDependencyError: Jinja2 or matplotlib is not installed.
+    """
+    page_environment(_TEMPLATES)
+    check_drawing()
+
+
+def write_report(path: str | Path, results: Results, *, live: bool = False) -> None:
+    """Write the page; it appears when it is whole.
+
+    Args:
+        path: Where to.
+        results: What it shows.
+        live: Whether the page looks for a newer one, until one says that it is the last.
+
+    Raises:
+        MissingDependencyError: Jinja2 or matplotlib is not installed.
+        SettingsError: The file cannot be written.
+    """
+    write_page(path, "report.html", page_values(results, live), _TEMPLATES)
+
+
+def page_values(results: Results, live: bool) -> dict[str, Any]:
+    """Return what the templates name."""
+    most = most_rows(first_systems(results.texts))
+    return {
+        "results": results,
+        "live": live,
+        "written": time.strftime("%H:%M:%S") if live else "",
+        "scores": [_score_view(each, place) for place, each in enumerate(results.scores)],
+        "texts": [_text_view(each, place, most) for place, each in enumerate(results.texts)],
+        "tunings": [_tuning_view(each, place) for place, each in enumerate(results.tunings)],
+        "models": [*_model_views(results.models)],
+        "tables": [_table_view(each, place) for place, each in enumerate(results.tables)],
+        "spent": _spent(results) if results.spent else None,
+        "versions": _versions(results.provenances),
+        "commands": _commands(results.provenances),
+        "most": most,
+    }
+
+
+def _score_view(scores: ScoreSet, place: int) -> ScoreView:
+    several = any(len(system.runs) > 1 for system in scores.systems)
+    header = ["system", *(["runs"] if several else []), LABELS[scores.metric]]
+    header += [*(["±"] if several else []), "gain", "95 % from", "to", "p"]
+    rows = []
+    for system in scores.systems:
+        row = [named(system.name), *([number_cell(len(system.runs), 0)] if several else [])]
+        row += [score_cell(system.mean), *([score_cell(system.deviation)] if several else [])]
+        if system.gain is None:
+            row += [Cell("–")] * 4
+        else:
+            gain = system.gain
+            row += [score_cell(value, sign=True) for value in (gain.gain, gain.low, gain.high)]
+            row.append(Cell(shown_p(gain.p_value, scores.trials), gain.p_value))
+        rows.append(tuple(row))
+    said = ((system.name, in_words(scores, system)) for system in scores.systems)
+    return ScoreView(
+        f"{LABELS[scores.metric]} on {scores.text}",
+        scores,
+        DataTable(tuple(header), tuple(rows)),
+        interval_figure(scores, f"interval{place}"),
+        tuple(said),
+        tuple(about_tests(scores)),
+    )
+
+
+def _text_view(text: TranslatedText, place: int, most: int) -> TextView:
+    pairs = (differences(text, output, most) for output in text.outputs[1:])
+    return TextView(
+        text,
+        LABELS[text.metric],
+        length_figure(text, f"length{place}"),
+        spread_figure(text, f"spread{place}"),
+        tuple(pair for pair in pairs if pair is not None),
+    )
+
+
+def _tuning_view(system: TunedSystem, place: int) -> TuningView:
+    figures = tuning_figure(system, f"tuning{place}"), weights_figure(system, f"weights{place}")
+    return TuningView(system, tuple(map(about_tuning, system.runs)), figures)
+
+
+def _model_views(models: Sequence[TrainedModel]) -> Iterator[ModelView]:
+    """Yield models; those of one name with a seed each together."""
+    groups: dict[str, list[TrainedModel]] = {}
+    for model in models:
+        name, slash, seed = model.name.rpartition("/")
+        several = bool(slash) and seed.startswith("seed")
+        groups.setdefault(name if several else model.name, []).append(model)
+    for place, (title, group) in enumerate(groups.items()):
+        drawn = [model for model in group if model.points]
+        figure = learning_figure(drawn, title, f"learning{place}") if drawn else None
+        yield ModelView(title, group[0].facts, figure, all(model.finished for model in group))
+
+
+def _table_view(table: ScoredTable, place: int) -> TableView:
+    content = table.content
+    rows = []
+    for side in ("source", "target"):
+        asked, done = content["work"][f"{side}_asked"], content["work"][f"{side}_done"]
+        unknown = content[f"{side}_unknown_rate"]
+        rows.append(
+            (
+                named(side),
+                number_cell(asked, 0),
+                number_cell(done, 0),
+                number_cell(content["savings"][side], 2),
+                Cell(f"{100 * unknown:.2f} %", unknown),
+            )
+        )
+    header = ("side", "steps asked for", "steps done", "times fewer", "words outside the lists")
+    return TableView(table, DataTable(header, tuple(rows)), columns_figure(table, f"column{place}"))
+
+
+def _spent(results: Results) -> DataTable:
+    with_processor = any(each.cpu_seconds is not None for each in results.spent)
+    rows = tuple(
+        (
+            named(each.what),
+            number_cell(each.seconds, 1),
+            *([number_cell(each.cpu_seconds, 1)] if with_processor else []),
+        )
+        for each in results.spent
+    )
+    processor = ("of the processor",) if with_processor else ()
+    return DataTable(("work", "seconds", *processor), rows)
+
+
+def _versions(provenances: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, list[str]]]:
+    """Return each set of versions with what was made by it."""
+    found: dict[str, list[str]] = {}
+    for what, each in provenances.items():
+        libraries = each.get("libraries", {})
+        names = [f"phrasescore {each.get('phrasescore')}", f"Python {each.get('python')}"]
+        names += [f"{name} {version}" for name, version in libraries.items() if version]
+        names += [str(each[key]) for key in ("processor", "machine") if each.get(key)]
+        if each.get("cores"):
+            names.append(counted(each["cores"], "core"))
+        found.setdefault(", ".join(names), []).append(what)
+    return list(found.items())
+
+
+def _commands(provenances: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    said = (str(each.get("command", "")) for each in provenances.values())
+    commands = (command.replace("__main__.py", "phrasescore", 1) for command in said)
+    return list(dict.fromkeys(command for command in commands if command))

@@ -1,0 +1,28 @@
+"use strict";
+// Loads the page anew while a run goes on, unless somebody is using it; the browser keeps the place.
+(() => {
+  const SECONDS = 5;
+  const KEY = `phrasescore report ${location.pathname}`;
+  const kept = () => {
+    try {
+      return JSON.parse(sessionStorage.getItem(KEY)) ?? {};
+    } catch {
+      return {};
+    }
+  };
+  const before = kept();
+  document.querySelectorAll("details").forEach((each, place) => {
+    if (before.open?.includes(place)) each.open = true;
+  });
+  if (before.top) scrollTo(0, before.top);
+  setInterval(() => {
+    if (document.hidden || document.activeElement?.matches("input, select")) return;
+    const open = [...document.querySelectorAll("details")].flatMap((each, place) => (each.open ? [place] : []));
+    try {
+      sessionStorage.setItem(KEY, JSON.stringify({ open, top: scrollY }));
+    } catch {
+      // without it the page only forgets what was open
+    }
+    location.reload();
+  }, 1000 * SECONDS);
+})();
