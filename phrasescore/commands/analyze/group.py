@@ -6,6 +6,7 @@ import click
 
 from phrasescore.commands.analyze.gates import gates
 from phrasescore.commands.analyze.nearest import nearest
+from phrasescore.commands.analyze.scatter import scatter
 from phrasescore.commands.analyze.top import top
 from phrasescore.commands.analyze.vectors import vectors
 
@@ -16,6 +17,7 @@ def analyze() -> None:
 
 
 analyze.add_command(top)
+analyze.add_command(scatter)
 analyze.add_command(nearest)
 analyze.add_command(vectors)
 analyze.add_command(gates)
