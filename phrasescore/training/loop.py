@@ -27,12 +27,12 @@ from phrasescore.training.checkpoint import (
 )
 from phrasescore.training.curves import CURVES, Curves, described
 from phrasescore.training.evaluation import HeldOutFigure, lengths_of
-from phrasescore.training.gradient import ShareGradient
-from phrasescore.training.process_group import Processes
+from phrasescore.training.optimization.gradient import ShareGradient
+from phrasescore.training.optimization.process_group import Processes
+from phrasescore.training.optimization.updates import LEAST_SHARE, Updates, Work
 from phrasescore.training.rare_words import seen_once
 from phrasescore.training.recipes import recipe_of
 from phrasescore.training.training_settings import TrainingSettings
-from phrasescore.training.updates import LEAST_SHARE, Updates, Work
 
 
 @dataclasses.dataclass(frozen=True)

@@ -22,7 +22,7 @@ from phrasescore.training.batches import (
     paper_sentence_plan,
     uniform_plan,
 )
-from phrasescore.training.optimizers import Adadelta, Adam, Optimizer
+from phrasescore.training.optimization.optimizers import Adadelta, Adam, Optimizer
 from phrasescore.training.training_settings import RecipeName, TrainingSettings
 
 _MAX_NORM = 1.0  # of the gradient, both recipes; the authors' cutoff

@@ -31,7 +31,7 @@ from phrasescore.training.curves import CURVES
 from phrasescore.training.earlier_run import check_trained, go_on_or_begin
 from phrasescore.training.evaluation import normalisers, refuse_divergence
 from phrasescore.training.loop import Run, Trainer
-from phrasescore.training.process_group import Processes
+from phrasescore.training.optimization.process_group import Processes
 from phrasescore.training.rare_words import word_counts
 from phrasescore.training.recipes import batch_size_for, recipe_named
 from phrasescore.training.request import TrainingRequest

@@ -15,8 +15,8 @@ from phrasescore.pairs.phrase_pairs import EncodedPairs, PairSettings
 from phrasescore.pairs.table_encoding import encode_table
 from phrasescore.training.batches import uniform_plan
 from phrasescore.training.evaluation import lengths_of
-from phrasescore.training.flat_weights import FlatWeights
-from phrasescore.training.gradient import ShareGradient
+from phrasescore.training.optimization.flat_weights import FlatWeights
+from phrasescore.training.optimization.gradient import ShareGradient
 from phrasescore.training.training_settings import TrainingSettings
 from tests.conftest import Phrasescore
 from tests.support.builders import write_phrase_table

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import nn
 
-from phrasescore.training import optimizers
-from phrasescore.training.optimizers import Adadelta, Adam, Optimizer
+from phrasescore.training.optimization import optimizers
+from phrasescore.training.optimization.optimizers import Adadelta, Adam, Optimizer
 
 _N = 101  # not a multiple of any vector width
 

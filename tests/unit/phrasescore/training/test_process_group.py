@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from phrasescore.errors import SettingsError
-from phrasescore.training.process_group import join_group, rank_and_world
+from phrasescore.training.optimization.process_group import join_group, rank_and_world
 
 
 def test_one_process_and_several() -> None:

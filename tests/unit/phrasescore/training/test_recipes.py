@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from phrasescore.model.model_settings import EncoderDecoderSettings, FeedForwardPhraseSettings
-from phrasescore.training.optimizers import Adadelta
+from phrasescore.training.optimization.optimizers import Adadelta
 from phrasescore.training.recipes import RECIPES, batch_size_for, bound_gradient, recipe_of
 from phrasescore.training.training_settings import TrainingSettings
 

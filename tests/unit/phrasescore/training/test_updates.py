@@ -16,13 +16,13 @@ from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.pairs.phrase_pairs import EncodedPairs, PairSettings
 from phrasescore.pairs.table_encoding import encode_table
 from phrasescore.training.batches import uniform_plan
-from phrasescore.training.crew import Crew
 from phrasescore.training.evaluation import lengths_of
-from phrasescore.training.gradient import ShareGradient
-from phrasescore.training.optimizers import Adam
-from phrasescore.training.process_group import Processes
+from phrasescore.training.optimization.crew import Crew
+from phrasescore.training.optimization.gradient import ShareGradient
+from phrasescore.training.optimization.optimizers import Adam
+from phrasescore.training.optimization.process_group import Processes
+from phrasescore.training.optimization.updates import Updates, Work
 from phrasescore.training.training_settings import TrainingSettings
-from phrasescore.training.updates import Updates, Work
 from tests.support.builders import write_phrase_table
 
 CPU = torch.device("cpu")

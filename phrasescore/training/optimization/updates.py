@@ -17,12 +17,12 @@ import torch
 from phrasescore.model.sequence_model import SequenceModel
 from phrasescore.pairs.training_pairs import TrainingPairs
 from phrasescore.training.batches import Indices, Plan, share
-from phrasescore.training.crew import Crew, can_fork
 from phrasescore.training.evaluation import HeldOutFigure, score_share
-from phrasescore.training.flat_weights import FlatWeights, shared_array
-from phrasescore.training.gradient import ShareGradient
-from phrasescore.training.optimizers import Optimizer
-from phrasescore.training.process_group import Processes
+from phrasescore.training.optimization.crew import Crew, can_fork
+from phrasescore.training.optimization.flat_weights import FlatWeights, shared_array
+from phrasescore.training.optimization.gradient import ShareGradient
+from phrasescore.training.optimization.optimizers import Optimizer
+from phrasescore.training.optimization.process_group import Processes
 from phrasescore.training.recipes import bound_gradient
 
 # pairs; a smaller share leaves the matrix products too thin
