@@ -13,7 +13,7 @@ from phrasescore.pictures.figure_files import COLOURS, plain_label, saved_figure
 _MOST_POINTS = 2000  # more would hide each other
 _INCHES = 5.0
 _CELLS = 70  # of the density, across
-_OUTSIDE = 1e-3  # the share of points that may lie outside, not to press the others together
+_OUTSIDE = 5e-3  # the share of points that may lie below an axis, not to press the others together
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def draw_scatter(
         labels: What stands beside them.
 
     Returns:
-        How many points lie outside the axes: at most one in a thousand at each end of each.
+        How many points lie outside, which the title says: at most one in 200 below each axis.
 
     Raises:
         MissingDependencyError: matplotlib is not installed.
@@ -59,6 +59,7 @@ def draw_scatter(
     """
     low, high = _bounds(across, up)
     inside = (across >= low) & (across <= high) & (up >= low) & (up <= high)
+    outside = int((~inside).sum())
     with saved_figure(path, _INCHES + (len(up) > _MOST_POINTS), _INCHES) as figure:
         axes = figure.add_subplot()
         if len(up) > _MOST_POINTS:
@@ -81,10 +82,14 @@ def draw_scatter(
         axes.set_xlim(low, high)
         axes.set_ylim(low, high)
         axes.set_aspect("equal")
-        axes.set_title(plain_label(labels.title), fontsize=11)
+        axes.set_title(plain_label(labels.title + _left_out(outside)), fontsize=11)
         axes.set_xlabel(plain_label(labels.across))
         axes.set_ylabel(plain_label(labels.up))
-    return int((~inside).sum())
+    return outside
+
+
+def _left_out(outside: int) -> str:
+    return f", {outside:,} of them outside" if outside else ""
 
 
 def _bounds(across: NDArray[np.float64], up: NDArray[np.float64]) -> tuple[float, float]:

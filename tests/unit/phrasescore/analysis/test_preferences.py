@@ -1,0 +1,143 @@
+"""Targets ranked by table and model, and samples; each number computed another way."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from phrasescore.analysis.targets.preferences import PreferenceSettings, find_preferences
+from phrasescore.analysis.targets.source_drawing import Candidate, DrawnSource, Group
+from phrasescore.analysis.targets.tables import HEADER, json_values, markdown, tsv, written
+from phrasescore.errors import ModelError
+from phrasescore.model.folder import LoadedModel, load_model
+from phrasescore.scoring.unshared_scorer import UnsharedScorer
+from phrasescore.words.token_sequences import from_lists
+from tests.support.random_models import save_random_model
+
+SETTINGS = PreferenceSettings(best=2, samples=30, best_samples=4)
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
+    """A random model of a few words."""
+    return load_model(
+        save_random_model(tmp_path_factory.mktemp("model") / "m", b"a b c".split(), b"A B".split())
+    )
+
+
+def source(
+    phrase: bytes, targets: dict[bytes, float], group: Group = "rare", count: float | None = 1
+) -> DrawnSource:
+    candidates = tuple(Candidate(t, tuple(t.split()), p) for t, p in targets.items())
+    return DrawnSource(group, phrase, tuple(phrase.split()), count, candidates)
+
+
+def test_candidates_are_ranked_by_both(loaded: LoadedModel) -> None:
+    """By p of the table, the first of equal ones first; by the model, as it scores a pair alone."""
+    targets = {b"A": 0.25, b"B A": 0.5, b"strange": 0.25, b"A B B": 0.1}
+    (found,) = find_preferences(loaded, [source(b"a c unheard", targets)], SETTINGS, "cpu")
+    assert [(each.target, each.value) for each in found.by_table] == [(b"B A", 0.5), (b"A", 0.25)]
+    ids = from_lists([[2, 4, 1]] * 4), from_lists([[2], [3, 2], [1], [2, 3, 3]])
+    ln_p = dict(zip(targets, UnsharedScorer(loaded.model, "cpu").score(*ids), strict=True))
+    best = sorted(ln_p, key=ln_p.__getitem__, reverse=True)[:2]
+    assert [each.target for each in found.by_model] == best
+    assert [each.value for each in found.by_model] == pytest.approx(
+        [ln_p[each] for each in best], abs=1e-4
+    )
+
+
+def test_samples_are_the_models_own(loaded: LoadedModel) -> None:
+    """Distinct, the most probable first, with ln p; a source keeps its samples, another has its."""
+    sources = [source(b"a b", {}), source(b"c", {b"A": 1.0})]
+    found = find_preferences(loaded, sources, SETTINGS, "cpu")
+    assert found == find_preferences(loaded, sources, SETTINGS, "cpu")
+    for ids, each in zip(([2, 3], [4]), found, strict=True):
+        values = [sample.value for sample in each.samples]
+        assert len(values) == len({sample.target for sample in each.samples}) == 4
+        assert values == sorted(values, reverse=True)
+        assert 4 <= sum(sample.times for sample in each.samples) <= 30
+        targets = from_lists(
+            [loaded.target_vocabulary.encode(s.target.split()) for s in each.samples]
+        )
+        ln_p = UnsharedScorer(loaded.model, "cpu").score(from_lists([ids] * 4), targets)
+        assert values == pytest.approx(ln_p.tolist(), abs=1e-4)
+    assert found[0].by_table == found[0].by_model == ()
+
+
+def test_samples_come_as_often_as_the_model_says(loaded: LoadedModel) -> None:
+    """The share of the empty target among 4,000 is its probability."""
+    settings = PreferenceSettings(samples=4000, best_samples=1000)
+    (found,) = find_preferences(loaded, [source(b"a", {})], settings, "cpu")
+    times = {sample.target: sample.times for sample in found.samples}
+    ln_p = UnsharedScorer(loaded.model, "cpu").score(from_lists([[2]]), from_lists([[]]))[0]
+    p = math.exp(ln_p)
+    assert times[b""] / 4000 == pytest.approx(p, abs=5 * math.sqrt(p * (1 - p) / 4000))
+
+
+def test_no_sources_no_model(loaded: LoadedModel) -> None:
+    """Nothing to do is no error; a model that has no numbers is one."""
+    assert find_preferences(loaded, [], SETTINGS) == ()
+    broken = load_model(loaded.path)
+    with torch.no_grad():
+        for parameter in broken.model.parameters():
+            parameter.fill_(float("nan"))
+    with pytest.raises(ModelError, match="the model gives no numbers"):
+        find_preferences(broken, [source(b"a", {b"A": 1.0})], SETTINGS, "cpu")
+
+
+def test_tsv(loaded: LoadedModel) -> None:
+    """A header, a line for each source and rank, bytes as they are; empty where there is none."""
+    sources = [source(b"a \xff <script>", {b"A \xfe": 1.0}), source(b"b", {}, "given", None)]
+    found = find_preferences(loaded, sources, SETTINGS, "cpu")
+    lines = [line.split(b"\t") for line in tsv(found).split(b"\n")[:-1]]
+    assert tuple(name.decode() for name in lines[0]) == HEADER
+    assert all(len(line) == len(HEADER) for line in lines)
+    assert len(lines) == 1 + 4 + 4
+    best = found[0].by_model[0].value
+    assert lines[1][:8] == [
+        *(b"rare", b"a \xff <script>", b"1", b"1", b"A \xfe", b"1", b"A \xfe", b"%.4f" % best)
+    ]
+    assert lines[2][3:8] == [b"2", b"", b"", b"", b""]
+    assert lines[5][:8] == [b"given", b"b", b"", b"1", b"", b"", b"", b""]
+    samples = [s for each in found for s in each.samples]
+    assert [line[8:] for line in lines[1:]] == [
+        [s.target, b"%d" % s.times, b"%.4f" % s.value] for s in samples
+    ]
+    assert written(found, "x.tsv") == written(found, "-") == tsv(found)
+
+
+def test_markdown(loaded: LoadedModel) -> None:
+    """A table for each group; what a phrase has of Markdown or HTML is text."""
+    sources = [
+        source(b"<script>alert(1)</script> | *x*", {b"A \xff": 1.0, b"B": 0.5}, "frequent"),
+        source(b"b", {b"A": 1.0}),
+    ]
+    found = find_preferences(loaded, sources, SETTINGS, "cpu")
+    text = written(found, "x.MD").decode()
+    assert text == markdown(found).decode()
+    tables = text.split("**Long, rare source phrases**")
+    assert len(tables) == 2
+    rows = [line for line in tables[0].split("\n") if line.startswith("|")]
+    assert len(rows) == 3
+    assert all(row.count("|") == 5 for row in rows)
+    assert "<" not in rows[2].replace("<br>", "")
+    assert rows[2].startswith("| &#60;script&#62;alert(1)&#60;/script&#62; &#124; &#42;x&#42; |")
+    assert "A &#92;xff<br>B" in rows[2]
+    drawn = [s for s in found[1].samples if s.times > 1]
+    assert drawn
+    assert all(f"(×{s.times})" in tables[1] for s in drawn)
+
+
+def test_json(loaded: LoadedModel) -> None:
+    """All of it, with texts that are Unicode."""
+    found = find_preferences(loaded, [source(b"a\xff", {b"A": 0.5})], SETTINGS, "cpu")
+    (value,) = json_values(found)
+    assert value["source"] == "a\\xff"
+    assert (value["group"], value["count"], value["candidates"]) == ("rare", 1, 1)
+    assert value["by_table"] == [{"target": "A", "p": 0.5}]
+    assert value["by_model"][0]["ln_p"] == pytest.approx(found[0].by_model[0].value, abs=1e-6)
+    assert [s["times"] for s in value["samples"]] == [s.times for s in found[0].samples]
+    assert np.isfinite([s["ln_p"] for s in value["samples"]]).all()

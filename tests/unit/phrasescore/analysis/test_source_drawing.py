@@ -1,0 +1,109 @@
+"""Which sources are drawn from a table, and what of them stays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from phrasescore.analysis.drawing import random_numbers
+from phrasescore.analysis.targets.source_drawing import (
+    DrawSettings,
+    draw_sources,
+    find_sources,
+    read_phrases,
+)
+from phrasescore.errors import CorpusError, PhraseTableError
+
+
+def write_table(path: Path, counts: bool = True) -> Path:
+    """Write 120 sources of 1 to 6 words, extracted 1 to 20 times, with one to three targets."""
+    rng = np.random.default_rng(3)
+    lines = []
+    for number in range(120):
+        source = " ".join([f"w{number:03}"] + ["x"] * int(rng.integers(0, 6)))
+        seen = int(rng.choice([1, 1, 2, 9, 10, 20]))
+        for target in range(int(rng.integers(1, 4))):
+            line = f"{source} ||| T{target} y ||| 0.5 0.5 0.{target + 1} 0.5 ||| 0-0"
+            lines.append(line + (f" ||| 7 {seen} 1" if counts else ""))
+    path.write_bytes("".join(f"{line}\n" for line in sorted(lines)).encode())
+    return path
+
+
+def test_the_drawn_are_those_of_the_least_numbers(tmp_path: Path) -> None:
+    """Recomputed line by line in plain Python; whatever the blocks."""
+    table = write_table(tmp_path / "table")
+    sources: dict[str, tuple[int, int]] = {}  # count, first line
+    for number, line in enumerate(table.read_text().split("\n")[:-1], 1):
+        columns = line.split(" ||| ")
+        sources.setdefault(columns[0], (int(columns[4].split()[1]), number))
+    settings = DrawSettings(phrases=3, seed=5)
+    found = [draw_sources(table, 3, 0, settings, size) for size in (2, 17, 1000)]
+    assert found[0] == found[1] == found[2]
+    expected = []
+    for group, fits in (("frequent", lambda n: n >= 10), ("rare", lambda n: n <= 1)):
+        long = [s for s, (count, _) in sources.items() if len(s.split()) > 3 and fits(count)]
+        assert found[0].among[group] == len(long) > 3  # type: ignore[index]
+        keys = {s: random_numbers(np.array([sources[s][1]]), 5)[0] for s in long}
+        expected += [(group, s) for s in sorted(sorted(long, key=keys.__getitem__)[:3])]
+    assert [(each.group, each.source.decode()) for each in found[0].sources] == expected
+    assert all(each.count == sources[each.source.decode()][0] for each in found[0].sources)
+
+
+def test_all_targets_of_a_source_stay(tmp_path: Path) -> None:
+    """With their p, in the order of the table."""
+    table = write_table(tmp_path / "table")
+    for drawn in draw_sources(table, 3, 0, DrawSettings(phrases=5), 3).sources:
+        lines = [
+            line.split(" ||| ")
+            for line in table.read_text().split("\n")
+            if line.startswith(f"{drawn.source.decode()} |||")
+        ]
+        assert [(c.target.decode(), c.p) for c in drawn.candidates] == [
+            (line[1], float(line[2].split()[2])) for line in lines
+        ]
+        assert drawn.candidates[0].words == (b"T0", b"y")
+
+
+def test_without_counts_there_is_one_group(tmp_path: Path) -> None:
+    """Of long sources; nobody knows whether they are frequent."""
+    draw = draw_sources(write_table(tmp_path / "table", counts=False), 3, 0, DrawSettings(4))
+    assert [each.group for each in draw.sources] == ["long"] * 4
+    assert all(each.count is None and len(each.words) >= 4 for each in draw.sources)
+    assert draw.among["frequent"] == draw.among["rare"] == 0
+
+
+def test_given_sources(tmp_path: Path) -> None:
+    """As given, in their order; one that the table lacks has no candidates."""
+    table = tmp_path / "table"
+    table.write_bytes(b"a b|N ||| A ||| 0.5 ||| ||| 1 2\nc\xff ||| C ||| 1\nc\xff ||| D ||| 0.25\n")
+    wanted = [b"nowhere", b"c\xff", b"a b|N"]
+    for size in (1, 100):
+        draw = find_sources(table, 1, 0, wanted, size)
+        assert [each.source for each in draw.sources] == wanted
+        assert [[c.p for c in each.candidates] for each in draw.sources] == [[], [1, 0.25], [0.5]]
+        assert draw.sources[2].words == (b"a", b"b")
+        assert draw.among == {"given": 2}
+
+
+def test_faults_name_their_line(tmp_path: Path) -> None:
+    """A factor that is missing in a target that was drawn; a table that is not sorted."""
+    table = tmp_path / "table"
+    table.write_bytes(b"a|N ||| A|M ||| 1\nb|N ||| B|M ||| 1\nb|N ||| C ||| 1\n")
+    with pytest.raises(PhraseTableError, match="no factor 1") as caught:
+        draw_sources(table, 1, 1, DrawSettings(min_words=1))
+    assert caught.value.line == 3
+    table.write_bytes(b"b ||| B ||| 1\na ||| A ||| 1\n")
+    with pytest.raises(PhraseTableError, match="must be neighbours"):
+        draw_sources(table, 1, 0, DrawSettings())
+
+
+def test_phrases_of_a_file(tmp_path: Path) -> None:
+    """One a line, each once; a line without one is an error."""
+    (tmp_path / "phrases").write_bytes(b" a  b\r\nc\na b\n")
+    assert read_phrases(tmp_path / "phrases") == [b"a b", b"c"]
+    (tmp_path / "phrases").write_bytes(b"a\n \n")
+    with pytest.raises(CorpusError, match="the source phrase is empty") as caught:
+        read_phrases(tmp_path / "phrases")
+    assert caught.value.line == 2
