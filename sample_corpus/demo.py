@@ -60,6 +60,7 @@ def main() -> None:
     run("compare", "--reference", OUTPUT / "test.fr", "--metric", "bleu",
         "--baseline", OUTPUT / "test.baseline.fr", "--system", OUTPUT / "test.rnn.fr",
         "--json-file", OUTPUT / "comparison.json")  # fmt: skip
+    run("report", OUTPUT, "--source", OUTPUT / "test.en", "-o", OUTPUT / "report.html")
     report(model, time.monotonic() - start)
 
 
@@ -77,6 +78,7 @@ def report(model: Path, seconds: float) -> None:
         ("  unseen sources", f"{held_out['held_out_sources']['nll']:.3f} nats per word"),
         ("scoring", f"{scored['pairs_per_second']:,.0f} pairs/s"),
         ("for Moses", f"moses -f {OUTPUT / 'tuned.rnn' / 'moses.ini'}"),
+        ("to look at", f"{OUTPUT / 'report.html'}, in a browser"),
         ("time", f"{seconds:,.0f} s"),
     ]  # fmt: skip
     print()

@@ -11,7 +11,7 @@ import contextlib
 import io
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ FORMATS = ("png", "svg", "pdf")
 # Okabe and Ito's palette, which colour-blind people can tell apart
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 _DOTS_PER_INCH = 150
+_POINTS_IN_PAGE = 11.0  # a phone shows them at two thirds
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
 # what would change from one day or run to the next
 _METADATA: dict[str, dict[str, Any]] = {
@@ -126,7 +127,10 @@ def svg_text(
         MissingDependencyError: matplotlib is not installed.
     """
     data = io.BytesIO()
-    with _drawing(width, height) as figure, warnings.catch_warnings():
+    with (
+        _drawing(width, height, {"font.size": _POINTS_IN_PAGE}) as figure,
+        warnings.catch_warnings(),
+    ):
         # the reader's browser has letters that the font here lacks
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         draw(figure)
@@ -135,7 +139,9 @@ def svg_text(
 
 
 @contextlib.contextmanager
-def _drawing(width: float, height: float) -> Iterator[Figure]:
+def _drawing(
+    width: float, height: float, settings: Mapping[str, Any] | None = None
+) -> Iterator[Figure]:
     """Give an empty figure, and settings that nobody's matplotlibrc changes."""
     figure_class = _figure_class()
     import matplotlib
@@ -143,7 +149,7 @@ def _drawing(width: float, height: float) -> Iterator[Figure]:
 
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update(_SETTINGS)
+        matplotlib.rcParams.update({**_SETTINGS, **(settings or {})})
         figure = figure_class(figsize=(width, height), dpi=_DOTS_PER_INCH, layout="constrained")
         FigureCanvasAgg(figure)
         yield figure

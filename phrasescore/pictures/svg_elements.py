@@ -5,11 +5,22 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
+INK, QUIET, LINE = "#1b1f23", "#6e7781", "#d0d7de"  # as figures of pages should draw them
 _SVG = "http://www.w3.org/2000/svg"
 _LINK = "http://www.w3.org/1999/xlink"
 # letters have the page's
 _FONT = re.compile(r"font-family: [^;]*;? ?")
+# what is no series of data has the colours of the page, light or dark
+_OF_THE_PAGE = {
+    INK: "--ink",
+    "#000000": "--ink",
+    QUIET: "--quiet",
+    "#888888": "--quiet",
+    LINE: "--line",
+}
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
+
+_COLOUR = re.compile(r"#[0-9a-f]{6}\b")
 
 
 def in_page(svg: bytes, salt: str) -> str:
@@ -51,8 +62,14 @@ def _rename(element: ElementTree.Element, named: set[str], salt: str) -> None:
     if own in named:
         element.set("id", f"{salt}-{own}")
     for key, value in element.attrib.items():
-        element.set(key, _REFERENCE.sub(rf"url(#{salt}-\1)", _FONT.sub("", value)))
+        value = _COLOUR.sub(_of_the_page, _FONT.sub("", value))
+        element.set(key, _REFERENCE.sub(rf"url(#{salt}-\1)", value))
     link = element.attrib.pop(f"{{{_LINK}}}href", None)
     if link is not None:
         # what browsers of today read, without a second namespace
         element.set("href", f"#{salt}-{link[1:]}")
+
+
+def _of_the_page(colour: re.Match[str]) -> str:
+    name = _OF_THE_PAGE.get(colour[0])
+    return colour[0] if name is None else f"var({name}, {colour[0]})"

@@ -33,7 +33,8 @@ CALLS = {
     "preprocess": "text.en --system system --side source -o prepared.en",
     "postprocess": "text.fr --system system --side target -o plain.fr",
     "evaluate": "out.fr --reference text.fr",
-    "compare": "--reference text.fr --baseline text.en --system out.fr",
+    "compare": "--reference text.fr --baseline text.en --system out.fr --json-file compared.json",
+    "report": ". -o report.html",
 }
 PROBE = """
 import sys

@@ -161,6 +161,7 @@ CALLS: tuple[Call, ...] = (
           "--known-words", _MODEL, *_JSON),
     _call("compare", "--reference", _TARGET, "--baseline", _OTHER, "--system",
           _SOURCE, "--trials", "100", *_JSON),
+    _call("report", _MODEL, "-o", Write("page.html"), cost=2),
     _call("experiment", Read("experiment.toml", "toml"), "-o", Write("all", folder=True),
           "--dry-run", variant="plan", beside=(_INI, *_SYSTEM, _SOURCE, _TARGET)),
     _call("experiment", Read("experiment.toml", "toml"), "-o",

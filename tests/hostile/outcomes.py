@@ -56,6 +56,7 @@ RULES: tuple[tuple[str, Outcome, str], ...] = (
     ("force-score | in/moses.ini | distortion-limit *", "either", "it does not search"),
     *((f"{call} | in/model | model.safetensors*", "either", "its words are all that is looked at")
       for call in ("evaluate", "doctor")),
+    ("report | in/model | *: *", "either", "what cannot be read is said on the page"),
     *((f"nbest | in/list | {damage}", "either", "what a line has is passed on")
       for damage in ("numbers *", "other features *", "a feature twice", "no names *")),
     *((f"{call} | in/phrase-table* | links *", "either", "this command looks at no links")

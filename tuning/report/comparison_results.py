@@ -26,11 +26,12 @@ from tuning.report.contents import (
 from tuning.report.reading import DAMAGE, located, why_not
 from tuning.report.sentences import words_in
 
+Lines = tuple[str, ...]
 # scores of the texts of today that differ by more are of other texts
 _SAME_SCORE = 1e-9
 
 
-def read_comparison(path: Path, name: str, sources: Sequence[Path] = ()) -> Results:
+def read_comparison(path: Path, name: str, sources: Sequence[Lines] = ()) -> Results:
     """Read a comparison, and the texts if they still have the scores that it says.
 
     Args:
@@ -84,7 +85,7 @@ def _system(system: Mapping[str, Any]) -> ScoredSystem:
 
 
 def _text(
-    content: Mapping[str, Any], scores: ScoreSet, folder: Path, sources: Sequence[Path]
+    content: Mapping[str, Any], scores: ScoreSet, folder: Path, sources: Sequence[Lines]
 ) -> TranslatedText:
     """Score the texts again, and refuse them if that gives other scores.
 
@@ -108,10 +109,10 @@ def _text(
                 f"{system.name} no longer has the score that was compared", path=paths[0]
             )
         run = "run 1" if len(paths) > 1 else ""
-        lines = _lines(paths[0])
+        lines = tuple(read_text(paths[0]))
         outputs.append(SystemOutput(system.name, statistics, run, lines))
     lengths = np.array([len(words_in(line)) for line in references.lines[0]])
-    source = next((lines for lines in map(_lines, sources) if len(lines) == len(references)), None)
+    source = next((lines for lines in sources if len(lines) == len(references)), None)
     notes = () if source else (_NO_SOURCE,)
     return TranslatedText(
         scores.text, scores.metric, tuple(outputs), lengths, source,
@@ -128,7 +129,3 @@ def _scoring(scores: ScoreSet) -> TextScoring:
     lowercase = re.search(r"\bcase:lc\b", scores.signature) is not None
     metric = cast(MetricName, scores.metric)
     return TextScoring((metric,), tokenize[1] if tokenize else "none", lowercase)
-
-
-def _lines(path: Path) -> tuple[str, ...]:
-    return tuple(read_text(path))

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from phrasescore.pictures.figure_files import COLOURS, plain_label, svg_text
+from phrasescore.pictures.svg_elements import INK, LINE, QUIET
 from tuning.metrics.score_tables import points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-_WIDTH = 6.6  # inches, about a page's column
-GREY, LIGHT, INK = "#6e7781", "#d0d7de", "#1b1f23"
+_WIDTH = 6.0  # inches, about a page's column
 DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)))
 _SHOWN = 34  # letters of a name in a figure
-_LETTERS = 100  # that a figure is wide, about
+_LETTERS = 80  # that a figure is wide, about
 
 
 @dataclass(frozen=True)
@@ -92,9 +92,9 @@ def plain_axes(canvas: Canvas) -> Axes:
     """Return axes that keep in the background."""
     axes = canvas.add_subplot()
     axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(LIGHT)
-    axes.tick_params(colors=GREY, labelcolor=INK, length=3)
-    axes.grid(color=LIGHT, linewidth=0.5)
+    axes.spines[["left", "bottom"]].set_color(LINE)
+    axes.tick_params(colors=QUIET, labelcolor=INK, length=3)
+    axes.grid(color=LINE, linewidth=0.5)
     axes.set_axisbelow(True)
     return axes
 

@@ -33,19 +33,16 @@ def in_words(scores: ScoreSet, system: ScoredSystem) -> str:
         return ""
     label, first = LABELS[scores.metric], scores.systems[0]
     better = gain.gain < 0 if scores.metric == "ter" else gain.gain > 0
-    verb = "better" if better else "worse"
-    moved = (
-        f"{label} moves by {points(gain.gain, sign=True)} against {first.name}"
-        f" ({points(first.mean)} to {points(system.mean)})."
-    )
-    chance = f"If the two did not differ, chance would move it as far {_how_often(gain, scores)}"
+    verdict = f"not shown to differ from {first.name}"
     if gain.p_value < _LEVEL:
-        shown = f": on this text the system is {verb}, and hardly by chance."
-    else:
-        shown = ": these sentences do not show that the systems differ."
-    runs = min(len(system.runs), len(first.runs))
-    more = " There is one run of tuning: another may move it elsewhere." if runs == 1 else ""
-    return f"{moved} {chance}{shown}{more}"
+        verdict = f"{'better' if better else 'worse'} than {first.name}, hardly by chance"
+    said = (
+        f"{verdict}. {label} moves by {points(gain.gain, sign=True)}, from {points(first.mean)} to "
+        f"{points(system.mean)}; systems that do not differ move it as far "
+        f"{_how_often(gain, scores)}."
+    )
+    alone = [each.name for each in (first, system) if len(each.runs) == 1]
+    return f"{said} One run of {' and of '.join(alone)}: another may differ." if alone else said
 
 
 def _how_often(gain: Gain, scores: ScoreSet) -> str:
@@ -61,6 +58,9 @@ def _how_often(gain: Gain, scores: ScoreSet) -> str:
 def about_tests(scores: ScoreSet) -> Iterator[str]:
     """Yield what one must know to read the table."""
     first, label = scores.systems[0], LABELS[scores.metric]
+    if scores.is_dev:
+        yield "Weights were tuned on this text, which flatters every system."
+        return
     deviates = any(system.deviation is not None for system in scores.systems)
     scale = "lower is better" if scores.metric == "ter" else "higher is better"
     spread = " ± standard deviation over runs" if deviates else ""
@@ -77,8 +77,6 @@ def about_tests(scores: ScoreSet) -> Iterator[str]:
             f"Among {compared} comparisons with the same system, one in twenty comes below 0.05 "
             "by chance alone."
         )
-    if scores.is_dev:
-        yield "Weights were tuned on this text, which flatters every system."
     if scores.signature:
         yield f"Signature: {scores.signature}"
 

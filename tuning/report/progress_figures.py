@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from phrasescore.pictures.figure_files import COLOURS
+from phrasescore.pictures.svg_elements import INK, QUIET
 from tuning.report.contents import ScoredTable, TrainedModel, TunedSystem, TuningRun
 from tuning.report.figure_parts import (
     DASHES,
-    GREY,
     DataTable,
     Figure,
     drawn,
@@ -93,8 +93,8 @@ def weights_figure(system: TunedSystem, key: str) -> Figure:
         axes.barh(places + 0.2, means, 0.36, color=_AFTER, label="after")
         if len(runs) > 1:
             for place, values in enumerate(after):
-                axes.plot(values, [place + 0.2] * len(values), "o", color="#1b1f23", markersize=2.5)
-        axes.axvline(0, color=GREY, linewidth=1)
+                axes.plot(values, [place + 0.2] * len(values), "o", color=INK, markersize=2.5)
+        axes.axvline(0, color=QUIET, linewidth=1)
         axes.set_yticks(places, [short_label(name) for name in names])
         axes.set_ylim(len(names) - 0.5, -0.5)
         axes.grid(axis="y", visible=False)

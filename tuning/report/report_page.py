@@ -9,6 +9,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
+from moses_integration.system_building.corpus.text_preparation import read_text
 from phrasescore.errors import counted
 from phrasescore.pages.html_pages import page_environment, write_page
 from phrasescore.pictures.figure_files import check_drawing
@@ -59,15 +60,16 @@ def read_results(settings: ReportSettings) -> Results:
     """Read all that a folder holds.
 
     Raises:
-        InputError: It holds no results.
+        InputError: It holds no results, or a source cannot be read.
     """
+    sources = [tuple(read_text(path)) for path in settings.sources]
     readers: Mapping[str, Callable[[Path, str], Results]] = {
         "experiment": read_experiment,
         "tuning": read_tuning,
         "model": read_model,
         "training": read_model,
         "system": read_system,
-        "comparison": lambda path, name: read_comparison(path, name, settings.sources),
+        "comparison": lambda path, name: read_comparison(path, name, sources),
         "scoring": read_scoring,
     }
     found = sorted(find_results(settings.folder), key=lambda each: _ORDER.index(each.kind))

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from phrasescore.pictures.figure_files import COLOURS
+from phrasescore.pictures.svg_elements import QUIET
 from tuning.metrics.length_picture import draw_lengths
 from tuning.metrics.text_scores import LABELS
 from tuning.report.contents import ScoreSet, TranslatedText
 from tuning.report.figure_parts import (
-    GREY,
     Cell,
     DataTable,
     Figure,
@@ -43,7 +43,7 @@ def interval_figure(scores: ScoreSet, key: str) -> Figure | None:
         for row, (_, gain) in enumerate(shown):
             axes.plot([100 * gain.low, 100 * gain.high], [row, row], color=COLOURS[0], linewidth=2)
             axes.plot([100 * gain.gain], [row], "o", color=COLOURS[0], markersize=6)
-        axes.axvline(0, color=GREY, linewidth=1)
+        axes.axvline(0, color=QUIET, linewidth=1)
         axes.set_yticks(range(len(shown)), [short_label(system.name) for system, _ in shown])
         axes.set_ylim(len(shown) - 0.5, -0.5)
         axes.grid(axis="y", visible=False)
