@@ -60,7 +60,7 @@ def refuse_pipe(path: str | Path) -> None:
         InputError: It is a pipe, or a device that never ends.
         OSError: There is nothing of that name.
     """
-    if stat.S_ISFIFO(_finite(path).st_mode):
+    if str(path) == STANDARD_STREAM or stat.S_ISFIFO(_finite(path).st_mode):
         raise _read_twice(path)
 
 

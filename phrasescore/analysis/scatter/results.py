@@ -36,7 +36,7 @@ def write_comparison(comparison: Comparison, folder: Path, picture: str) -> dict
 
     Args:
         comparison: What was found.
-        folder: Where to; it is there.
+        folder: Where to; made if need be.
         picture: The format of the picture.
 
     Returns:
@@ -46,6 +46,7 @@ def write_comparison(comparison: Comparison, folder: Path, picture: str) -> dict
         MissingDependencyError: matplotlib is not installed.
         SettingsError: A file cannot be written.
     """
+    folder.mkdir(parents=True, exist_ok=True)
     drawn = comparison.drawn_scores
     lists = {}
     for name, listed in ((HIGHER, comparison.higher), (LOWER, comparison.lower)):
@@ -106,7 +107,6 @@ def _drawn_lines(comparison: Comparison) -> Iterator[bytes]:
 
 
 def _joined(phrase: bytes) -> bytes:
-    # what looks like the end of a line to others stays inside a token here
     return b" ".join(phrase_tokens(phrase))
 
 

@@ -119,12 +119,11 @@ def scatter(
 
     if threads is not None:
         torch.set_num_threads(threads)
+    check_figure(f"{PICTURE}.{form}")
     settings = ScatterSettings(**asked)
     scores = _scores(folder, model_column, column, device)
-    place = Path(output)
-    place.mkdir(parents=True, exist_ok=True)
-    check_figure(place / f"{PICTURE}.{form}")
     comparison = compare(table, scores, settings)
+    place = Path(output)
     figures = write_comparison(comparison, place, form)
     click.echo(str(comparison), err=True)
     for line in described_lists(figures["disagreements"], figures["reasons_of_drawn_pairs"]):
