@@ -47,6 +47,7 @@ class Kind:
         reads_source: Whether it has a source and so two vocabularies; a language model has none.
         of_sentences: Whether it is learned from, and scores, whole sentences; otherwise phrases.
         aligns: Whether it says which source words it looks at (``AttentionModel.alignments``).
+        summarises: Whether it reads a source into one vector c (``summaries``).
         regularised: Whether training may drop out units and smooth labels.
         fast_sizes: Sizes for the recipe ``fast`` where the settings' own are those of a paper that
             trained for days.
@@ -61,6 +62,7 @@ class Kind:
     reads_source: bool = True
     of_sentences: bool = False
     aligns: bool = False
+    summarises: bool = False
     regularised: bool = False
     fast_sizes: Mapping[str, int] = field(default_factory=dict)
 
@@ -103,6 +105,7 @@ def _sentence_kind(option: str, settings: type[ModelSettings]) -> Kind:
         feature="AttentionModel",
         of_sentences=True,
         aligns=settings is RnnSearchSettings,
+        summarises=settings is RnnEncdecSettings,
         regularised=True,
         fast_sizes=_FAST_SIZES,
     )
@@ -115,6 +118,7 @@ KINDS = (
         ("PHRASE-TABLE",),
         EncoderDecoderSettings,
         "phrasescore.model.networks.encoder_decoder:EncoderDecoder",
+        summarises=True,
     ),
     Kind(
         "feed-forward-phrase",
@@ -192,6 +196,26 @@ def must_be_of_phrases(settings: ModelSettings, folder: str | Path) -> None:
             "phrases",
             path=folder,
             remedy="name a phrase model; score-text and translate are for models of sentences",
+        )
+
+
+def must_summarise(settings: ModelSettings, folder: str | Path) -> None:
+    """Refuse a model that makes no summary c of a source.
+
+    Args:
+        settings: The model's.
+        folder: Where it is, for the error.
+
+    Raises:
+        ModelError: Its kind has none.
+    """
+    kind = kind_named(settings.kind)
+    if not kind.summarises:
+        having = " and ".join(each.option for each in KINDS if each.summarises)
+        raise ModelError(
+            f"a model of kind {kind.option} makes no summary of a phrase",
+            path=folder,
+            remedy=f"add --words for its word vectors; models of kind {having} have summaries",
         )
 
 

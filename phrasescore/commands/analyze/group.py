@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from phrasescore.commands.analyze.gates import gates
+from phrasescore.commands.analyze.map import map_command
 from phrasescore.commands.analyze.nearest import nearest
 from phrasescore.commands.analyze.scatter import scatter
 from phrasescore.commands.analyze.top import top
@@ -18,6 +19,7 @@ def analyze() -> None:
 
 analyze.add_command(top)
 analyze.add_command(scatter)
+analyze.add_command(map_command)
 analyze.add_command(nearest)
 analyze.add_command(vectors)
 analyze.add_command(gates)

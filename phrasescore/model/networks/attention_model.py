@@ -119,6 +119,16 @@ class AttentionModel(MaxoutReadout):
         s = torch.tanh(last @ self.start_weight.to(dtype) + self.start_bias.to(dtype))
         return context, positions, s
 
+    def summaries(
+        self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
+    ) -> Tensor:
+        """Return what RNNencdec reads a source into, its last state, ``(B, H)``.
+
+        Arguments as for ``EncoderDecoder.summaries``.
+        """
+        assert not self._searches, "RNNsearch has a context for each word, no summary"
+        return self._encode(source, lengths, dtype)[0]
+
     # -- alignment and decoder, section 3.1 and appendix A.2.2 ---------------------------------
 
     def _seen(self, written: Tensor, positions: Tensor) -> Attended:

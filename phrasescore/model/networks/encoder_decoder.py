@@ -82,19 +82,39 @@ class EncoderDecoder(MaxoutReadout):
             lengths: ``(B,)`` number of words of each; ``None`` where all have S. Padding is </s>.
             dtype: What the matrix products run in; ``None`` for the parameters' own.
         """
-        dtype = dtype or self.source_embedding.dtype
-        B, S = source.shape
-        ended = torch.cat([source, source.new_full((B, 1), END)], dim=1).t()  # (S + 1, B)
-        embedded = self.source_embedding[ended] + self.source_embedding_bias
-        inputs = self.encoder.inputs(embedded.to(dtype))
+        inputs = self._encoder_inputs(source, dtype or self.source_embedding.dtype)
         waiting = None
         if lengths is not None:
             # the words and the first </s> are read, positions 0 .. length; the rest is waited out
-            waiting = torch.arange(S + 1, device=source.device)[:, None] > lengths[None, :]
-        start = inputs.new_zeros(B, self.encoder.carries * self.settings.hidden)
-        last = self.encoder.states(inputs, start, waiting)[0][-1]
+            waiting = torch.arange(len(inputs), device=source.device)[:, None] > lengths[None, :]
+        return self._summary(self._encoded(inputs, waiting)[-1])
+
+    def encoder_gates(self, source: Tensor) -> Tensor:
+        """Return how far each gate of the encoder is open while it reads words and </s>.
+
+        Args:
+            source: ``(B, S)`` word ids without </s>.
+
+        Returns:
+            ``(S + 1, B, gates * H)``, in the order of the unit's ``gate_names``.
+        """
+        inputs = self._encoder_inputs(source, self.source_embedding.dtype)
+        return self.encoder.gates(inputs, self._encoded(inputs)[:-1])
+
+    def _encoder_inputs(self, source: Tensor, dtype: torch.dtype) -> Tensor:
+        B = len(source)
+        ended = torch.cat([source, source.new_full((B, 1), END)], dim=1).t()  # (S + 1, B)
+        embedded = self.source_embedding[ended] + self.source_embedding_bias
+        return self.encoder.inputs(embedded.to(dtype))
+
+    def _encoded(self, inputs: Tensor, waiting: Tensor | None = None) -> Tensor:
+        """Return the encoder's states, ``(S + 2, B, H)``, the zeros that it begins with first."""
+        start = inputs.new_zeros(inputs.shape[1], self.encoder.carries * self.settings.hidden)
+        return self.encoder.states(inputs, start, waiting)[0]
+
+    def _summary(self, last: Tensor) -> Tensor:
         if self.settings.formulation == "appendix":
-            return torch.tanh(last @ self.summary_weight.to(dtype))
+            return torch.tanh(last @ self.summary_weight.to(last.dtype))
         return last
 
     # -- decoder, section 2.2 and the appendix -------------------------------------------------
@@ -119,6 +139,25 @@ class EncoderDecoder(MaxoutReadout):
         else:
             hidden = self._run(previous, start, projected)[0][1:]
         return self._readout(hidden, previous, self._read(context))
+
+    def decoder_gates(self, context: Tensor, target: Tensor) -> Tensor:
+        """Return how far each gate of the decoder is open while it reads its own words.
+
+        Args:
+            context: ``(B, H)`` summaries.
+            target: ``(B, T)`` word ids without </s>.
+
+        Returns:
+            ``(L, B, gates * H)``; L is T in the ``code`` formulation, T + 1 in the other, whose
+            first step reads no word.
+        """
+        embedded = self._embedded(target.t(), context.dtype)
+        if self.settings.formulation == "appendix":
+            embedded = torch.cat([embedded.new_zeros(1, *embedded.shape[1:]), embedded])
+        projected, start = self._projected(context), self._first_state(context)
+        before = self._run(embedded, start, projected)[0][:-1]
+        inputs = self.decoder.inputs(embedded)
+        return self.decoder.gates(inputs if projected is None else inputs + projected, before)
 
     def _projected(self, context: Tensor) -> Tensor | None:
         """Return c's part of the unit's inputs; ``None`` if no step sees c."""

@@ -130,6 +130,11 @@ class GatedSteps:
                 torch.tanh(product, out=self._contexts[a:b])
         return len(trie) - 1
 
+    def summaries(self, sources: TokenSequences) -> Tensor:
+        """Return c of sorted, distinct sources, ``(len(sources), H)``, good until the next call."""
+        self.encode(sources)
+        return self._contexts[: len(sources)]
+
     # -- target side ---------------------------------------------------------------------------
 
     def decode(self, trie: PrefixTrie) -> tuple[NDArray[np.float32], NDArray[np.float32], int]:

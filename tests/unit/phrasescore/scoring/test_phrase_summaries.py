@@ -1,0 +1,66 @@
+"""Summaries of many phrases are those of each alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from phrasescore.model.kinds import build, read_settings
+from phrasescore.model.networks.attention_model import AttentionModel
+from phrasescore.model.networks.encoder_decoder import EncoderDecoder
+from phrasescore.scoring.phrase_summaries import PhraseSummaries
+from phrasescore.words.token_sequences import from_lists
+
+_SIZES: dict[str, Any] = {"hidden": 7, "embedding": 5, "maxout": 4, "rank": 3}
+_SIZES |= {"source_vocabulary": 9, "target_vocabulary": 6}
+
+
+def random_model(**settings: Any) -> EncoderDecoder | AttentionModel:
+    """Return a small model with weights that matter."""
+    model = build(read_settings({**_SIZES, **settings}, where="a test"))
+    generator = torch.Generator().manual_seed(3)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_(0.0, 0.5, generator=generator)
+    assert isinstance(model, EncoderDecoder | AttentionModel)
+    return model.eval()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"kind": "rnn-encoder-decoder"},
+        {"kind": "rnn-encoder-decoder", "formulation": "appendix"},
+        {"kind": "rnn-encoder-decoder", "unit": "tanh"},
+        {"kind": "rnn-encoder-decoder", "unit": "lstm"},
+        {"kind": "rnn-encdec"},
+    ],
+)
+def test_each_phrase_as_if_it_were_alone(
+    settings: dict[str, Any], rng: np.random.Generator
+) -> None:
+    """In the order asked for, equal ones alike, long and empty ones too."""
+    model = random_model(**settings)
+    phrases = [rng.integers(1, 9, length).tolist() for length in rng.integers(0, 6, 3000)]
+    phrases[7], phrases[2500] = [4] * 70, phrases[3]
+    found = PhraseSummaries(model, "cpu").of(from_lists(phrases))
+    assert found.dtype == np.float32
+    assert found.shape == (3000, 7)
+    assert (found[2500] == found[3]).all()
+    for row in [*range(0, 3000, 300), 7, 2500]:
+        with torch.inference_mode():
+            alone = model.summaries(torch.tensor([phrases[row]], dtype=torch.int64))
+        np.testing.assert_allclose(found[row], alone[0].numpy(), atol=2e-6)
+
+
+def test_a_copy_on_the_device_leaves_the_model_alone() -> None:
+    """What is read does not change the model's threads or weights."""
+    model = random_model(kind="rnn-encoder-decoder")
+    threads = torch.get_num_threads()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    PhraseSummaries(model, "cpu").of(from_lists([[2, 3]]))
+    assert torch.get_num_threads() == threads
+    assert all((before[name] == value).all() for name, value in model.state_dict().items())
