@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.dispatcher import Dispatcher
+from numba.core.runtime import rtsys
 
 from phrasescore.compile_cache import OWN_FOLDER
 
@@ -48,8 +49,11 @@ class Cache(FunctionCache):
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """Return the code for these types, or ``None``."""
+        # the symbols that code refers to; the rest of numba is for those who compile, who ask for it
+        # themselves, and takes half a second to read, or a whole one where there is scipy
+        rtsys.initialize(target_context)
         with _locked(self._cache_path, fcntl.LOCK_SH):
-            found = super().load_overload(signature, target_context)
+            found = self._load_overload(signature, target_context)
         if found is not None:
             return found
         key = self._index_key(signature, target_context.codegen())
