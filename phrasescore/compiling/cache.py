@@ -49,8 +49,8 @@ class Cache(FunctionCache):
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """Return the code for these types, or ``None``."""
-        # the symbols that code refers to; the rest of numba is for those who compile, who ask for it
-        # themselves, and takes half a second to read, or a whole one where there is scipy
+        # the symbols that code refers to; the rest of numba is for those who compile, who ask for
+        # it themselves, and takes half a second to read, or a whole one where there is scipy
         rtsys.initialize(target_context)
         with _locked(self._cache_path, fcntl.LOCK_SH):
             found = self._load_overload(signature, target_context)
