@@ -33,6 +33,7 @@ from phrasescore.byte_scanning import (
 from phrasescore.compiled import leaf
 from phrasescore.errors import PhraseTableError, SettingsError, counted, visible
 from phrasescore.table.block import TableBlock
+from phrasescore.table.phrase_table import GAP
 from phrasescore.table.scanning import SCORES_END
 
 # how far a level that has a name is from ln N, as in Moses's contrib/sigtest-filter
@@ -141,9 +142,10 @@ def _bad_counts(block: TableBlock, row: int) -> PhraseTableError:
 @leaf
 def _read_counts(data: Any, spans: Any, counts: Any) -> int:
     """Fill in the counts of all lines; return the first line without good ones, -1 if none."""
+    text_end = len(data) - len(GAP)  # the last line need not end in a line feed
     for line in range(len(spans)):
         scores_end = spans[line, SCORES_END]
-        line_end = find_byte(data, scores_end, len(data), LINE_FEED)
+        line_end = find_byte(data, scores_end, text_end, LINE_FEED)
         at, end = column_after(data, scores_end, line_end, _TO_COUNTS)
         found = 0
         at = token_begin(data, at, end, BLANKS)

@@ -53,10 +53,14 @@ class Least(Generic[Item]):
         return len(self._heap)
 
     def below(self, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return which of some numbers are small enough as things stand, the places in order."""
-        if len(self._heap) < self._most:
-            return np.arange(len(numbers))
-        return np.flatnonzero(numbers < self.bound)
+        """Return which of some numbers, in their order, are worth an offer as things stand.
+
+        Infinite ones never are.
+        """
+        rows = np.flatnonzero(numbers < self.bound)
+        if len(rows) > self._most:
+            rows = np.sort(rows[np.argsort(numbers[rows], kind="stable")[: self._most]])
+        return rows
 
     @property
     def bound(self) -> float:

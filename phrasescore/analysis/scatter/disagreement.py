@@ -104,16 +104,15 @@ class Strongest:
         for sign, kept in ((1.0, self._higher), (-1.0, self._lower)):
             agrees = (sign * strengths <= 0) | (sign * (scores.model - scores.table) <= 0)
             numbers = np.where(agrees, np.inf, -sign * strengths)
-            for row in np.flatnonzero(numbers < kept.bound).tolist():
-                if numbers[row] < kept.bound:
-                    found = Disagreement(
-                        block.entry(row),
-                        float(scores.table[row]),
-                        float(scores.model[row]),
-                        int(scores.words[row]),
-                        float(strengths[row]),
-                    )
-                    kept.offer(float(numbers[row]), block.first_line + row, found)
+            for row in kept.below(numbers).tolist():
+                found = Disagreement(
+                    block.entry(row),
+                    float(scores.table[row]),
+                    float(scores.model[row]),
+                    int(scores.words[row]),
+                    float(strengths[row]),
+                )
+                kept.offer(float(numbers[row]), block.first_line + row, found)
 
     @property
     def higher(self) -> list[Disagreement]:

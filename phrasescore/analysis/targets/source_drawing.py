@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.analysis.counts import Counts
+from phrasescore.analysis.counts import Counts, source_counts
 from phrasescore.analysis.drawing import Least, random_numbers
 from phrasescore.analysis.probabilities import probabilities
 from phrasescore.errors import CorpusError, PhraseTableError
@@ -123,16 +123,13 @@ def draw_sources(
         begins = block.run_offsets[:-1]
         words = block.token_spans("source", factor).offsets
         long = np.flatnonzero(np.diff(words)[begins] >= settings.min_words)
-        numbers = random_numbers(block.first_line + begins, settings.seed)
-        for run in long.tolist():
-            count = Counts.parse(block.entry(int(begins[run])).counts)
-            group = _group(count, settings)
-            if group is None:
-                continue
-            among[group] += 1
-            if numbers[run] < kept[group].bound:
-                drawn = _drawn(block, run, group, column, factor)
-                kept[group].offer(float(numbers[run]), block.first_line + int(begins[run]), drawn)
+        numbers = random_numbers(block.first_line + begins[long], settings.seed)
+        for group, members in _groups(source_counts(block, begins[long]), settings).items():
+            among[group] += int(members.sum())
+            for row in kept[group].below(np.where(members, numbers, np.inf)).tolist():
+                drawn = _drawn(block, int(long[row]), group, column, factor)
+                place = block.first_line + int(begins[long[row]])
+                kept[group].offer(float(numbers[row]), place, drawn)
     sources = [sorted(kept[name].items(), key=lambda each: each.source) for name in DRAWN]
     return Draw(tuple(source for group in sources for source in group), among)
 
@@ -177,12 +174,13 @@ def _blocks(table: str | Path, lines: int) -> Iterator[TableBlock]:
             progress.advance(len(block))
 
 
-def _group(count: Counts | None, settings: DrawSettings) -> Group | None:
-    if count is None:
-        return "long"
-    if count.source >= settings.frequent:
-        return "frequent"
-    return "rare" if count.source <= settings.rare else None
+def _groups(counts: NDArray[np.float64], settings: DrawSettings) -> dict[Group, NDArray[np.bool_]]:
+    """Tell which sources belong to each group, by how often they were extracted."""
+    return {
+        "frequent": counts >= settings.frequent,
+        "rare": counts <= settings.rare,
+        "long": np.isnan(counts),
+    }
 
 
 def _drawn(block: TableBlock, run: int, group: Group, column: int, factor: int) -> DrawnSource:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from phrasescore.analysis.counts import Counts
+from phrasescore.analysis.counts import Counts, source_counts
 from phrasescore.analysis.probabilities import logarithms, probabilities
 from phrasescore.errors import PhraseTableError, SettingsError
 from phrasescore.table.block import TableBlock, read_blocks
@@ -28,9 +28,13 @@ from phrasescore.table.block import TableBlock, read_blocks
         (b"1 2 \xff", None),
     ],
 )
-def test_counts(column: bytes, expected: Counts | None) -> None:
-    """Two or three numbers from 0; anything else is no count."""
+def test_counts(tmp_path: Path, column: bytes, expected: Counts | None) -> None:
+    """Two or three numbers from 0; anything else is no count; many lines at once, too."""
     assert Counts.parse(column) == expected
+    lines = b"a ||| A ||| 1 ||| 0-0 ||| %s ||| x ||| y\nb ||| B ||| 1\na ||| A ||| 1 ||| ||| %s"
+    found = source_counts(_block(tmp_path, lines % (column, column)), np.array([0, 2, 1]))
+    source = np.nan if expected is None else expected.source
+    np.testing.assert_array_equal(found, [source, source, np.nan])
 
 
 def test_probabilities(tmp_path: Path) -> None:
