@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -125,7 +125,7 @@ _NO_SOURCE = "A comparison does not say what was translated; name that text with
 
 def _scoring(scores: ScoreSet) -> TextScoring:
     """How the texts were scored, by the metric's signature."""
-    tokenize = re.search(r"\btok:(\w+)", scores.signature)
+    # TER and chrF see the text as it is, whatever they call that
+    found = re.search(r"\btok:([\w-]+)", scores.signature) if scores.metric == "bleu" else None
     lowercase = re.search(r"\bcase:lc\b", scores.signature) is not None
-    metric = cast(MetricName, scores.metric)
-    return TextScoring((metric,), tokenize[1] if tokenize else "none", lowercase)
+    return TextScoring((scores.metric,), found[1] if found else "none", lowercase)

@@ -47,7 +47,7 @@ def interval_figure(scores: ScoreSet, key: str) -> Figure | None:
         axes.set_yticks(range(len(shown)), [short_label(system.name) for system, _ in shown])
         axes.set_ylim(len(shown) - 0.5, -0.5)
         axes.grid(axis="y", visible=False)
-        axes.set_xlabel(f"{label} gained over {short_label(first)}, with the 95 % interval")
+        axes.set_xlabel(f"{label} gained over {short_label(first)}")
 
     rows = tuple(
         (

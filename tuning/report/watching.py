@@ -19,7 +19,7 @@ _READ = (".json", ".jsonl", ".txt")
 _LEVELS = 4
 _BETWEEN_LOOKS = 2.0  # seconds
 # between two commands of one script nobody is at work for as long as one takes to start
-_PATIENCE = 20.0  # seconds
+_PATIENCE = 10.0  # seconds
 
 
 def watch(
@@ -43,15 +43,17 @@ def watch(
         InputError: The folder holds no results.
         InterruptedWorkError: Ctrl-C; the page is the last one then.
     """
-    seen: dict[str, tuple[int, int]] = {}
+    seen: dict[str, tuple[int, int]] | None = None
     quiet_since = time.monotonic()
     with interruptible(path):
         try:
             while True:
                 now = _state(settings.folder)
                 if now != seen:
-                    write_report(path, read_results(settings), live=True)
-                    say(f"{time.strftime('%H:%M:%S')}: wrote {path}")
+                    # a model that is finished leaves its work folder for its own
+                    with contextlib.nullcontext() if seen is None else _between_two_names():
+                        write_report(path, read_results(settings), live=True)
+                        say(f"{time.strftime('%H:%M:%S')}: wrote {path}")
                     seen = now
                     quiet_since = time.monotonic()
                 elif is_at_work(settings.folder):
@@ -61,9 +63,14 @@ def watch(
                 time.sleep(between)
         finally:
             # the last page asks for no newer one
-            if seen:
-                with contextlib.suppress(InputError):
+            if seen is not None:
+                with _between_two_names():
                     write_report(path, read_results(settings))
+
+
+def _between_two_names() -> contextlib.AbstractContextManager[None]:
+    """Pass over a moment in which nothing is there."""
+    return contextlib.suppress(InputError)
 
 
 def _state(folder: Path) -> dict[str, tuple[int, int]]:

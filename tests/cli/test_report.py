@@ -1,0 +1,189 @@
+"""``phrasescore report`` as a user meets it, and its page in a browser."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Phrasescore
+from tests.support.browser import Pages
+from tests.support.result_folders import (
+    HOSTILE,
+    write_comparison,
+    write_model,
+    write_scoring,
+    write_tuning,
+)
+from tuning.report.report_page import ReportSettings, read_results, write_report
+
+
+def write_results(folder: Path) -> Path:
+    """Write a folder with something of everything."""
+    write_comparison(folder, count=120, runs=2)
+    write_tuning(folder / "tuned")
+    write_model(folder / "model")
+    write_scoring(folder, [0.5, 0.125, 0.25])
+    return folder
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """What is reported."""
+    return write_results(tmp_path / "results")
+
+
+def test_a_page_among_the_results_and_again(
+    phrasescore: Phrasescore, results: Path, tmp_path: Path
+) -> None:
+    """The page may lie among the results; the second one is the same."""
+    call = ("report", results, "-o", results / "report.html", "--source", results / "test.src")
+    done = phrasescore(*call)
+    assert done.returncode == 0, done.stderr.decode()
+    said = done.stdout.decode()
+    assert "1 model, 1 scored table, 1 tuned system, 1 comparison" in said
+    assert not done.stderr
+    first = (results / "report.html").read_bytes()
+    assert phrasescore(*call).returncode == 0
+    assert (results / "report.html").read_bytes() == first
+    outside = phrasescore("report", results, "-o", "page.html")
+    assert outside.returncode == 0, outside.stderr.decode()
+    assert (tmp_path / "page.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "sentence"),
+    [
+        (("empty", "-o", "page.html"), 3, "empty: the folder is empty. Name a folder"),
+        (("other", "-o", "page.html"), 3, "other: no results of phrasescore are here"),
+        (("none", "-o", "page.html"), 3, "none: no such"),
+        (("results", "-o", "results/comparison.json"), 2, "End the name in .html"),
+        (("results", "-o", "page.html", "--source", "none"), 3, "none: no such file"),
+        (("results", "-o", "results/test.src", "--source", "results/test.src"), 2, "test.src"),
+        (("results/comparison.json", "-o", "page.html"), 3, "a file, where a folder was expected"),
+    ],
+)
+def test_wrong_calls(
+    phrasescore: Phrasescore,
+    results: Path,
+    tmp_path: Path,
+    arguments: tuple[str, ...],
+    status: int,
+    sentence: str,
+) -> None:
+    """One sentence each, and nothing is written or replaced."""
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "a.txt").write_text("a\n")
+    before = (results / "comparison.json").read_bytes()
+    done = phrasescore("report", *arguments)
+    said = done.stderr.decode()
+    assert done.returncode == status, said
+    assert said.count("\n") == 1 and sentence in said
+    assert not (tmp_path / "page.html").exists()
+    assert (results / "comparison.json").read_bytes() == before
+
+
+@pytest.mark.slow
+def test_watching_what_is_over(phrasescore: Phrasescore, results: Path, tmp_path: Path) -> None:
+    """Where nobody is at work, it ends after a while with the last page."""
+    done = phrasescore("report", results, "-o", "page.html", "--watch")
+    assert done.returncode == 0, done.stderr.decode()
+    assert "this is the last page" in done.stdout.decode()
+    assert b'http-equiv="refresh"' not in (tmp_path / "page.html").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of all of it, beside the results."""
+    folder = tmp_path_factory.mktemp("page")
+    results = write_results(folder / "results")
+    settings = ReportSettings(results, (results / "test.src",))
+    write_report(folder / "page.html", read_results(settings))
+    return folder / "page.html"
+
+
+def shown(page: Any) -> list[float]:
+    """The gains of the rows that can be seen, in their order."""
+    rows = page.locator("#sentences li[data-gain]:visible")
+    found = rows.evaluate_all("rows => rows.map(row => Number(row.dataset.gain))")
+    return [float(gain) for gain in found]
+
+
+@pytest.mark.browser
+def test_the_page_in_a_browser(page: Path, pages: Pages) -> None:
+    """Its numbers are the files'; hostile texts are texts; phones need no sideways scrolling."""
+    content = json.loads((page.parent / "results" / "comparison.json").read_bytes())
+    opened = pages.open(page)
+    cells = opened.locator("#scores tbody tr").nth(1).locator("td[data-value]")
+    values = [float(value) for value in cells.evaluate_all("all => all.map(x => x.dataset.value)")]
+    second = content["metrics"]["bleu"][1]
+    assert values[1:6] == [second[key] for key in ("mean", "deviation", "gain", "low", "high")]
+    texts = cells.all_inner_texts()
+    assert texts[1] == f"{100 * second['mean']:.2f}"
+    assert texts[3] == f"{100 * second['gain']:+.2f}"
+    opened.get_by_label("Search").fill("script")
+    row = opened.locator("#sentences li[data-gain]:visible")
+    assert row.count() == 1
+    assert HOSTILE in row.inner_text()
+    assert opened.evaluate("document.querySelectorAll('script').length") == 1
+    for width, scheme in ((390, "light"), (390, "dark"), (1280, "dark")):
+        narrow = pages.open(page, width=width, scheme=scheme)
+        assert narrow.evaluate("document.documentElement.scrollWidth") == width
+        dark = narrow.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (dark == "rgb(255, 255, 255)") == (scheme == "light")
+
+
+@pytest.mark.browser
+def test_the_keyboard_is_enough(page: Path, pages: Pages) -> None:
+    """Filter, order, search and the button for more, without a pointer."""
+    opened = pages.open(page)
+    first = shown(opened)
+    assert len(first) == 20 and first == sorted(first, reverse=True)
+    opened.keyboard.press("Tab")
+    assert opened.evaluate("document.activeElement.textContent") == "Skip to the content"
+    opened.get_by_label("Systems").focus()
+    opened.keyboard.press("Tab")
+    opened.keyboard.type("losses")
+    assert all(gain < 0 for gain in shown(opened))
+    opened.keyboard.press("Tab")
+    opened.keyboard.type("greatest loss")
+    losses = shown(opened)
+    assert losses == sorted(losses) and losses[0] < 0
+    opened.keyboard.press("Tab")
+    opened.keyboard.type("faux ROUGE")
+    found = opened.locator("#sentences li[data-gain]:visible")
+    said = found.all_inner_texts()
+    assert said and all("faux" in text and "rouge" in text for text in said)
+    assert opened.locator("output").inner_text().startswith(f"{len(said)} of ")
+    opened.keyboard.press("Control+a")
+    opened.keyboard.press("Delete")
+    opened.get_by_label("Show").select_option("all")
+    more = opened.get_by_role("button", name="more")
+    more.press("Enter")
+    assert len(shown(opened)) == 40
+    # the first of the new rows
+    new = opened.locator("#sentences li[data-gain]:visible").nth(20)
+    assert new.evaluate("row => row === document.activeElement")
+
+
+@pytest.mark.browser
+def test_without_scripts_all_is_there(page: Path, pages: Pages) -> None:
+    """All rows, and no controls that do nothing."""
+    opened = pages.open(page, scripts=False)
+    assert opened.locator("#sentences li[data-gain]:visible").count() > 40
+    assert not opened.get_by_label("Search").is_visible()
+
+
+@pytest.mark.browser
+def test_it_prints(page: Path, pages: Pages) -> None:
+    """Without controls, in dark ink."""
+    opened = pages.open(page, scheme="dark")
+    opened.emulate_media(media="print")
+    assert not opened.get_by_label("Search").is_visible()
+    assert (
+        opened.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    )
+    assert opened.evaluate("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"

@@ -1,0 +1,128 @@
+"""Folders of results as the commands leave them, small and without a run."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from phrasescore.provenance import provenance, write_json
+from tuning.metrics.metric_settings import TextScoring
+from tuning.metrics.system_comparison import compare_systems
+
+WORDS = ("le", "la", "chat", "chien", "mange", "voit", "rouge", "bleu", "vite", "ici")
+HOSTILE = '<script>alert(1)</script> & "quotes" {{ 7 * 7 }} \' </del>'
+
+
+def write_lines(path: Path, lines: Sequence[str]) -> Path:
+    """Write a text."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    return path
+
+
+def sentences(count: int, seed: int = 1) -> list[str]:
+    """Return sentences of some words."""
+    rng = random.Random(seed)
+    return [" ".join(rng.choices(WORDS, k=rng.randint(5, 12))) for _ in range(count)]
+
+
+def worse(lines: Sequence[str], share: float, seed: int) -> list[str]:
+    """Return a translation of which some share of the words is wrong."""
+    rng = random.Random(seed)
+    return [
+        " ".join("faux" if rng.random() < share else word for word in line.split(" "))
+        for line in lines
+    ]
+
+
+def write_comparison(
+    folder: Path, count: int = 40, *, runs: int = 1, metrics: Sequence[str] = ("bleu",)
+) -> dict[str, Any]:
+    """Write texts and the JSON that ``compare`` makes of them; return that JSON.
+
+    The tenth sentence is hostile in all texts, and so is the name of the second system.
+    """
+    reference = sentences(count)
+    reference[9] = f"le chat {HOSTILE} mange ici"
+    files: dict[str, list[Path]] = {}
+    write_lines(folder / "test.src", sentences(count, seed=2))
+    path = write_lines(folder / "test.ref", reference)
+    for place, (name, share) in enumerate((("baseline", 0.3), ("a <b>system</b>", 0.2))):
+        for run in range(runs):
+            lines = worse(reference, share, seed=100 * run + len(name))
+            lines[9] = reference[9] if share < 0.3 else f"le chien {HOSTILE} mange ici"
+            file = write_lines(folder / f"test.{place}.{run}", lines)
+            files.setdefault(name, []).append(file)
+    found = compare_systems([path], files, scoring=TextScoring(tuple(metrics)), trials=500)
+    write_json(folder / "comparison.json", found.to_json())
+    content: dict[str, Any] = json.loads((folder / "comparison.json").read_bytes())
+    return content
+
+
+def write_tuning(folder: Path, rounds: int = 3, *, finished: bool = True) -> list[dict[str, Any]]:
+    """Write the folder of a tuning; return the lines of its curve."""
+    folder.mkdir(parents=True)
+    write_json(folder / "run.json", {"objective": "bleu", "seed": 1})
+    (folder / "filtered").mkdir()
+    lines = []
+    for number in range(1, rounds + 1):
+        (folder / f"round{number:02d}").mkdir()
+        weights = {"LM0": 0.5 / number, "TM0_0": 0.1 * number, "TM0_1": -0.2}
+        optimized = {"score": 0.4 + number / 90, "seconds": 0.5, "start_score": 0.3}
+        lines.append({
+            "number": number, "score": 0.3 + number / 100, "bleu": 0.3 + number / 100,
+            "length_ratio": 0.99, "new": 1000 // number, "candidates": 1000 * number,
+            "weights": weights, "optimized": optimized,
+        })  # fmt: skip
+        nested = {"LM0": [0.5 / (number + 1)], "TM0": [0.1 * (number + 1), -0.2]}
+        write_json(folder / f"round{number:02d}" / "optimized.json", {"weights": nested})
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (folder / "curve.jsonl").write_text(text)
+    if finished:
+        result = {"weights": {"LM0": [0.25], "TM0": [0.3, -0.4]}, "bleu": 0.33, "score": 0.33}
+        record = {"round": rounds, "rounds": rounds, "why": "no new candidates"}
+        write_json(folder / "weights.json", {**result, **record, "provenance": provenance()})
+    return lines
+
+
+def write_model(folder: Path, points: int = 4) -> list[dict[str, Any]]:
+    """Write what a report reads of a model; return the points of its curve."""
+    folder.mkdir(parents=True)
+    write_json(folder / "config.json", {"kind": "rnn-encoder-decoder", "hidden": 8, "format": 1})
+    (folder / "model.safetensors").write_bytes(b"")
+    lines = [
+        {
+            "updates": 100 * place, "epoch": place / 10, "seconds": 2.5 * place,
+            "words_per_second": 100, "learning_rate": 0.001, "training_nll": 5 / place,
+            "held_out_sources_nll": 6 / place, "held_out_pairs_nll": None,
+        }
+        for place in range(1, points + 1)
+    ]  # fmt: skip
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (folder / "curves.jsonl").write_text(text)
+    record = {**provenance(), "training": {"seconds": 10.0, "updates": 400, "words": 4000}}
+    write_json(folder / "provenance.json", record)
+    return lines
+
+
+def write_scoring(folder: Path, scores: Sequence[float]) -> dict[str, Any]:
+    """Write a scored table and the report of its scoring; return that report."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [f"s{n} ||| t{n} ||| 0.5 0.25 {score}" for n, score in enumerate(scores)]
+    write_lines(folder / "table.rnn", lines)
+    settings = {"settings": {"replace_column": None, "unknown_column": False}}
+    made: Mapping[str, Any] = provenance(settings=settings)
+    content = {
+        "columns": [{"name": "model", "floor_hits": 0}],
+        "models": [{"name": "model", "mean_ln_p": -1.25}],
+        "pairs": len(scores), "pairs_per_second": 12.5, "seconds": 3.5,
+        "savings": {"source": 2.5, "target": 1.5},
+        "source_unknown_rate": 0.125, "target_unknown_rate": 0.0,
+        "work": {"source_asked": 1000, "source_done": 400, "target_asked": 900, "target_done": 600},
+        "provenance": {**made, "command": "__main__.py score table -o old/table.rnn"},
+    }  # fmt: skip
+    write_json(folder / "score.json", content)
+    return content

@@ -1,0 +1,237 @@
+"""The page of a folder: its numbers are those of the files, and its texts are texts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from phrasescore.errors import InputError
+from tests.support.result_folders import (
+    HOSTILE,
+    sentences,
+    write_comparison,
+    write_lines,
+    write_model,
+    write_scoring,
+    write_tuning,
+)
+from tuning.report.contents import Results
+from tuning.report.report_page import ReportSettings, read_results, write_report
+
+
+class Page(HTMLParser):
+    """What a browser would see of a page.
+
+    Attributes:
+        values: The numbers that the page's texts round, by the text they are in.
+        elements: Each element's name and attributes, in order.
+        text: All text outside scripts and styles.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.values: list[float] = []
+        self._silent = False
+        self.feed(path.read_text("utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note it."""
+        found = dict(attrs)
+        self.elements.append((tag, found))
+        self._silent = tag in ("script", "style")
+        if value := found.get("data-value"):
+            self.values.append(float(value))
+
+    def handle_endtag(self, tag: str) -> None:
+        """Texts are shown again."""
+        self._silent = False
+
+    def handle_data(self, data: str) -> None:
+        """Note what is shown."""
+        self.text += "" if self._silent else data
+
+    def all(self, tag: str) -> Iterator[dict[str, str | None]]:
+        """The attributes of all elements of a name."""
+        return (found for name, found in self.elements if name == tag)
+
+
+def page_of(folder: Path, *sources: Path, name: str = "page.html") -> Page:
+    """Write a report and parse it."""
+    write_report(folder / name, read_results(ReportSettings(folder, sources)))
+    return Page(folder / name)
+
+
+def test_numbers_are_those_of_the_files(tmp_path: Path) -> None:
+    """To the last digit: scores, rounds, weights, curves, shared steps."""
+    compared = write_comparison(tmp_path, runs=2, metrics=["bleu", "ter"])
+    curve = write_tuning(tmp_path / "tuned")
+    points = write_model(tmp_path / "model")
+    scored = write_scoring(tmp_path / "scores", [0.5, 0.125])
+    page = page_of(tmp_path, tmp_path / "test.src")
+    wanted = []
+    for metric in ("bleu", "ter"):
+        first, second = compared["metrics"][metric]
+        wanted += [first["mean"], first["deviation"], second["mean"], second["deviation"]]
+        wanted += [second[key] for key in ("gain", "low", "high", "p_randomization")]
+    for line in curve:
+        wanted += [line["score"], line["length_ratio"], line["optimized"]["score"], line["new"]]
+    wanted += [*curve[0]["weights"].values(), 0.25, 0.3, -0.4]
+    for point in points:
+        wanted += [point["seconds"], point["training_nll"], point["held_out_sources_nll"]]
+    wanted += [*scored["work"].values(), *scored["savings"].values()]
+    wanted += [scored["source_unknown_rate"], scored["models"][0]["mean_ln_p"], scored["seconds"]]
+    assert set(wanted) <= set(page.values)
+    assert f"{100 * compared['metrics']['bleu'][1]['mean']:.2f}" in page.text
+    # the new column of the table
+    assert np.log([0.5, 0.125]).mean() == pytest.approx(
+        min(page.values, key=lambda value: abs(value - np.log([0.5, 0.125]).mean()))
+    )
+
+
+def test_texts_are_texts(tmp_path: Path) -> None:
+    """What a sentence, a name or a file says is shown, and does nothing."""
+    write_comparison(tmp_path)
+    page = page_of(tmp_path, tmp_path / "test.src")
+    assert page.text.count(HOSTILE) >= 2
+    assert "a <b>system</b>" in page.text
+    scripts = [*page.all("script")]
+    assert len(scripts) == 1 and "alert" not in "".join(str(found) for found in scripts)
+    assert not [*page.all("b")]
+    assert not any(name.startswith("on") for _, found in page.elements for name in found)
+    marked = re.findall(r"<ins>([^<]*)</ins>", (tmp_path / "page.html").read_text("utf-8"))
+    assert "chat" in marked
+
+
+def test_nothing_is_loaded_from_anywhere(tmp_path: Path) -> None:
+    """No address but places in the page itself, and a policy that forbids others."""
+    write_comparison(tmp_path)
+    page = page_of(tmp_path, tmp_path / "test.src")
+    for _, found in page.elements:
+        assert "src" not in found
+        assert (found.get("href") or "#").startswith("#")
+    policies = [found for found in page.all("meta") if "http-equiv" in found]
+    assert policies[0]["content"] is not None
+    assert policies[0]["content"].startswith("default-src 'none'")
+
+
+def test_links_and_figures_for_everybody(tmp_path: Path) -> None:
+    """Each link leads to a place, each figure has a name, each header a scope, each id is one."""
+    write_comparison(tmp_path, runs=2)
+    write_tuning(tmp_path / "tuned")
+    page = page_of(tmp_path, tmp_path / "test.src")
+    ids = [found["id"] for _, found in page.elements if "id" in found]
+    assert len(ids) == len(set(ids))
+    links = {found["href"] for found in page.all("a")}
+    assert links <= {f"#{each}" for each in ids} and len(links) > 4
+    pictures = [found for found in page.all("div") if found.get("role") == "img"]
+    assert len(pictures) == len([*page.all("figure")]) >= 5
+    assert all(found["aria-label"] for found in pictures)
+    assert all(found.get("scope") in ("row", "col") for found in page.all("th"))
+    tables = [found for found in page.all("div") if found.get("role") == "region"]
+    assert all(found["tabindex"] == "0" and found["aria-label"] for found in tables)
+
+
+def test_a_run_that_goes_on(tmp_path: Path) -> None:
+    """What is there is shown, and the page says that it is not all."""
+    write_tuning(tmp_path / "tuned", rounds=2, finished=False)
+    (tmp_path / "tuned" / "round03").mkdir()
+    work = tmp_path / "model.training"
+    write_model(work)
+    (work / "model.safetensors").unlink()
+    (work / "settings.json").write_text("{}")
+    with (work / "curves.jsonl").open("a") as stream:
+        stream.write('{"updates": 12')
+    page = page_of(tmp_path)
+    said = re.sub(r"\s+", " ", page.text)
+    assert "Not finished." in said
+    assert "The tuning tuned has not come to its end: 2 rounds done; round 3 is under way." in said
+    assert "The training of model has not come to its end." in said
+    assert "these are the weights of the last round so far" in said
+    # those that the second round led to
+    assert {0.5 / 3, 0.1 * 3} <= {round(value, 15) for value in page.values} | set(page.values)
+
+
+def test_a_tuning_before_its_first_round(tmp_path: Path) -> None:
+    """There is nothing to draw yet."""
+    write_tuning(tmp_path / "tuned", rounds=0, finished=False)
+    (tmp_path / "tuned" / "curve.jsonl").unlink()
+    page = page_of(tmp_path)
+    assert "0 rounds done" in page.text
+    assert not [*page.all("figure")]
+
+
+def test_damaged_files_are_named(tmp_path: Path) -> None:
+    """The rest of the folder is shown."""
+    write_tuning(tmp_path / "good")
+    write_tuning(tmp_path / "bad")
+    (tmp_path / "bad" / "curve.jsonl").write_text('{"number": 1}\n')
+    write_model(tmp_path / "model")
+    (tmp_path / "model" / "curves.jsonl").write_text("[]\n")
+    results = read_results(ReportSettings(tmp_path))
+    assert [system.name for system in results.tunings] == ["good"]
+    assert [note.partition(": not what phrasescore writes")[0] for note in results.notes] == [
+        str(tmp_path / "model"), str(tmp_path / "bad"),
+    ]  # fmt: skip
+
+
+def test_runs_with_several_seeds(tmp_path: Path) -> None:
+    """One figure with a line for each; weights are means."""
+    for seed, rounds in ((2, 3), (10, 2)):
+        write_tuning(tmp_path / "tuned" / f"seed{seed}", rounds)
+    (tmp_path / "tuned" / "run.json").write_text("{}")
+    (tmp_path / "tuned" / "filtered").mkdir()
+    for seed in (1, 2):
+        write_model(tmp_path / "rnn" / f"seed{seed}")
+    results = read_results(ReportSettings(tmp_path))
+    assert [run.run for run in results.tunings[0].runs] == ["seed 2", "seed 10"]
+    page = page_of(tmp_path)
+    figures = [found["id"] for found in page.all("figure")]
+    assert figures == ["tuning0", "weights0", "learning0"]
+
+
+def test_a_large_comparison_stays_small(tmp_path: Path) -> None:
+    """Of 3,000 sentences the greatest gains and losses are in the page, and it says so."""
+    write_comparison(tmp_path, count=3000)
+    page = page_of(tmp_path, tmp_path / "test.src")
+    rows = [found for found in page.all("li") if "data-gain" in found]
+    assert len(rows) == 200
+    assert "at most the 100 greatest gains" in re.sub(r"\s+", " ", page.text)
+    assert (tmp_path / "page.html").stat().st_size < 1_000_000
+
+
+def test_a_source_that_cannot_be_read(tmp_path: Path) -> None:
+    """It is an error: somebody asked for it."""
+    write_comparison(tmp_path)
+    with pytest.raises(InputError):
+        read_results(ReportSettings(tmp_path, (tmp_path / "none",)))
+
+
+def test_names_that_are_no_unicode(tmp_path: Path) -> None:
+    """A file's name may be any bytes, and control characters have no place in a picture."""
+    folder = tmp_path / "caf\udce9 \x01"
+    write_tuning(folder)
+    write_report(tmp_path / "page.html", read_results(ReportSettings(tmp_path)))
+    text = (tmp_path / "page.html").read_bytes().decode("utf-8")
+    assert "caf\\udce9" in text
+
+
+def test_nothing_but_a_name(tmp_path: Path) -> None:
+    """A page of no results is a page."""
+    write_report(tmp_path / "page.html", Results("nothing"))
+    assert "nothing" in Page(tmp_path / "page.html").text
+
+
+def test_other_lengths_of_the_source(tmp_path: Path) -> None:
+    """A text of as many lines is the source; otherwise the page says what it lacks."""
+    write_comparison(tmp_path)
+    other = write_lines(tmp_path / "other", sentences(7))
+    page = page_of(tmp_path, other)
+    assert "name that text with --source" in page.text
+    assert "BLEU by the length of the reference" in page.text

@@ -1,0 +1,79 @@
+"""What a folder holds is found, one and two levels down; what is none is said to be none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from phrasescore.errors import InputError
+from phrasescore.resuming.lock import held
+from tests.support.result_folders import (
+    write_comparison,
+    write_model,
+    write_scoring,
+    write_tuning,
+)
+from tuning.report.result_folders import find_results, is_at_work
+
+
+def found(folder: Path) -> dict[str, str]:
+    """What is found, by name."""
+    return {each.name: each.kind for each in find_results(folder)}
+
+
+def test_each_kind_by_its_files(tmp_path: Path) -> None:
+    """Folders and JSON, whatever they are called; other files are nothing."""
+    write_comparison(tmp_path)
+    write_scoring(tmp_path / "scores", [0.5])
+    write_tuning(tmp_path / "deep" / "tuned")
+    write_model(tmp_path / "models" / "rnn")
+    (tmp_path / "experiment" / "steps").mkdir(parents=True)
+    (tmp_path / "experiment" / "commands.sh").write_text("")
+    (tmp_path / "new.training").mkdir()
+    (tmp_path / "new.training" / "settings.json").write_text("{}")
+    (tmp_path / "other.json").write_text('{"metrics": {}}')
+    (tmp_path / "broken.json").write_text('{"metrics": ')
+    (tmp_path / ".hidden").mkdir()
+    write_model(tmp_path / ".hidden" / "model")
+    assert found(tmp_path) == {
+        "comparison.json": "comparison",
+        "scores/score.json": "scoring",
+        "deep/tuned": "tuning",
+        "models/rnn": "model",
+        "experiment": "experiment",
+        "new.training": "training",
+    }
+    assert found(tmp_path / "models" / "rnn") == {"rnn": "model"}
+
+
+def test_what_lies_within_results_belongs_to_them(tmp_path: Path) -> None:
+    """The models of an experiment are not named beside it; what is deeper is not looked for."""
+    (tmp_path / "results.json").write_text("{}")
+    write_model(tmp_path / "models" / "rnn")
+    assert found(tmp_path) == {tmp_path.name: "experiment"}
+    write_model(tmp_path / "one" / "two" / "three" / "model")
+    with pytest.raises(InputError, match="no results of phrasescore are here"):
+        find_results(tmp_path / "one")
+
+
+def test_nothing_there(tmp_path: Path) -> None:
+    """An empty folder is called so."""
+    with pytest.raises(InputError, match="the folder is empty"):
+        find_results(tmp_path)
+
+
+def test_who_is_at_work(tmp_path: Path) -> None:
+    """A living process's lock in a folder, or beside an output in it; not one that is gone."""
+    assert not is_at_work(tmp_path)
+    for owner, inside in ((tmp_path / "a" / "tuned", True), (tmp_path / "model", False)):
+        owner.parent.mkdir(exist_ok=True)
+        with held(owner, inside=inside):
+            assert is_at_work(tmp_path)
+        assert not is_at_work(tmp_path)
+    (tmp_path / ".lock").write_text("{}")
+    gone = '{"host": "%s", "processes": "%s", "process": 999999999, "started": 1, "since": "", '
+    from phrasescore.processes import machine
+
+    (tmp_path / ".lock").write_text(gone % machine() + '"token": "x"}')
+    assert not is_at_work(tmp_path)
