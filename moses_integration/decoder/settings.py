@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import IniError, SettingsError, visible
+
+if TYPE_CHECKING:
+    from moses_integration.ini.moses_ini import MosesIni
 
 STACK_SEARCH, CUBE_PRUNING = 0, 1
 DEFAULT_TABLE_LIMIT = 20

@@ -6,13 +6,14 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.ini.table_feature import path_keys
 from phrasescore.files.byte_streams import sha256_of
 from phrasescore.provenance import provenance
 from tuning.optimizers.optimizer_settings import OptimizationSettings
+
+if TYPE_CHECKING:
+    from moses_integration.ini.moses_ini import MosesIni
 
 DecoderName = Literal["embedded", "moses"]
 
@@ -82,6 +83,8 @@ class TuningSettings(OptimizationSettings):
         When to stop, how many runs there are and how many threads work is not part of it: a
         folder may be gone on with for longer.
         """
+        from moses_integration.ini.table_feature import path_keys
+
         models = {
             f"{line.name} {key}": _size(line.options[key])
             for line in ini.features
