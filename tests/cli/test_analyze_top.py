@@ -17,7 +17,9 @@ LINES = [
     b"<script> b c d ||| A \xff ||| 1 1 0.25 1 ||| 0-0 ||| 1 40 10",
     b"<script> b c d ||| B ||| 1 1 0.75 1 ||| 0-0 ||| 1 40 30",
     b"a b ||| A B ||| 1 1 1 1 ||| 0-0 ||| 1 100 100",
-    b"a b c d ||| A B C D ||| 1 1 1 1 ||| 0-0 ||| 1 1 1",
+    b"a b c d ||| A B C D ||| 1 1 0.6 1 ||| 0-0 ||| 1 3 2",
+    b"a b c d ||| A B ||| 1 1 0.4 1 ||| 0-0 ||| 1 3 1",
+    b"a a a d ||| A B ||| 1 1 1 1 ||| 0-0 ||| 1 1 1",
     b"b b b b b ||| B ||| 1 1 1 1 ||| 0-0 ||| 1 5 5",
     b"d c \xfe a ||| D C ||| 1 1 0.5 1 ||| 0-0 ||| 1 12 6",
     b"d c \xfe a ||| D D ||| 1 1 0.5 1 ||| 0-0 ||| 1 12 6",
@@ -52,17 +54,27 @@ def test_the_lists_are_those_of_score_and_generate(
         *("--samples", "40", "--seed", "3"),
     )
     assert done.returncode == 0, done.stderr
-    assert b"2 of 2 sources of 4 words or more, extracted 10 times or more" in done.stderr
-    assert b"1 of 1 sources of 4 words or more, extracted 1 times or less" in done.stderr
+    assert (
+        b"2 of 2 sources of at least 4 words with at least 2 targets, extracted 10 times or more"
+        in done.stderr
+    )
+    assert (
+        b"1 of 1 sources of at least 4 words with at least 2 targets, extracted 3 times or less"
+        in done.stderr
+    )
     assert b"without counts" not in done.stderr
     lines = [line.split(b"\t") for line in (tmp_path / "top.tsv").read_bytes().split(b"\n")[:-1]]
     found = [line for line in lines[1:] if line[3] == b"1"]
     assert [line[:3] for line in found] == [
         [b"frequent", b"<script> b c d", b"40"],
         [b"frequent", b"d c \xfe a", b"12"],
-        [b"rare", b"a b c d", b"1"],
+        [b"rare", b"a b c d", b"3"],
     ]
-    assert [line[4:6] for line in found] == [[b"B", b"0.75"], [b"D C", b"0.5"], [b"A B C D", b"1"]]
+    assert [line[4:6] for line in found] == [
+        [b"B", b"0.75"],
+        [b"D C", b"0.5"],
+        [b"A B C D", b"0.6"],
+    ]
     # what the model prefers
     pairs = b"".join(b"%s\t%s\n" % (line[1], line[6]) for line in lines[1:] if line[6])
     (tmp_path / "pairs").write_bytes(pairs)
@@ -111,20 +123,12 @@ def test_markdown_and_a_table_without_counts(
 ) -> None:
     """The format goes by the name; without counts there is one group, and it is said why."""
     done = phrasescore(
-        *(
-            "analyze",
-            "top",
-            data / "bare",
-            "--model",
-            data / "model",
-            "-o",
-            "top.md",
-            "--min-words",
-        ),
-        *("2", "--phrases", "3"),
+        *("analyze", "top", data / "bare", "--model", data / "model", "-o", "top.md"),
+        *("--min-words", "2", "--phrases", "3", "--min-targets", "1"),
     )
     assert done.returncode == 0, done.stderr
-    assert b"3 of 5 sources of 2 words or more, without counts" in done.stderr
+    said = b"3 of 5 sources of at least 2 words with at least 1 target, without counts\n"
+    assert done.stderr == said
     text = (tmp_path / "top.md").read_text("utf-8")
     assert text.startswith("**Long source phrases, of a table without counts**\n")
     assert "<script>" not in text

@@ -35,6 +35,7 @@ class DrawSettings:
     Args:
         phrases: How many of each group.
         min_words: The least words of a source.
+        min_targets: The least targets that the table has for it: one leaves nothing to choose.
         frequent: How often a frequent source was extracted at least.
         rare: How often a rare one was at most.
         seed: For the random numbers.
@@ -42,8 +43,9 @@ class DrawSettings:
 
     phrases: int = 10
     min_words: int = 4
+    min_targets: int = 2
     frequent: int = 10
-    rare: int = 1
+    rare: int = 3
     seed: int = 1
 
 
@@ -101,7 +103,7 @@ def draw_sources(
     settings: DrawSettings,
     lines_per_block: int = LINES_PER_BLOCK,
 ) -> Draw:
-    """Draw long sources of a table: frequent ones and rare ones.
+    """Draw long sources of a table that have several targets: frequent ones and rare ones.
 
     A source without counts is drawn from the group of those, which have only length in common.
 
@@ -121,8 +123,9 @@ def draw_sources(
     for block in _blocks(table, lines_per_block):
         probabilities(block, column)
         begins = block.run_offsets[:-1]
-        words = block.token_spans("source", factor).offsets
-        long = np.flatnonzero(np.diff(words)[begins] >= settings.min_words)
+        words = np.diff(block.token_spans("source", factor).offsets)[begins]
+        targets = np.diff(block.run_offsets)
+        long = np.flatnonzero((words >= settings.min_words) & (targets >= settings.min_targets))
         numbers = random_numbers(block.first_line + begins[long], settings.seed)
         for group, members in _groups(source_counts(block, begins[long]), settings).items():
             among[group] += int(members.sum())

@@ -10,7 +10,7 @@ from phrasescore.commands.device_option import device_option
 from phrasescore.commands.numbers import BEAM, COLUMN, ITEMS, SEED, THREADS, WORDS, Whole
 from phrasescore.commands.options import json_options, print_result
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
-from phrasescore.errors import ModelError, SettingsError
+from phrasescore.errors import ModelError, SettingsError, counted
 
 if TYPE_CHECKING:
     from phrasescore.analysis.targets.source_drawing import Draw, DrawSettings
@@ -50,6 +50,12 @@ if TYPE_CHECKING:
     help="The least words of a source that is drawn.  [default: 4]",
 )
 @click.option(
+    "--min-targets",
+    type=ITEMS,
+    metavar="N",
+    help="The least targets that the table has for a source that is drawn.  [default: 2]",
+)
+@click.option(
     "--frequent",
     type=ITEMS,
     metavar="N",
@@ -59,7 +65,7 @@ if TYPE_CHECKING:
     "--rare",
     type=ITEMS,
     metavar="N",
-    help="How often a rare source was extracted at most.  [default: 1]",
+    help="How often a rare source was extracted at most.  [default: 3]",
 )
 @click.option(
     "--column",
@@ -97,10 +103,6 @@ def top(
     folder: str,
     output: str,
     sources: str | None,
-    phrases: int | None,
-    min_words: int | None,
-    frequent: int | None,
-    rare: int | None,
     column: int,
     best: int,
     samples: int,
@@ -110,12 +112,14 @@ def top(
     threads: int | None,
     as_json: bool,
     json_file: str | None,
+    **asked: int | None,
 ) -> None:
     """Show which targets TABLE prefers, which the model, and which the model writes itself.
 
-    As in tables 2 and 3 of Cho et al. (2014): for long source phrases, frequent and rare ones drawn
-    at random, the best targets by p(target|source) of TABLE, the best of the same candidates by the
-    model, and the best of 50 samples from the model, with how often each was drawn.
+    As in tables 2 and 3 of Cho et al. (2014): for long source phrases with several targets,
+    frequent and rare ones drawn at random, the best targets by p(target|source) of TABLE, the best
+    of the same candidates by the model, and the best of 50 samples from the model, with how often
+    each was drawn.
 
     How often a source was extracted stands in the fifth column of TABLE. Of sources without such
     counts there is one group of long ones. TABLE is plain, .gz, or - for standard input, and sorted
@@ -133,7 +137,6 @@ def top(
 
     if threads is not None:
         torch.set_num_threads(threads)
-    asked = {"phrases": phrases, "min_words": min_words, "frequent": frequent, "rare": rare}
     given = {name: value for name, value in asked.items() if value is not None}
     settings = DrawSettings(**given, seed=seed)
     _check(settings, sources, given)
@@ -201,11 +204,12 @@ def _tell(draw: Draw, settings: DrawSettings) -> None:
         "rare": f"extracted {settings.rare:,} times or less",
         "long": "without counts",
     }
-    long = f"of {settings.min_words:,} words or more"
+    long = f"of at least {counted(settings.min_words, 'word')} with at least "
+    long += counted(settings.min_targets, "target")
     for group, among in draw.among.items():
         drawn = sum(source.group == group for source in draw.sources)
         if group == "given":
             total = len(draw.sources)
             click.echo(f"{among:,} of {total:,} sources are in the table", err=True)
-        elif among or group != "long":
+        elif among or (group != "long" and not draw.among["long"]):
             click.echo(f"{drawn:,} of {among:,} sources {long}, {meaning[group]}", err=True)
