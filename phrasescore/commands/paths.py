@@ -145,7 +145,8 @@ def _add(named: _Named, context: click.Context) -> None:
 def _label(param: click.Parameter | None) -> str:
     if isinstance(param, click.Option):
         return max(param.opts, key=len)
-    return param.human_readable_name if param is not None else "the path"
+    # one that can be left out stands between brackets
+    return param.human_readable_name.strip("[].") if param is not None else "the path"
 
 
 def _refuse_impossible(text: str, label: str, use: Use) -> None:

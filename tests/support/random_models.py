@@ -25,6 +25,7 @@ def save_random_model(
     direction: Direction = "source-target",
     seed: int = 1,
     kind: str = "phrase",
+    **choices: str,
 ) -> Path:
     """Write a small model whose scores differ from pair to pair.
 
@@ -35,6 +36,7 @@ def save_random_model(
         direction: Which side it reads.
         seed: For its weights.
         kind: As ``train --kind`` calls it.
+        choices: Settings of the kind, such as its unit.
     """
     sides = [Vocabulary.from_words(sorted(set(words))) for words in (source_words, target_words)]
     read, predicted = sides if direction == "source-target" else sides[::-1]
@@ -43,7 +45,7 @@ def save_random_model(
     sizes = {name: size for name, size in _SIZES.items() if name in has}
     sizes |= {"direction": direction, "target_vocabulary": len(predicted)}
     sizes |= {"source_vocabulary": len(read) if described.reads_source else 0}
-    settings = read_settings({"kind": described.name, **sizes}, where="a test")
+    settings = read_settings({"kind": described.name, **sizes, **choices}, where="a test")
     model = build(settings)
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from phrasescore.analysis.maps.drawn_map import DrawnMap, cluster_colour
 from phrasescore.pictures.figure_files import plain_label, saved_figure
@@ -54,8 +55,10 @@ def draw_map(path: str | Path, drawn: DrawnMap) -> None:
             _frame(axes, drawn, number)
         _fix(figure)
         _name_clusters(whole, drawn)
-        for number, axes in enumerate(parts):
-            _write_texts(axes, drawn, number)
+        for axes, cluster in zip(parts, zooms, strict=True):
+            _write_texts(axes, drawn, cluster.members)
+        if not zooms:
+            _write_texts(whole, drawn, np.arange(len(drawn.texts)))
 
 
 def _fix(figure: Figure) -> None:
@@ -106,14 +109,13 @@ def _name_clusters(axes: Axes, drawn: DrawnMap) -> None:
     _keep_apart(axes, named)
 
 
-def _write_texts(axes: Axes, drawn: DrawnMap, number: int) -> None:
-    """Write as many texts as there is room for, those of the cluster's middle first."""
+def _write_texts(axes: Axes, drawn: DrawnMap, first: NDArray[np.int64]) -> None:
+    """Write as many texts as there is room for, those of some points first."""
     (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
     x, y = drawn.places.T
     inside = (left < x) & (x < right) & (low < y) & (y < high)
-    own = drawn.clusters[number].members
-    rows = [*own.tolist(), *np.setdiff1d(np.flatnonzero(inside), own).tolist()]
-    rows = [row for row in rows if inside[row]][:_MOST]
+    others = np.setdiff1d(np.flatnonzero(inside), first)
+    rows = [*first[inside[first]].tolist(), *others.tolist()][:_MOST]
     written = [
         axes.annotate(
             plain_label(_short(drawn.texts[row])),

@@ -19,7 +19,7 @@ from phrasescore.commands.device_option import device_option
 from phrasescore.commands.numbers import Whole
 from phrasescore.commands.options import json_options, print_result
 from phrasescore.commands.paths import INPUT
-from phrasescore.errors import ModelError, SettingsError, visible
+from phrasescore.errors import ModelError, SettingsError, counted, visible
 from phrasescore.provenance import provenance
 
 if TYPE_CHECKING:
@@ -195,7 +195,8 @@ def _among_phrases(
 
 def _say_left_out(unknown: int) -> None:
     if unknown:
-        click.echo(f"{unknown:,} phrases with words that the model does not know", err=True)
+        left_out = f"{counted(unknown, 'phrase')} of the table left out"
+        click.echo(f"{left_out}: the model does not know all their words", err=True)
 
 
 def _compare_with_file(found: NearestTexts, path: str, loaded: LoadedModel) -> None:

@@ -6,6 +6,8 @@
   const [LETTER, LINE, DISC, BESIDE] = [6.5, 15, 12, 9];  // pixels of texts and discs
   const byId = (id) => document.getElementById(id);
   const [search, status, results] = ["search", "status", "results"].map(byId);
+  document.querySelectorAll(".browser > [hidden]").forEach((part) => { part.hidden = false; });
+  document.querySelectorAll("[disabled]").forEach((button) => { button.disabled = false; });
   await Bokeh.embed.embed_item(JSON.parse(byId("item").textContent));
   const bokeh = Bokeh.documents[0];
   const [plot, points, found, written, names] = ["plot", "points", "found", "written", "names"]

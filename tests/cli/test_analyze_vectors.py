@@ -1,0 +1,209 @@
+"""``phrasescore analyze vectors`` and ``nearest`` as a user runs them, with real models."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from phrasescore.model.folder import load_model, load_weights
+from phrasescore.model.networks.encoder_decoder import EncoderDecoder
+from tests.conftest import Phrasescore
+from tests.support.random_models import save_random_model
+
+WORDS = [b"a", b"b", b"c", b"<script>", b"caf\xe9"]
+SOURCES = [b"a b", b"a b c", b"b caf\xe9", b"c stranger", b"<script> a", b"c", b"a b"]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Models of several kinds and a table, unsorted."""
+    folder = tmp_path_factory.mktemp("vectors")
+    targets = [word.upper() for word in WORDS]
+    save_random_model(folder / "model", WORDS, targets)
+    save_random_model(folder / "other", WORDS, targets, seed=2)
+    save_random_model(folder / "backwards", WORDS, targets, "target-source")
+    for kind in ("search", "encdec", "feed-forward-lm", "feed-forward-phrase"):
+        save_random_model(folder / kind, WORDS, targets, kind=kind)
+    lines = b"".join(b"%s ||| %s ||| 1\n" % (each, each.upper()) for each in SOURCES)
+    (folder / "table.gz").write_bytes(gzip.compress(lines))
+    (folder / "phrases").write_bytes(b"a b\nstranger caf\xe9\n a  b \n")
+    return folder
+
+
+def summary_of(folder: Path, words: list[bytes]) -> np.ndarray:
+    """Return c of one phrase."""
+    loaded = load_model(folder)
+    assert isinstance(loaded.model, EncoderDecoder)
+    ids = torch.tensor([loaded.source_vocabulary.encode(words)])
+    with torch.inference_mode():
+        return loaded.model.summaries(ids)[0].numpy()
+
+
+def texts_of(path: Path) -> list[bytes]:
+    """Return what the vectors of a file are of, as a user would."""
+    with np.load(path) as arrays:
+        text, offsets = arrays["text"].tobytes(), arrays["offsets"].tolist()
+    return [text[a:b] for a, b in itertools.pairwise(offsets)]
+
+
+def test_vectors_of_phrases(data: Path, phrasescore: Phrasescore, tmp_path: Path) -> None:
+    """Row i is the summary of line i, unknown words too."""
+    done = phrasescore(
+        *("analyze", "vectors", "--model", data / "model", data / "phrases", "-o", "v.npz")
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"v.npz: 3 phrases, vectors of 8 numbers" in done.stderr
+    assert texts_of(tmp_path / "v.npz") == [b"a b", b"stranger caf\xe9", b"a b"]
+    with np.load(tmp_path / "v.npz") as arrays:
+        vectors = arrays["vectors"]
+    for row, words in enumerate(([b"a", b"b"], [b"stranger", b"caf\xe9"], [b"a", b"b"])):
+        np.testing.assert_allclose(vectors[row], summary_of(data / "model", words), atol=1e-6)
+
+
+def test_vectors_of_words(data: Path, phrasescore: Phrasescore, tmp_path: Path) -> None:
+    """Of all words, or of one a line; either side, and kinds without any summary."""
+    common = "--model", data / "model", "--words", "-o", "w.npz"
+    known = load_weights(data / "model")
+    for side, vocabulary in (
+        ("source", known.source_vocabulary),
+        ("target", known.target_vocabulary),
+    ):
+        assert phrasescore("analyze", "vectors", *common, "--side", side).returncode == 0
+        assert texts_of(tmp_path / "w.npz") == list(vocabulary.words[2:])
+        with np.load(tmp_path / "w.npz") as arrays:
+            assert (arrays["vectors"] == known.weights[f"{side}_embedding"][2:]).all()
+    done = phrasescore("analyze", "vectors", *common, "-", stdin=b"c\ncaf\xe9\nc\n")
+    assert done.returncode == 0, done.stderr
+    assert texts_of(tmp_path / "w.npz") == [b"c", b"caf\xe9", b"c"]
+    for kind in ("search", "feed-forward-lm", "feed-forward-phrase"):
+        common = "--model", data / kind, "--words", "-o", f"{kind}.npz"
+        assert phrasescore("analyze", "vectors", *common).returncode == 0
+        lower = kind != "feed-forward-lm"
+        expected = [word if lower else word.upper() for word in WORDS]
+        assert sorted(texts_of(tmp_path / f"{kind}.npz")) == sorted(expected)
+
+
+def test_nearest_in_a_table_and_in_its_vectors(
+    data: Path, phrasescore: Phrasescore, tmp_path: Path
+) -> None:
+    """Both ways list the same, by the cosines of summaries computed one by one."""
+    model = "--model", data / "model"
+    made = phrasescore(
+        "analyze", "vectors", *model, "--table", data / "table.gz", "-o", tmp_path / "v.npz"
+    )
+    assert made.returncode == 0, made.stderr
+    known = [b"a b", b"a b c", b"b caf\xe9", b"<script> a", b"c"]
+    assert texts_of(tmp_path / "v.npz") == known
+    asked = "analyze", "nearest", *model, "-n", "3", "a  b", "-i", "-"
+    stdin = b"b stranger\n"
+    from_table = phrasescore(*asked, "--table", data / "table.gz", stdin=stdin)
+    from_file = phrasescore(*asked, "--vectors", "v.npz", "--json-file", "near.json", stdin=stdin)
+    assert from_table.returncode == from_file.returncode == 0, from_file.stderr
+    assert from_table.stdout == from_file.stdout
+    assert b"warning: b stranger: the model does not know stranger" in from_table.stderr
+    assert b"1 phrase of the table left out" in from_table.stderr
+    vectors = {text: summary_of(data / "model", text.split()) for text in known}
+    rows = [line.split(b"\t") for line in from_table.stdout.split(b"\n")[:-1]]
+    told = json.loads((tmp_path / "near.json").read_text())["queries"]
+    assert [each.get("unknown") for each in told] == [None, ["stranger"]]
+    for number, query in enumerate((b"a b", b"b stranger")):
+        asked_for = summary_of(data / "model", query.split())
+        cosines = {
+            text: vector @ asked_for / np.linalg.norm(vector) / np.linalg.norm(asked_for)
+            for text, vector in vectors.items()
+            if text != query
+        }
+        expected = sorted(cosines, key=lambda text: -cosines[text])[:3]
+        mine = [row for row in rows if row[0] == query]
+        assert [row[3] for row in mine] == expected
+        assert [row[1] for row in mine] == [b"1", b"2", b"3"]
+        np.testing.assert_allclose(
+            [float(row[2]) for row in mine], [cosines[text] for text in expected], atol=1e-4
+        )
+        assert [each["phrase"].encode() for each in told[number]["nearest"]] == [
+            text.decode("utf-8", "backslashreplace").encode() for text in expected
+        ]
+
+
+def test_nearest_words(data: Path, phrasescore: Phrasescore) -> None:
+    """By the vectors of the side that is asked for."""
+    for side, word in (("source", b"b"), ("target", b"B")):
+        done = phrasescore(
+            *("analyze", "nearest", "--model", data / "model", "--words", "--side", side),
+            word.decode(),
+        )
+        assert done.returncode == 0, done.stderr
+        known = load_weights(data / "model")
+        words = getattr(known, f"{side}_vocabulary").words[2:]
+        vectors = known.weights[f"{side}_embedding"][2:]
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        cosines = vectors @ vectors[words.index(word)]
+        order = [words[row] for row in np.argsort(-cosines) if words[row] != word]
+        assert [line.split(b"\t")[3] for line in done.stdout.split(b"\n")[:-1]] == order
+
+
+def test_models_that_read_the_target(data: Path, phrasescore: Phrasescore) -> None:
+    """Their phrases are those of the target side; RNNencdec has summaries, too."""
+    done = phrasescore(
+        *("analyze", "nearest", "--model", data / "backwards", "--table", data / "table.gz"),
+        *("-n", "1", "A B"),
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split(b"\t")[3].strip() in {each.upper() for each in SOURCES}
+    done = phrasescore(
+        "analyze", "nearest", "--model", data / "encdec", "--table", data / "table.gz", "a b"
+    )
+    assert done.stdout.count(b"\n") == 4
+
+
+@pytest.mark.parametrize(
+    ("command", "message", "status"),
+    [
+        ("vectors --model model -o v.npz", "there is nothing to read", 2),
+        ("vectors --model model phrases --table table.gz -o v.npz", "both given", 2),
+        ("vectors --model model --table table.gz --words -o v.npz", "--table is about phrases", 2),
+        ("vectors --model model phrases --side target -o v.npz", "Add --words", 2),
+        ("vectors --model search phrases -o v.npz", "kind search makes no summary", 4),
+        ("vectors --model feed-forward-lm --words --side source -o v.npz", "target side only", 4),
+        ("vectors --model model phrases --words -o v.npz", "phrases:1: 'a b' is not one word", 2),
+        ("vectors --model model empty -o v.npz", "there is no phrase", 3),
+        ("vectors --model model blank -o v.npz", "blank:2: an empty phrase", 3),
+        ("nearest --model model --table table.gz", "there is nothing to look for", 2),
+        ("nearest --model model a", "those of a table or of a file of vectors", 2),
+        ("nearest --model model a --table table.gz --vectors old.npz", "Give one of --table", 2),
+        ("nearest --model model a --words --table table.gz", "Leave out --table and --vectors", 2),
+        ("nearest --model model --words stranger", "does not know the word 'stranger'", 2),
+        ("nearest --model model --table table.gz  ", "nothing to look for", 2),
+        ("nearest --model model --vectors old.npz a", "another model made these vectors", 4),
+        ("nearest --model other --vectors words.npz a", "these are vectors of words", 2),
+        ("nearest --model model --vectors table.gz a", "no file of vectors", 3),
+        ("nearest --model search --table table.gz a", "kind search makes no summary", 4),
+    ],
+)
+def test_wrong_calls(
+    command: str,
+    message: str,
+    status: int,
+    data: Path,
+    phrasescore: Phrasescore,
+    tmp_path: Path,
+) -> None:
+    """Each gets a sentence, and nothing is written."""
+    for each in data.iterdir():
+        (tmp_path / each.name).symlink_to(each)
+    (tmp_path / "empty").write_bytes(b"")
+    (tmp_path / "blank").write_bytes(b"a\n \nb\n")
+    if "old" in command:
+        phrasescore("analyze", "vectors", "--model", "other", "phrases", "-o", "old.npz")
+    if "words.npz" in command:
+        phrasescore("analyze", "vectors", "--model", "other", "--words", "-o", "words.npz")
+    done = phrasescore("analyze", *command.split())
+    assert done.returncode == status, done.stderr
+    assert message in done.stderr.decode()
+    assert not (tmp_path / "v.npz").exists()

@@ -1,0 +1,148 @@
+"""What a map draws, lays out and groups, on points whose groups are known."""
+
+from __future__ import annotations
+
+import gzip
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from phrasescore.analysis.maps.clusters import find_clusters
+from phrasescore.analysis.maps.points import random_phrases, shown
+from phrasescore.analysis.phrases import TablePhrases
+from phrasescore.analysis.summaries import SummaryVectors
+from phrasescore.errors import CorpusError, SettingsError
+from phrasescore.model.folder import LoadedModel, load_model
+from tests.support.random_models import save_random_model
+
+WORDS = [b"w%d" % number for number in range(20)]
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
+    """A model."""
+    return load_model(save_random_model(tmp_path_factory.mktemp("maps") / "model", WORDS, WORDS))
+
+
+def table_of(path: Path, sources: list[bytes]) -> Path:
+    """Write a phrase table, in any order."""
+    path.write_bytes(gzip.compress(b"".join(b"%s ||| x ||| 1\n" % each for each in sources)))
+    return path
+
+
+def test_each_phrase_is_drawn_alike(loaded: LoadedModel, tmp_path: Path) -> None:
+    """However often it stands there and wherever; unknown words and short ones leave it out."""
+    known = [b"w%d w%d w%d" % (a, b, a) for a in range(20) for b in range(10)]
+    sources = [*known, known[3], known[3], known[3], b"w1 w2", b"w1 w2 stranger", known[7]]
+    there = TablePhrases(table_of(tmp_path / "t", sources), loaded, 3)
+    summaries = SummaryVectors(loaded, loaded.path, "cpu")
+    drawn = Counter[str]()
+    for seed in range(200):
+        points = random_phrases(there, loaded, summaries, 20, seed)
+        assert len(set(points.texts)) == 20
+        assert points.of == 200
+        drawn.update(points.texts)
+    assert set(drawn) <= {each.decode() for each in known}
+    # 4,000 draws of 200 phrases: 20 each, and the one that stands there four times is no exception
+    assert 5 < drawn["w0 w3 w0"] < 40
+    assert max(drawn.values()) < 45
+    assert len(drawn) > 195
+    assert there.unknown == 200
+
+
+def test_the_order_of_the_table_does_not_matter(loaded: LoadedModel, tmp_path: Path) -> None:
+    """The same seed draws the same phrases, with the same vectors."""
+    sources = [b"w%d w%d w%d w1" % (a, b, c) for a in range(9) for b in range(9) for c in range(9)]
+    summaries = SummaryVectors(loaded, loaded.path, "cpu")
+    found = []
+    for each in (sources, sources[::-1]):
+        there = TablePhrases(table_of(tmp_path / "t", each), loaded, 4)
+        found.append(random_phrases(there, loaded, summaries, 50, 7))
+    assert found[0].texts == found[1].texts
+    assert len(found[0]) == 50
+    assert np.allclose(found[0].vectors, found[1].vectors, atol=1e-6)
+
+
+def test_a_table_without_any(loaded: LoadedModel, tmp_path: Path) -> None:
+    """The error says how many there would be otherwise."""
+    there = TablePhrases(table_of(tmp_path / "t", [b"no word of it", b"w1"]), loaded, 2)
+    with pytest.raises(
+        CorpusError, match=r"no source phrase of at least 2 words .*\(1 phrase with"
+    ):
+        random_phrases(there, loaded, SummaryVectors(loaded, loaded.path), 5, 1)
+
+
+def test_the_layout_keeps_groups_together(
+    rng: np.random.Generator, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Four groups that are far apart are four clusters, called by their own words."""
+    pytest.importorskip("sklearn")
+    from phrasescore.analysis.maps.layout import lay_out
+
+    middles = rng.normal(size=(4, 60)) * 10
+    groups = np.repeat(np.arange(4), 40)
+    vectors = (middles[groups] + rng.normal(size=(160, 60))).astype(np.float32)
+    places = lay_out(vectors, 3, 1)
+    assert places.shape == (160, 2)
+    assert (places == lay_out(vectors, 3, 1)).all()
+    texts = [f"the {'abcd'[group]}{n % 3} of group{group} ." for n, group in enumerate(groups)]
+    clusters = find_clusters(places, texts)
+    for cluster in clusters:
+        of = set(groups[cluster.members].tolist())
+        assert len(of) == 1
+        assert f"group{of.pop()}" in cluster.name.split(", ")
+        assert "the" not in cluster.name.split(", ")[:1]
+        left, right, low, high = cluster.box
+        x, y = cluster.middle
+        assert left < x < right
+        assert low < y < high
+    assert {groups[cluster.members[0]] for cluster in clusters} == {0, 1, 2, 3}
+    assert capsys.readouterr().out == ""
+
+
+def test_words_are_called_by_the_most_frequent(rng: np.random.Generator) -> None:
+    """Each word stands there once, the frequent ones first; signs come last."""
+    pytest.importorskip("sklearn")
+    places = np.concatenate([rng.normal(0, 0.1, (30, 2)), rng.normal(9, 0.1, (30, 2))])
+    texts = [",", *(f"word{number}" for number in range(59))]
+    names = {cluster.name for cluster in find_clusters(places.astype(np.float32), texts)}
+    assert "word0, word1, word2" in names
+
+
+@pytest.mark.parametrize(
+    ("vectors", "message"),
+    [
+        (np.zeros((9, 4)), "at least 10 points, and here 9 points"),
+        (np.ones((20, 4)), "all the vectors are the same"),
+    ],
+)
+def test_no_map_of_nothing(vectors: np.ndarray, message: str) -> None:
+    """Too few, or all in one place."""
+    pytest.importorskip("sklearn")
+    from phrasescore.analysis.maps.layout import lay_out
+
+    with pytest.raises(SettingsError, match=message):
+        lay_out(vectors.astype(np.float32), 1, 1)
+
+
+def test_narrow_vectors_have_a_map() -> None:
+    """Even of one number."""
+    pytest.importorskip("sklearn")
+    from phrasescore.analysis.maps.layout import lay_out
+
+    assert np.isfinite(lay_out(np.arange(12, dtype=np.float32)[:, None], 1, 1)).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        (b"don &apos;t", "don 't"),
+        (b"&lt;script&gt; &#124; &#91;x&#93;", "<script> | [x]"),
+        (b"&amp;lt; caf\xe9", "&lt; caf\\xe9"),
+    ],
+)
+def test_what_a_reader_sees(text: bytes, seen: str) -> None:
+    """What Moses escaped, once."""
+    assert shown(text) == seen
