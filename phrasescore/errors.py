@@ -132,6 +132,12 @@ class StorageError(PhrasescoreError):
     exit_code = 8
 
 
+class ClusterError(PhrasescoreError):
+    """A scheduler that is not there, or a worker that cannot do the work."""
+
+    exit_code = 9
+
+
 class InterruptedWorkError(PhrasescoreError):
     """Ctrl-C, SIGTERM or SIGHUP, after all was saved that the work needs to continue."""
 

@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from phrasescore.commands.cluster_option import cluster_option
 from phrasescore.commands.device_option import device_option
 from phrasescore.commands.numbers import BATCH, COLUMN, FACTOR, THREADS
 from phrasescore.commands.options import json_options, print_result
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
+from phrasescore.errors import SettingsError
 from phrasescore.provenance import provenance
 from phrasescore.words import Unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from phrasescore.scoring.model_loading import ComputeSettings, ReadyModels
-    from phrasescore.table.block import TableBlock
+    from phrasescore.scoring.ready_scorers import Asked, ReadyScorer
 
 Precision = Literal["auto", "fp32", "bf16"]
 
@@ -87,6 +86,12 @@ Precision = Literal["auto", "fp32", "bf16"]
     help="Compute each pair separately, in fp32: slow, for comparison.",
 )
 @click.option("--threads", type=THREADS, metavar="N", help="CPU threads.")
+@cluster_option
+@click.option(
+    "--same-hardware",
+    is_flag=True,
+    help="Refuse workers of a cluster whose processors differ, as last digits may.",
+)
 @partial(json_options, old_names=("--report",))
 def score(
     table: str,
@@ -102,6 +107,8 @@ def score(
     batch_size: int | None,
     no_sharing: bool,
     threads: int | None,
+    cluster: str | None,
+    same_hardware: bool,
     as_json: bool,
     json_file: str | None,
 ) -> None:
@@ -111,26 +118,60 @@ def score(
     kill -9, the same command continues where it stopped.
     """
     from phrasescore.resuming.interruption import interruptible
-    from phrasescore.scoring.block_scoring import BlockScorer, ScoringSettings
+    from phrasescore.scoring.block_scoring import ScoringSettings
     from phrasescore.scoring.model_loading import ComputeSettings
+    from phrasescore.scoring.ready_scorers import Asked
     from phrasescore.scoring.table_rescoring import rescore_table
 
-    _use_threads(threads)
+    settings = ScoringSettings(average, unknown_column, replace_column, factor or 0, unknown)
     compute = ComputeSettings(device, precision, batch_size, not no_sharing)
-    ready, blocks = _load_models(table, folders, compute, factor)
-    for note in ready.notes:
-        click.echo(note, err=True)
-    settings = ScoringSettings(average, unknown_column, replace_column, ready.factor, unknown)
+    asked = Asked(table, folders, compute, settings, factor)
     # what comes or goes through a pipe cannot be gone on with
     keeps = "-" not in (table, output)
-    with interruptible(output) if keeps else contextlib.nullcontext():
-        scorer = BlockScorer(ready.models, settings, ready.processor)
-        report = rescore_table(table, output, scorer, numerics=ready.numerics, blocks=blocks)
+    with contextlib.ExitStack() as stack:
+        if keeps:
+            stack.enter_context(interruptible(output))
+        ready = _ready(asked, cluster, threads, same_hardware, stack)
+        for note in ready.notes:
+            click.echo(note, err=True)
+        report = rescore_table(
+            table, output, ready.scorer, numerics=ready.numerics, blocks=ready.blocks
+        )
     click.echo(str(report), err=True)
-    checks = [vars(check) for check in ready.checks]
-    used = {"settings": vars(settings), "numerics": ready.numerics, "bf16_checks": checks}
+    used = {
+        "settings": vars(ready.scorer.settings),
+        "numerics": ready.numerics,
+        "bf16_checks": ready.checks,
+    }
     result = {**report.to_json(), "provenance": provenance(settings=used)}
     print_result(result, as_json, json_file)
+
+
+def _ready(
+    asked: Asked,
+    cluster: str | None,
+    threads: int | None,
+    same_hardware: bool,
+    stack: contextlib.ExitStack,
+) -> ReadyScorer:
+    """Load the models here, or join a cluster that is left with the stack."""
+    from phrasescore.scoring.ready_scorers import scorer_here, scorer_on_cluster
+
+    if cluster is None:
+        if same_hardware:
+            raise SettingsError(
+                "--same-hardware is about workers", remedy="leave it out, or give --cluster"
+            )
+        _use_threads(threads)
+        return scorer_here(asked)
+    if threads is not None:
+        raise SettingsError(
+            "--threads is about this machine, and --cluster lets workers compute",
+            remedy="leave it out, and start workers with dask worker --nthreads N",
+        )
+    from phrasescore.cluster.cluster import Cluster
+
+    return scorer_on_cluster(asked, stack.enter_context(Cluster(cluster)), same_hardware)
 
 
 def _use_threads(threads: int | None) -> None:
@@ -138,24 +179,3 @@ def _use_threads(threads: int | None) -> None:
 
     if threads is not None:
         torch.set_num_threads(threads)
-
-
-def _load_models(
-    table: str, folders: tuple[str, ...], compute: ComputeSettings, factor: int | None
-) -> tuple[ReadyModels, Iterator[TableBlock] | None]:
-    """Load the models, trying bfloat16 on the table's beginning; blocks if that used up a pipe."""
-    import itertools
-
-    from phrasescore.files.pipes import can_be_read_again
-    from phrasescore.scoring.model_loading import load_models
-    from phrasescore.scoring.table_rescoring import read_table
-    from phrasescore.table.block import read_blocks
-
-    if not compute.wants_sample:
-        return load_models(folders, compute, factor, None), None
-    if can_be_read_again(table):
-        return load_models(folders, compute, factor, next(read_blocks(table), None)), None
-    blocks = read_table(table)
-    begun = list(itertools.islice(blocks, 1))
-    ready = load_models(folders, compute, factor, begun[0] if begun else None)
-    return ready, itertools.chain(begun, blocks)

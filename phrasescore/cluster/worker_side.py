@@ -1,0 +1,35 @@
+"""What runs on the workers before any work: who they are, and what they have."""
+
+from __future__ import annotations
+
+from importlib import metadata
+
+from phrasescore import __version__
+
+# those that decide the bytes of an output; builds of one version differ in what follows a plus
+_LIBRARIES = ("torch", "numpy", "isal")
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what decides the bytes of an output."""
+    found = {"phrasescore": __version__}
+    for name in _LIBRARIES:
+        try:
+            found[name] = metadata.version(name).partition("+")[0]
+        except metadata.PackageNotFoundError:
+            found[name] = "none"
+    return found
+
+
+def own_name() -> str:
+    """Return the address of the worker that this runs on."""
+    from distributed import get_worker
+
+    return str(get_worker().address)
+
+
+def own_threads() -> int:
+    """Return how many threads the worker has that this runs on, as ``--nthreads`` said."""
+    from distributed import get_worker
+
+    return int(get_worker().state.nthreads)

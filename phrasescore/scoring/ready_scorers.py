@@ -1,0 +1,114 @@
+"""What scores a table with models in folders: this process, or the workers of a cluster."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from phrasescore.files.pipes import can_be_read_again
+from phrasescore.scoring.block_scoring import BlockScorer, ScoringSettings
+from phrasescore.scoring.model_loading import ComputeSettings, load_models
+from phrasescore.scoring.table_rescoring import TableScorer, read_table
+from phrasescore.table.block import TableBlock, read_blocks
+
+if TYPE_CHECKING:
+    from phrasescore.cluster.cluster import Cluster
+
+Loaded = TypeVar("Loaded")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a user asks for.
+
+    Args:
+        table: The phrase table.
+        folders: The models', one column each.
+        compute: How to compute.
+        settings: What goes into the table; its factor is not decided yet.
+        factor: The factor to read; ``None`` for the models' own.
+    """
+
+    table: str
+    folders: Sequence[str]
+    compute: ComputeSettings
+    settings: ScoringSettings
+    factor: int | None
+
+
+@dataclass(frozen=True)
+class ReadyScorer:
+    """What scores, and what the report says about it.
+
+    Args:
+        scorer: It.
+        numerics: What of its arithmetic decides the digits, as JSON values.
+        checks: The comparison of precisions for each model that had one, as JSON values.
+        notes: What to tell the user.
+        blocks: Those of a table that cannot be read twice, if reading has begun.
+    """
+
+    scorer: TableScorer[Any]
+    numerics: dict[str, Any]
+    checks: Sequence[dict[str, Any]]
+    notes: Sequence[str]
+    blocks: Iterator[TableBlock] | None
+
+
+def scorer_here(asked: Asked) -> ReadyScorer:
+    """Load models into this process.
+
+    Raises:
+        ModelError: A folder is not a whole model, or its model is one of sentences.
+        SettingsError: Models read different factors, or there is no such device.
+    """
+    compute = asked.compute
+    ready, blocks = _with_sample(
+        asked.table,
+        compute.wants_sample,
+        lambda sample: load_models(asked.folders, compute, asked.factor, sample),
+    )
+    settings = dataclasses.replace(asked.settings, factor=ready.factor)
+    scorer = BlockScorer(ready.models, settings, ready.processor)
+    checks = [vars(check) for check in ready.checks]
+    return ReadyScorer(scorer, ready.numerics, checks, ready.notes, blocks)
+
+
+def scorer_on_cluster(asked: Asked, cluster: Cluster, same_hardware: bool) -> ReadyScorer:
+    """Have models described by a worker, and loaded by each where a block comes.
+
+    Args:
+        asked: What for.
+        cluster: Who works; the first worker that is there decides on the precision for all.
+        same_hardware: Whether workers must be of one kind.
+
+    Raises:
+        ClusterError: A worker cannot load a model.
+    """
+    from phrasescore.scoring.cluster_scoring import ClusterScorer, describe_on_worker
+
+    compute = asked.compute
+    described, blocks = _with_sample(
+        asked.table,
+        compute.shared and compute.precision != "fp32",
+        lambda sample: describe_on_worker(cluster, asked.folders, compute, asked.factor, sample),
+    )
+    settings = dataclasses.replace(asked.settings, factor=described.factor)
+    scorer = ClusterScorer(cluster, described, settings, same_hardware)
+    return ReadyScorer(scorer, described.numerics, described.checks, described.notes, blocks)
+
+
+def _with_sample(
+    table: str, wanted: bool, load: Callable[[TableBlock | None], Loaded]
+) -> tuple[Loaded, Iterator[TableBlock] | None]:
+    """Load models, on the table's beginning if wanted; return the blocks if that used up a pipe."""
+    if not wanted:
+        return load(None), None
+    if can_be_read_again(table):
+        return load(next(read_blocks(table), None)), None
+    blocks = read_table(table)
+    begun = list(itertools.islice(blocks, 1))
+    return load(begun[0] if begun else None), itertools.chain(begun, blocks)

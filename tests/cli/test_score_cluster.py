@@ -1,0 +1,163 @@
+"""``score --cluster`` with real workers: the bytes are those of one machine, whatever happens."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.conftest import Phrasescore, StartPhrasescore
+from tests.support.dask_clusters import DaskCluster, require_dask
+from tests.support.killed import kill_when_blocks_are_done, wait_for
+from tests.support.random_models import save_random_model
+
+require_dask()
+_WORDS = [b"w%d" % number for number in range(40)]
+_LINES = 36_000
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table of several blocks, a small model, and another."""
+    folder = tmp_path_factory.mktemp("data")
+    rng = np.random.default_rng(19)
+    lines = []
+    for number in range(_LINES):
+        source = b" ".join(_WORDS[i] for i in rng.integers(0, 40, 3))
+        target = b" ".join(_WORDS[i] for i in rng.integers(0, 40, rng.integers(1, 5)))
+        lines.append(b"%s ||| %s ||| 0.5 %g ||| 0-0\n" % (source, target, number + 1))
+    with gzip.open(folder / "table.gz", "wb", compresslevel=1) as stream:
+        stream.write(b"".join(sorted(lines)))
+    save_random_model(folder / "model", _WORDS, _WORDS)
+    save_random_model(folder / "other", _WORDS[:-1], _WORDS)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskCluster]:
+    """A worker with a thread and one with two."""
+    with DaskCluster(tmp_path_factory.mktemp("dask") / "cluster", [1, 2]) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def here(data: Path, start_phrasescore: StartPhrasescore) -> Path:
+    """The table as this machine scores it."""
+    folder = data / "here"
+    folder.mkdir()
+    arguments = [data / "table.gz", "--model", data / "model", "-o", "out.gz", "--unknown-column"]
+    done = start_phrasescore(folder, "score", *arguments, "--json-file", "out.json").wait()
+    assert done.status == 0, done.errors
+    return folder
+
+
+def arguments(data: Path, dask: DaskCluster) -> list[str | Path]:
+    common = ["score", data / "table.gz", "--model", data / "model", "--unknown-column"]
+    return [*common, "--cluster", dask.scheduler_file]
+
+
+def without_times(path: Path) -> dict[str, object]:
+    report = json.loads(path.read_bytes())
+    own = {"seconds", "pairs_per_second", "provenance", "resumed_pairs", "models"}
+    return {name: value for name, value in report.items() if name not in own}
+
+
+def test_bytes_of_one_machine(
+    data: Path, here: Path, dask: DaskCluster, phrasescore: Phrasescore, tmp_path: Path
+) -> None:
+    """Compressed and plain, with the same report, and the precision that was chosen once."""
+    done = phrasescore(*arguments(data, dask), "-o", "out.gz", "--json-file", "out.json")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out.gz").read_bytes() == (here / "out.gz").read_bytes()
+    assert without_times(tmp_path / "out.json") == without_times(here / "out.json")
+    reports = [json.loads((folder / "out.json").read_bytes()) for folder in (tmp_path, here)]
+    used = [report["provenance"]["settings"]["numerics"] for report in reports]
+    assert used[0] == used[1]
+    assert reports[0]["processors"]
+    done = phrasescore(*arguments(data, dask), "-o", "plain", "--same-hardware")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "plain").read_bytes() == gzip.decompress((here / "out.gz").read_bytes())
+
+
+def test_workers_and_the_coordinator_die(
+    data: Path,
+    here: Path,
+    tmp_path: Path,
+    start_phrasescore: StartPhrasescore,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A worker is killed, another joins, one is stopped, and the coordinator is killed."""
+    monkeypatch.setenv("DASK_PHRASESCORE__PATIENCE", "2")
+    with DaskCluster(tmp_path / "cluster", [1, 1]) as dask:
+        call = [*arguments(data, dask), "-o", "out.gz"]
+        kill_when_blocks_are_done(start_phrasescore(tmp_path, *call), tmp_path, "out.gz", 1)
+        again = start_phrasescore(tmp_path, *call)
+        dask.kill(dask.workers[0])
+        dask.add_worker(2)
+        dask.workers[1].send_signal(signal.SIGSTOP)
+        wait_for(lambda: not again.is_running, 120)
+        dask.workers[1].send_signal(signal.SIGCONT)
+        done = again.wait()
+    assert done.status == 0, done.errors
+    assert b"going on after line" in done.errors
+    assert (tmp_path / "out.gz").read_bytes() == (here / "out.gz").read_bytes()
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_run_goes_on_without_the_cluster(
+    data: Path, here: Path, dask: DaskCluster, tmp_path: Path, start_phrasescore: StartPhrasescore
+) -> None:
+    """What was begun on a cluster is gone on with by one machine."""
+    call = [*arguments(data, dask), "-o", "out.gz"]
+    kill_when_blocks_are_done(start_phrasescore(tmp_path, *call), tmp_path, "out.gz", 1)
+    done = start_phrasescore(tmp_path, *call[:-4], "-o", "out.gz").wait()
+    assert done.status == 0, done.errors
+    assert b"going on after line" in done.errors
+    assert (tmp_path / "out.gz").read_bytes() == (here / "out.gz").read_bytes()
+
+
+def test_refusals(data: Path, dask: DaskCluster, phrasescore: Phrasescore, tmp_path: Path) -> None:
+    """Each is one sentence."""
+    call = arguments(data, dask)
+    done = phrasescore(*call, "-o", "out", "--threads", "1")
+    assert (done.returncode, b"--nthreads" in done.stderr) == (2, True)
+    done = phrasescore(*call[:-2], "-o", "out", "--same-hardware")
+    assert (done.returncode, b"--same-hardware is about workers" in done.stderr) == (2, True)
+    (tmp_path / "no.json").write_text("[]")
+    done = phrasescore(*call[:-1], "no.json", "-o", "out", timeout=60)
+    assert done.returncode == 9
+    assert done.stderr.count(b"\n") == 1 and b"no.json: no scheduler has written" in done.stderr
+    shutil.copytree(data / "model", tmp_path / "broken")
+    with (tmp_path / "broken" / "model.safetensors").open("ab") as stream:
+        stream.write(b"x")
+    done = phrasescore(*call, "--model", "broken", "-o", "out")
+    assert done.returncode == 9
+    assert b"cannot use the model: damaged: model.safetensors" in done.stderr
+    assert b"the worker tcp://" in done.stderr
+    assert not any(path.name.startswith((".out", "out")) for path in tmp_path.iterdir())
+
+
+def test_interrupted(
+    data: Path, dask: DaskCluster, tmp_path: Path, start_phrasescore: StartPhrasescore
+) -> None:
+    """Ctrl-C says how to go on, even while nobody works."""
+    for worker in dask.workers:
+        worker.send_signal(signal.SIGSTOP)
+    try:
+        running = start_phrasescore(tmp_path, *arguments(data, dask), "-o", "out.gz")
+        time.sleep(1.5)
+        os.kill(running.pid, signal.SIGINT)
+        done = running.wait()
+    finally:
+        for worker in dask.workers:
+            worker.send_signal(signal.SIGCONT)
+    assert done.status == 130
+    assert b"to continue, type: phrasescore score" in done.errors.lower()

@@ -1,0 +1,102 @@
+"""Real Dask clusters on this machine: a scheduler and workers, processes of their own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from phrasescore.resuming import child_processes
+from tests.conftest import PROJECT
+
+
+def require_dask() -> Any:
+    """Return ``dask``; skip what needs the extra ``cluster`` where it is not installed."""
+    reason = "needs the extra: pip install 'phrasescore[cluster]'"
+    pytest.importorskip("distributed", reason=reason)
+    return pytest.importorskip("dask", reason=reason)
+
+
+class DaskCluster:
+    """A scheduler and workers; use it in a ``with`` block.
+
+    Args:
+        folder: For its files; it is made.
+        workers: The threads of each worker to begin with.
+        environment: Variables of the workers, beside those of this process.
+
+    Attributes:
+        workers: Their processes, the living and the dead.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        workers: Sequence[int] = (),
+        environment: dict[str, str] | None = None,
+    ) -> None:
+        self.folder, self._first, self._environment = folder, workers, environment or {}
+        self.workers: list[subprocess.Popen[bytes]] = []
+
+    @property
+    def scheduler_file(self) -> Path:
+        """What ``--cluster`` gets."""
+        return self.folder / "scheduler.json"
+
+    def __enter__(self) -> DaskCluster:
+        self.folder.mkdir(parents=True)
+        self._scheduler = self._started(
+            "scheduler",
+            *("--scheduler-file", str(self.scheduler_file), "--host", "127.0.0.1", "--port", "0"),
+        )
+        for threads in self._first:
+            self.add_worker(threads)
+        return self
+
+    def add_worker(self, threads: int = 1) -> subprocess.Popen[bytes]:
+        """Start one more worker; it joins soon."""
+        place = self.folder / f"worker{len(self.workers)}"
+        worker = self._started(
+            "worker",
+            *("--scheduler-file", str(self.scheduler_file), "--host", "127.0.0.1"),
+            *("--nthreads", str(threads), "--nworkers", "1", "--no-nanny"),
+            *("--local-directory", str(place), "--memory-limit", "0"),
+        )
+        self.workers.append(worker)
+        return worker
+
+    def _started(self, what: str, *arguments: str) -> subprocess.Popen[bytes]:
+        log = self.folder / f"{what}.log"
+        with log.open("ab") as said:
+            return child_processes.start(
+                [
+                    *(sys.executable, "-m", f"distributed.cli.dask_{what}", "--no-dashboard"),
+                    *arguments,
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=said,
+                env={**os.environ, "PYTHONPATH": str(PROJECT), **self._environment},
+            )
+
+    def kill(self, worker: subprocess.Popen[bytes]) -> None:
+        """End a worker by kill -9."""
+        worker.kill()
+        worker.wait()
+
+    def end_scheduler(self) -> None:
+        """End the scheduler by kill -9."""
+        self._scheduler.kill()
+        self._scheduler.wait()
+
+    def __exit__(self, *_: object) -> None:
+        for process in (*self.workers, self._scheduler):
+            process.send_signal(signal.SIGCONT)
+            process.kill()
+            process.wait()
