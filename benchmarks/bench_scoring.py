@@ -5,8 +5,8 @@ of the table (or all of it: --lines 0), on the same part with its sources shuffl
 with 20 targets for each source. The peers are a plain PyTorch scorer (plain_scorer.py) and, where
 --joeynmt names a Python that has it, JoeyNMT (joeynmt_scorer.py); they score a smaller part. Each
 peer's figures leave out its start-up, ours leave out the seconds of a table of a single line, which
-is given as well. CPU seconds count all cores; on a busy
-machine they change less than wall-clock, but they change: report figures of a quiet one.
+is given as well. CPU seconds count all cores; on a busy machine they change less than wall-clock,
+but they change: report figures of a quiet one.
 
 The floor (floor.py) is measured before and after; the better of the two counts. The result is JSON
 on standard output.
@@ -23,7 +23,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -52,6 +52,7 @@ class Bench:
     folder: Path
     threads: int
     runs: int
+    precisions: Sequence[str] = PRECISIONS
 
     def ours(self, table: Path, precision: str) -> Cost:
         for leftover in self.folder.glob("*scored.gz*"):
@@ -126,11 +127,11 @@ def in_turn(runs: int, commands: dict[str, Callable[[], Cost]]) -> dict[str, lis
 
 def measure(bench: Bench, tables: dict[str, Path], peers: dict[str, Callable[[], Cost]]) -> Any:
     first = bench.folder / "one-line.gz"
-    bench.ours(first, "fp32")  # fills the compile cache
+    bench.ours(first, bench.precisions[0])  # fills the compile cache
     commands: dict[str, Callable[[], Cost]] = {
         f"{table} {precision}": partial(bench.ours, path, precision)
         for table, path in {"one line": first, **tables}.items()
-        for precision in PRECISIONS
+        for precision in bench.precisions
     }
     return in_turn(bench.runs, {**commands, **peers})
 
@@ -148,12 +149,12 @@ def report(bench: Bench, tables: dict[str, Path], peers: Any, peer_pairs: int) -
         "log-sum-exp of a row, us": round(floors["fp32"].row_seconds * 1e6, 2),
         "peers": {name: figures(peer_pairs, costs[name]) for name in peers},
     }
-    for precision in PRECISIONS:
+    for precision in bench.precisions:
         result[f"a table of one line, {precision}"] = figures(1, costs[f"one line {precision}"])
     for name, path in tables.items():
         work = work_of_table(path, bench.model)
         result[name] = work.to_json(settings)
-        for precision in PRECISIONS:
+        for precision in bench.precisions:
             start = min(costs[f"one line {precision}"], key=lambda cost: cost.cpu)
             measured = figures(work.pairs, costs[f"{name} {precision}"], start)
             measured |= shares(work, measured, floors[precision], bench)
@@ -173,6 +174,7 @@ def main() -> None:
     parser.add_argument("--peer-lines", type=int, default=4_000, help="for the peers")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--precision", nargs="+", choices=PRECISIONS, default=PRECISIONS)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="bench-scoring-") as scratch:
         folder = Path(scratch)
@@ -186,7 +188,7 @@ def main() -> None:
         }
         small = write_lines(folder / "peer.gz", peer_part)
         model = load_model(options.model)
-        bench = Bench(model, folder, options.threads, options.runs)
+        bench = Bench(model, folder, options.threads, options.runs, options.precision)
         peers: dict[str, Callable[[], Cost]] = {"plain": lambda: bench.plain(small)}
         if has_joeynmt(options.joeynmt):
             peers["JoeyNMT"] = lambda: bench.joeynmt(options.joeynmt, small)
