@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +13,9 @@ from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
 from phrasescore.errors import ModelError, SettingsError, counted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from phrasescore.analysis.targets.preferences import Preferences
     from phrasescore.analysis.targets.source_drawing import Draw, DrawSettings
     from phrasescore.model.folder import LoadedModel
 
@@ -145,10 +148,11 @@ def top(
     shown = PreferenceSettings(best, samples, seed=seed, unknown=not no_unknown)
     preferences = find_preferences(loaded, draw.sources, shown, device)
     write_atomically(output, written(preferences, output))
-    _tell(draw, settings)
+    figures = _tell(draw, preferences, settings)
     used = {"column": column, **dataclasses.asdict(settings), **dataclasses.asdict(shown)}
     result = {
         "drawn_from": draw.among,
+        "figures": figures,
         "sources": json_values(preferences),
         "provenance": provenance(inputs=[table], settings={**used, "model": loaded.digest}),
     }
@@ -197,8 +201,14 @@ def _draw(
     return find_sources(table, column, factor, read_phrases(sources))
 
 
-def _tell(draw: Draw, settings: DrawSettings) -> None:
-    """Say what was drawn, and from how many."""
+def _tell(
+    draw: Draw, preferences: Sequence[Preferences], settings: DrawSettings
+) -> dict[str, dict[str, Any]]:
+    """Say what was drawn, from how many, and what it has in common; return that by group."""
+    import dataclasses
+
+    from phrasescore.analysis.targets.figures import ListFigures
+
     meaning = {
         "frequent": f"extracted {settings.frequent:,} times or more",
         "rare": f"extracted {settings.rare:,} times or less",
@@ -206,10 +216,16 @@ def _tell(draw: Draw, settings: DrawSettings) -> None:
     }
     long = f"of at least {counted(settings.min_words, 'word')} with at least "
     long += counted(settings.min_targets, "target")
+    by_group = {}
     for group, among in draw.among.items():
-        drawn = sum(source.group == group for source in draw.sources)
+        members = [each for each in preferences if each.source.group == group]
+        drawn = len(members)
         if group == "given":
-            total = len(draw.sources)
-            click.echo(f"{among:,} of {total:,} sources are in the table", err=True)
+            click.echo(f"{among:,} of {drawn:,} sources are in the table", err=True)
         elif among or (group != "long" and not draw.among["long"]):
             click.echo(f"{drawn:,} of {among:,} sources {long}, {meaning[group]}", err=True)
+        found = ListFigures.of(members)
+        if found is not None:
+            click.echo(str(found), err=True)
+            by_group[group] = dataclasses.asdict(found)
+    return by_group

@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from phrasescore.analysis.targets.preferences import PreferenceSettings, find_preferences
+from phrasescore.analysis.targets.figures import ListFigures
+from phrasescore.analysis.targets.preferences import (
+    Preferences,
+    PreferenceSettings,
+    Preferred,
+    find_preferences,
+)
 from phrasescore.analysis.targets.source_drawing import Candidate, DrawnSource, Group
 from phrasescore.analysis.targets.tables import HEADER, json_values, markdown, tsv, written
 from phrasescore.errors import ModelError
@@ -141,3 +147,28 @@ def test_json(loaded: LoadedModel) -> None:
     assert value["by_model"][0]["ln_p"] == pytest.approx(found[0].by_model[0].value, abs=1e-6)
     assert [s["times"] for s in value["samples"]] == [s.times for s in found[0].samples]
     assert np.isfinite([s["ln_p"] for s in value["samples"]]).all()
+
+
+def test_figures_of_many_lists() -> None:
+    """By hand: ties apart, sources that the table lacks left out."""
+    lists = [
+        preferences({b"A B": 0.6, b"C": 0.4}, by_model=b"A B", sample=b"A"),
+        preferences({b"A B": 0.6, b"C": 0.4}, by_model=b"C", sample=b"C"),
+        preferences({b"A": 0.5, b"B C D": 0.5}, by_model=b"B C D", sample=b"B C D"),
+        preferences({b"A": 1.0}, by_model=b"A", sample=b"X Y"),
+        preferences({}, by_model=b"", sample=b"X"),
+    ]
+    found = ListFigures.of(lists)
+    assert found == ListFigures(4, 0.25, 0.5, 6 / 4, 7 / 4, 7 / 4, 0.5)
+    assert "the same best target for 50%; the table's is tied for 25%" in str(found)
+    assert ListFigures.of(lists[4:]) is None
+    alone = ListFigures.of(lists[3:])
+    assert alone is not None
+    assert alone.same_best is None
+
+
+def preferences(targets: dict[bytes, float], by_model: bytes, sample: bytes) -> Preferences:
+    best = sorted(targets.items(), key=lambda item: -item[1])
+    by_table = tuple(Preferred(target, p) for target, p in best)
+    model = (Preferred(by_model, -1.0),) if targets else ()
+    return Preferences(source(b"a", targets), by_table, model, (Preferred(sample, -1.0),))
