@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 
 from tests.conftest import PROJECT, Phrasescore
 from tests.support.builders import write_phrase_table
+from tuning.loop.weights_file import read_weights_file
 
 EXPERIMENT = """
 name = "Golden system"
@@ -123,6 +126,17 @@ def test_from_a_file_to_the_table_and_again(
     assert len(systems[3]["texts"]["test"]["bleu"]) == 1
     # the candidate with the weights of the tuned system is among those to choose from
     assert systems[2]["texts"]["dev"]["mean"] >= systems[0]["texts"]["dev"]["mean"]
+    reported = phrasescore("report", "results", "-o", "results/report.html")
+    assert reported.returncode == 0, reported.stderr.decode()
+    page = (tmp_path / "results" / "report.html").read_text("utf-8")
+    values = {float(value) for value in re.findall('data-value="([^"]*)"', page)}
+    for system in systems:
+        for scores in system["texts"].values():
+            assert {scores["mean"], *(scores["gain"] or {}).values()} <= values
+    weights = read_weights_file(tmp_path / "results/systems/rnn-wp/seed1/weights.json")
+    assert set(weights["TranslationModel0"]) <= values
+    source = (tmp_path / "test.en").read_text("utf-8").split("\n")
+    assert any(f">{html.escape(line)}</dd>" in page for line in source[:10])
 
 
 def test_only_some_systems(

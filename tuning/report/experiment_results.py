@@ -60,18 +60,14 @@ def read_experiment(folder: Path, name: str) -> Results:
         notes.append(why_not(folder / TABLE, error))
     if not table and not notes:
         notes.append("No system has translated a text yet, so there is no table.")
-    names = {slug(str(each)): str(each) for each in (*_named(table), *kept.rows)}
+    shown = [system.name for scores in found.scores for system in scores.systems]
+    names = {slug(name): name for name in (*shown, *kept.rows)}
     parts = [Results(name, notes=tuple(notes))]
     for path in folders_in(folder / "systems"):
         if seed_folders(path):
             parts.append(read_tuning(path, names.get(path.name, path.name)))
     parts += [read_model(path, label) for path, label in find_models(folder / "models")]
     return reduce(Results.joined, parts, found)
-
-
-def _named(table: Mapping[str, Any]) -> Iterator[str]:
-    for system in table.get("systems", []):
-        yield system["name"]
 
 
 def _of_table(folder: Path, table: Mapping[str, Any], kept: KeptResults, name: str) -> Results:
@@ -151,7 +147,7 @@ def _text(
 ) -> TranslatedText | None:
     """Return what the systems made of a text; none if no run is kept."""
     outputs, notes = [], []
-    for system in map(str, _named(table)):
+    for system in (str(row["name"]) for row in table["systems"]):
         runs = [run for run in kept.rows.get(system, _NO_ROW).runs if name in run.statistics]
         if runs:
             output, note = _output(folder, system, runs, name)

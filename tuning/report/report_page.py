@@ -194,17 +194,18 @@ def page_values(results: Results, live: bool) -> dict[str, Any]:
 def _score_view(scores: ScoreSet, place: int) -> ScoreView:
     several = any(len(system.runs) > 1 for system in scores.systems)
     header = ["system", *(["runs"] if several else []), LABELS[scores.metric]]
-    header += [*(["±"] if several else []), "gain", "95 % from", "to", "p"]
+    header += [*(["±"] if several else []), "gain", "95 % from", "to", "p", "p (bootstrap)"]
     rows = []
     for system in scores.systems:
         row = [named(system.name), *([number_cell(len(system.runs), 0)] if several else [])]
         row += [score_cell(system.mean), *([score_cell(system.deviation)] if several else [])]
         if system.gain is None:
-            row += [Cell("–")] * 4
+            row += [Cell("–")] * 5
         else:
             gain = system.gain
             row += [score_cell(value, sign=True) for value in (gain.gain, gain.low, gain.high)]
-            row.append(Cell(shown_p(gain.p_value, scores.trials), gain.p_value))
+            chances = gain.p_value, gain.bootstrap_p_value
+            row += [Cell(shown_p(each, scores.trials), each) for each in chances]
         rows.append(tuple(row))
     said = ((system.name, in_words(scores, system)) for system in scores.systems)
     return ScoreView(

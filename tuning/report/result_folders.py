@@ -131,8 +131,8 @@ def folders_in(folder: Path) -> tuple[Path, ...]:
 
 
 def find_models(folder: Path) -> tuple[tuple[Path, str], ...]:
-    """Return the models in a folder, or one level down, and what they are called there."""
-    found = _within(folder, folder, 1)
+    """Return the models in a folder, one or two levels down, and what they are called there."""
+    found = _within(folder, folder, _LEVELS)
     return tuple((each.path, each.name) for each in found if each.kind in ("model", "training"))
 
 
