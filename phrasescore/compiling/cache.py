@@ -4,6 +4,9 @@ numba's own cache numbers the files of a function without a lock: two processes 
 for different types can leave one's code under the other's name. It also sees changes in a
 function's own file only, not in functions and constants of other files that it was made with, and
 it does not read what it cannot write (an image that is run by another user than built it).
+
+Processes that begin together (tests, the workers of a cluster) want the same functions at the same
+time. They take turns at each: who waited finds the code that the other has made.
 """
 
 from __future__ import annotations
@@ -12,18 +15,23 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import time
+import zlib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.dispatcher import Dispatcher
-from numba.core.runtime import rtsys
+from numba.core.runtime.nrt import rtsys
 
 from phrasescore.compile_cache import OWN_FOLDER
 
 # numba's names for the folder that a user named and for that of the code (with _ before 0.62)
 _NAMED, _BESIDE = "UserProvidedCacheLocator", "InTreeCacheLocator"
+_TURNS = "compiling.lock"
+_LOOK_AGAIN, _LONGEST = 0.05, 60.0  # seconds; whoever holds up the others longer has been stopped
 
 
 class Cache(FunctionCache):
@@ -32,6 +40,7 @@ class Cache(FunctionCache):
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
         self._content = ""
+        self._turn: int | None = None
         locator, source = self._impl.locator, function.__code__.co_filename
         named = os.environ.get("NUMBA_CACHE_DIR", "")
         # a folder that a user names is the only one, even if it cannot be written
@@ -48,10 +57,16 @@ class Cache(FunctionCache):
         ]
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
-        """Return the code for these types, or ``None``."""
+        """Return the code for these types; or ``None``, for who compiles it now and is alone."""
         # the symbols that code refers to; the rest of numba is for those who compile, who ask for
         # it themselves, and takes half a second to read, or a whole one where there is scipy
         rtsys.initialize(target_context)
+        found = self._found(signature, target_context)
+        if found is None and self._take_turn():
+            found = self._found(signature, target_context)
+        return found
+
+    def _found(self, signature: Any, target_context: Any) -> Any:
         with _locked(self._cache_path, fcntl.LOCK_SH):
             found = self._load_overload(signature, target_context)
         if found is not None:
@@ -63,6 +78,31 @@ class Cache(FunctionCache):
                 if data is not None:
                     return self._impl.rebuild(target_context, data)
         return None
+
+    def _take_turn(self) -> bool:
+        """Be the one who compiles this function; return whether another was before."""
+        place = zlib.crc32(self._impl.filename_base.encode())
+        waited = False
+        with contextlib.suppress(OSError):
+            self._impl.locator.ensure_cache_path()
+            path = Path(self._cache_path) / _TURNS
+            self._turn = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            until = time.monotonic() + _LONGEST
+            while time.monotonic() < until:
+                try:
+                    # a lock of the process, which ends with it
+                    fcntl.lockf(self._turn, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+                    break
+                except BlockingIOError:
+                    waited = True
+                    time.sleep(_LOOK_AGAIN)
+        return waited
+
+    def end_turn(self) -> None:
+        """Let others compile the function, or find it compiled."""
+        if self._turn is not None:
+            os.close(self._turn)
+            self._turn = None
 
     def save_overload(self, signature: Any, result: Any) -> None:
         """Keep the code for these types; where that cannot be, it is compiled again next time."""

@@ -97,6 +97,14 @@ class Kernel(CPUDispatcher):
         """Keep the code on disk."""
         self._cache = Cache(self.py_func)
 
+    def compile(self, signature: Any) -> Any:
+        """Load or compile the code for these types; one process at a time compiles it."""
+        try:
+            return super().compile(signature)
+        finally:
+            if isinstance(self._cache, Cache):
+                self._cache.end_turn()
+
     def get_call_template(self, arguments: Sequence[Any], named: Any) -> Any:
         """Compile a part for the call of a compiled function."""
         return self._part.get_call_template(arguments, named)

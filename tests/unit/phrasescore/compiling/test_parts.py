@@ -105,6 +105,26 @@ def test_processes_that_compile_at_once_keep_all(tmp_path: Path) -> None:
         assert (float(said[0]), said[1]) == (18.0, "0")
 
 
+def test_processes_that_want_the_same_compile_it_once(tmp_path: Path) -> None:
+    """Who comes second waits for the first; a lock file that lies about holds up nobody."""
+    write(tmp_path)
+    code = """
+        import pathlib, time, numpy as np, module as m
+        pathlib.Path("{0}").touch()
+        while not pathlib.Path("{1}").exists(): time.sleep(0.01)
+        print(m.total(np.arange(4)), m.compiled_functions())
+    """
+    names = [str(tmp_path / name) for name in ("one", "other")]
+    with ThreadPoolExecutor(2) as pool:
+        orders = [names, names[::-1]]
+        said = list(pool.map(lambda order: call(tmp_path, code.format(*order)), orders))
+    assert sorted(said) == [["18", "0"], ["18", "2"]]
+    folder = next(tmp_path.rglob("compiling.lock")).parent
+    for compiled in folder.glob("*.nb?"):
+        compiled.unlink()
+    assert call(tmp_path, _RUN.format(4)) == ["18", "2"]
+
+
 def test_what_lies_beside_the_program_is_read_by_those_who_cannot_write(tmp_path: Path) -> None:
     """An image is warmed by its builder; who runs it writes elsewhere but compiles nothing.
 
