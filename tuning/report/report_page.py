@@ -14,7 +14,6 @@ from phrasescore.errors import counted
 from phrasescore.pages.html_pages import page_environment, write_page
 from phrasescore.pictures.figure_files import check_drawing
 from tuning.metrics.text_scores import LABELS
-from tuning.report.comparison_results import read_comparison
 from tuning.report.contents import (
     Results,
     ScoredTable,
@@ -23,22 +22,30 @@ from tuning.report.contents import (
     TranslatedText,
     TunedSystem,
 )
-from tuning.report.experiment_results import read_experiment
-from tuning.report.figure_parts import Cell, DataTable, Figure, named, number_cell, score_cell
-from tuning.report.model_results import read_model
-from tuning.report.plain_words import about_tests, about_tuning, in_words, shown_p
-from tuning.report.progress_figures import (
+from tuning.report.figures.figure_parts import (
+    Cell,
+    DataTable,
+    Figure,
+    named,
+    number_cell,
+    score_cell,
+)
+from tuning.report.figures.progress_figures import (
     columns_figure,
     learning_figure,
     tuning_figure,
     weights_figure,
 )
-from tuning.report.result_folders import Found, find_results
-from tuning.report.score_figures import interval_figure, length_figure, spread_figure
-from tuning.report.scoring_results import read_scoring
+from tuning.report.figures.score_figures import interval_figure, length_figure, spread_figure
+from tuning.report.plain_words import about_tests, about_tuning, in_words, shown_p
+from tuning.report.readers.comparison_results import read_comparison
+from tuning.report.readers.experiment_results import read_experiment
+from tuning.report.readers.model_results import read_model
+from tuning.report.readers.result_folders import Found, find_results
+from tuning.report.readers.scoring_results import read_scoring
+from tuning.report.readers.system_results import read_system
+from tuning.report.readers.tuning_results import read_tuning
 from tuning.report.sentences import Differences, differences, first_systems, most_rows
-from tuning.report.system_results import read_system
-from tuning.report.tuning_results import read_tuning
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -104,7 +111,7 @@ class ScoreView:
     scores: ScoreSet
     table: DataTable
     figure: Figure | None
-    sentences: tuple[str, ...]
+    sentences: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
 
 

@@ -136,8 +136,8 @@ def differences(text: TranslatedText, system: SystemOutput, most: int) -> Differ
                 row + 1,
                 float(shares[row]),
                 *changed_words(first.lines[row], system.lines[row]),
-                text.source and text.source[row],
-                text.reference and text.reference[row],
+                None if text.source is None else text.source[row],
+                None if text.reference is None else text.reference[row],
             )
             for row in chosen
         ),
@@ -150,9 +150,11 @@ def changed_words(first: str, second: str) -> tuple[tuple[Words, ...], tuple[Wor
     >>> changed_words("a b c", "a x c")[1]
     (Words(text='a', changed=False), Words(text='x', changed=True), Words(text='c', changed=False))
     """
-    sides = [_cut(line) for line in (first, second)]
+    sides = _cut(first), _cut(second)
     found: tuple[list[Words], list[Words]] = ([], [])
-    for kind, *places in difflib.SequenceMatcher(None, *sides, autojunk=False).get_opcodes():
+    for kind, *places in difflib.SequenceMatcher(
+        None, sides[0], sides[1], autojunk=False
+    ).get_opcodes():
         bounds = (places[0], places[1]), (places[2], places[3])
         for words, side, (begin, end) in zip(found, sides, bounds, strict=True):
             if begin < end:

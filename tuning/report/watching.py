@@ -10,8 +10,8 @@ from pathlib import Path
 
 from phrasescore.errors import InputError
 from phrasescore.resuming.interruption import interruptible
+from tuning.report.readers.result_folders import is_at_work
 from tuning.report.report_page import ReportSettings, read_results, write_report
-from tuning.report.result_folders import is_at_work
 
 Say = Callable[[str], None]
 # what a report reads; lists and tables change more often, and say nothing new

@@ -14,7 +14,7 @@ from tests.support.result_folders import (
     write_scoring,
     write_tuning,
 )
-from tuning.report.result_folders import find_results, is_at_work
+from tuning.report.readers.result_folders import find_results, is_at_work
 
 
 def found(folder: Path) -> dict[str, str]:

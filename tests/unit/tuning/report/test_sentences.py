@@ -12,8 +12,8 @@ from sacrebleu.metrics.ter import TER
 
 from tests.support.result_folders import sentences, worse, write_comparison
 from tuning.metrics.text_scores import ReferenceTexts
-from tuning.report.comparison_results import read_comparison
 from tuning.report.contents import TranslatedText
+from tuning.report.readers.comparison_results import read_comparison
 from tuning.report.sentences import (
     changed_words,
     differences,

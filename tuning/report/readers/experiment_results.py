@@ -29,11 +29,11 @@ from tuning.report.contents import (
     SystemOutput,
     TranslatedText,
 )
-from tuning.report.model_results import read_model
-from tuning.report.reading import DAMAGE, why_not
-from tuning.report.result_folders import find_models, folders_in, seed_folders
+from tuning.report.readers.model_results import read_model
+from tuning.report.readers.reading import DAMAGE, why_not
+from tuning.report.readers.result_folders import find_models, folders_in, seed_folders
+from tuning.report.readers.tuning_results import read_tuning
 from tuning.report.sentences import words_in
-from tuning.report.tuning_results import read_tuning
 
 TABLE = "table.json"
 # what a step's name says it does

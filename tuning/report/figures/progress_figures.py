@@ -10,7 +10,7 @@ import numpy as np
 from phrasescore.pictures.figure_files import COLOURS
 from phrasescore.pictures.svg_elements import INK, QUIET
 from tuning.report.contents import ScoredTable, TrainedModel, TunedSystem, TuningRun
-from tuning.report.figure_parts import (
+from tuning.report.figures.figure_parts import (
     DASHES,
     DataTable,
     Figure,
@@ -23,6 +23,7 @@ from tuning.report.figure_parts import (
     put_legend,
     score_cell,
     short_label,
+    whole_numbers,
 )
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def tuning_figure(system: TunedSystem, key: str) -> Figure:
                 label = "" if run.run else "best over all candidates"
                 plain = {**style, "linestyle": ":", "linewidth": 1.2}
                 axes.plot(*zip(*pooled, strict=True), label=label, **plain)
-        axes.xaxis.get_major_locator().set_params(integer=True)
+        whole_numbers(axes)
         axes.set_xlabel("round")
         axes.set_ylabel(f"{_objective(objective)} on the dev set")
         put_legend(canvas, axes)
@@ -130,28 +131,26 @@ def _about_weights(runs: Sequence[TuningRun]) -> str:
 
 def learning_figure(models: Sequence[TrainedModel], title: str, key: str) -> Figure:
     """Draw the loss of models over the seconds of their training."""
-    of_text = models[0].of_text
-    series = {
-        "training": lambda point: point.training,
-        f"unseen {'sentences' if of_text else 'sources'}": lambda point: point.sources,
-        "unseen pairs": lambda point: point.pairs,
-    }
     several = len(models) > 1
-    names = list(series)
+    names = [
+        "training",
+        f"unseen {'sentences' if models[0].of_text else 'sources'}",
+        "unseen pairs",
+    ]
 
     def draw(canvas: Canvas) -> None:
         axes = plain_axes(canvas)
         for place, model in enumerate(models):
-            for which, (name, value) in enumerate(series.items()):
-                found = [(each.seconds, value(each)) for each in model.points]
-                found = [(seconds, loss) for seconds, loss in found if loss is not None]
-                if not found or (several and which == 0):
+            for which, (name, losses) in enumerate(zip(names, _losses(model), strict=True)):
+                # of several models what they learned from would be lines too many
+                if not losses or (several and which == 0 and any(_losses(model)[1:])):
                     continue
                 label = f"{short_label(model.name)}: {name}" if several else name
                 axes.plot(
-                    *zip(*found, strict=True), marker="o", markersize=4, label=label,
+                    [seconds for seconds, _ in losses], [loss for _, loss in losses],
                     color=COLOURS[(place if several else which) % len(COLOURS)],
-                    linestyle=DASHES[which % 3 if several else 0], linewidth=1.6,
+                    linestyle=DASHES[which if several else 0], linewidth=1.6,
+                    marker="o", markersize=4, label=label,
                 )  # fmt: skip
         axes.set_xlabel("seconds of training")
         axes.set_ylabel("nats per word")
@@ -182,6 +181,15 @@ def learning_figure(models: Sequence[TrainedModel], title: str, key: str) -> Fig
         DataTable(("updates", "epoch", "seconds", *names), rows),
         "Lower is better. Training: the mean since the point before.",
         key,
+    )
+
+
+def _losses(model: TrainedModel) -> tuple[list[tuple[float, float]], ...]:
+    """Return training, sources and pairs: the points of each, as seconds and loss."""
+    rows = [(point.seconds, (point.training, point.sources, point.pairs)) for point in model.points]
+    return tuple(
+        [(seconds, loss) for seconds, each in rows if (loss := each[which]) is not None]
+        for which in range(3)
     )
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from phrasescore.errors import counted
 from phrasescore.files.json_files import read_object
 from tuning.report.contents import Results, Round, Spent, TunedSystem, TuningRun
-from tuning.report.reading import DAMAGE, flat, json_lines, optional, why_not
-from tuning.report.result_folders import round_folders, seed_folders
+from tuning.report.readers.reading import DAMAGE, flat, json_lines, optional, why_not
+from tuning.report.readers.result_folders import round_folders, seed_folders
 
 
 def read_tuning(folder: Path, name: str) -> Results:

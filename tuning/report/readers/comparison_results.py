@@ -23,7 +23,7 @@ from tuning.report.contents import (
     SystemOutput,
     TranslatedText,
 )
-from tuning.report.reading import DAMAGE, located, why_not
+from tuning.report.readers.reading import DAMAGE, located, why_not
 from tuning.report.sentences import words_in
 
 Lines = tuple[str, ...]
@@ -70,10 +70,8 @@ def _score_set(content: Mapping[str, Any], metric: MetricName, name: str) -> Sco
 def _system(system: Mapping[str, Any]) -> ScoredSystem:
     gain = None
     if "gain" in system:
-        gain = Gain(
-            *(float(system[key]) for key in ("gain", "low", "high", "p_randomization")),
-            float(system["p_bootstrap"]),
-        )
+        keys = ("gain", "low", "high", "p_randomization", "p_bootstrap")
+        gain = Gain(*(float(system[key]) for key in keys))
     deviation = system["deviation"]
     return ScoredSystem(
         str(system["system"]),

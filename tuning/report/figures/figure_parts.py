@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from phrasescore.pictures.figure_files import COLOURS, plain_label, svg_text
 from phrasescore.pictures.svg_elements import INK, LINE, QUIET
@@ -99,7 +99,14 @@ def plain_axes(canvas: Canvas) -> Axes:
     return axes
 
 
-def line_style(place: int) -> dict[str, object]:
+def whole_numbers(axes: Axes) -> None:
+    """Let the horizontal axis have ticks at whole numbers only."""
+    from matplotlib.ticker import MaxNLocator
+
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def line_style(place: int) -> dict[str, Any]:
     """Return how the line of that place is drawn: colours first, then dashes."""
     return {
         "color": COLOURS[place % len(COLOURS)],

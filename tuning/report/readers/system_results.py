@@ -8,7 +8,7 @@ from typing import Any
 
 from phrasescore.files.json_files import read_object
 from tuning.report.contents import Results, Spent
-from tuning.report.reading import DAMAGE, why_not
+from tuning.report.readers.reading import DAMAGE, why_not
 
 
 def read_system(folder: Path, name: str) -> Results:

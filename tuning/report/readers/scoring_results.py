@@ -15,7 +15,7 @@ from phrasescore.files.byte_streams import read_lines
 from phrasescore.files.json_files import read_object
 from phrasescore.table.phrase_table import parse_entry, parse_scores
 from tuning.report.contents import Results, ScoredTable, Spent
-from tuning.report.reading import DAMAGE, located, why_not
+from tuning.report.readers.reading import DAMAGE, located, why_not
 
 # more would tell the same of the column's spread
 _MOST_PAIRS = 100_000

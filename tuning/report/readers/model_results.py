@@ -9,7 +9,7 @@ from typing import Any
 from phrasescore.files.json_files import read_object
 from phrasescore.model.folder_names import CONFIG, CURVES, PROVENANCE
 from tuning.report.contents import CurvePoint, Results, Spent, TrainedModel
-from tuning.report.reading import DAMAGE, json_lines, optional, why_not
+from tuning.report.readers.reading import DAMAGE, json_lines, optional, why_not
 
 _WORK = ".training"
 

@@ -11,7 +11,7 @@ from phrasescore.pictures.svg_elements import QUIET
 from tuning.metrics.length_picture import draw_lengths
 from tuning.metrics.text_scores import LABELS
 from tuning.report.contents import ScoreSet, TranslatedText
-from tuning.report.figure_parts import (
+from tuning.report.figures.figure_parts import (
     Cell,
     DataTable,
     Figure,
@@ -24,6 +24,7 @@ from tuning.report.figure_parts import (
     put_legend,
     score_cell,
     short_label,
+    whole_numbers,
 )
 from tuning.report.sentences import scores_by_length, sentence_scores
 
@@ -78,7 +79,7 @@ def length_figure(text: TranslatedText, key: str) -> Figure:
         axes = plain_axes(canvas)
         draw_lengths(axes, label, found.groups, lines)
         axes.set_xlabel(f"words of the {found.by} (above: sentences of each group)")
-        axes.xaxis.get_major_locator().set_params(integer=True)
+        whole_numbers(axes)
         axes.grid(axis="x", visible=False)
         put_legend(canvas, axes)
 
