@@ -61,7 +61,8 @@ RULES: tuple[tuple[str, Outcome, str], ...] = (
       for damage in ("numbers *", "other features *", "a feature twice", "no names *")),
     *((f"{call} | in/phrase-table* | links *", "either", "this command looks at no links")
       for call in ("train", "score", "prune", "filter", "ini add-column", "experiment",
-                   "generate (table)")),
+                   "generate (table)", "analyze [!s]*")),
+    ("analyze scatter | in/phrase-table | links *", "either", "what is no link is passed over"),
     ("prune | in/reordering | other pairs", "either", "pairs of no phrase are dropped"),
     ("prune | in/reordering | one score *", "either", "lines are kept or not, their scores stay"),
     ("ini add-column | in/phrase-table.gz | numbers *", "either", "scores are counted"),

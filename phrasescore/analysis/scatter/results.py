@@ -113,12 +113,12 @@ def _joined(phrase: bytes) -> bytes:
 def _labels(comparison: Comparison) -> ScatterLabels:
     scores = comparison.scores
     p = "p(target | source)" if scores.predicted == "target" else "p(source | target)"
-    by = f"score {scores.model}" if isinstance(scores.model, int) else "the model"
+    by = f"score {scores.model} of the table" if isinstance(scores.model, int) else "the model"
     drawn, among = len(comparison.drawn.lines), comparison.drawn.among
     of = f" of {among:,}" if among > drawn else ""
     return ScatterLabels(
         f"{drawn:,}{of} phrase pairs",
-        f"ln {p} by score {scores.column}",
+        f"ln {p} by score {scores.column} of the table",
         f"ln {p} by {by}",
         "phrase pairs",
     )
