@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import metadata
 
 from phrasescore import __version__
@@ -33,3 +34,20 @@ def own_threads() -> int:
     from distributed import get_worker
 
     return int(get_worker().state.nthreads)
+
+
+def task_is_unwanted() -> Callable[[], bool]:
+    """Return what tells, from any thread, whether nobody wants the task any more that calls this.
+
+    So it is when who gave it takes it back, ends or is killed.
+    """
+    from distributed import get_worker
+
+    worker = get_worker()
+    key = worker.get_current_task()
+
+    def is_unwanted() -> bool:
+        task = worker.state.tasks.get(key)
+        return task is None or task.state == "cancelled"
+
+    return is_unwanted

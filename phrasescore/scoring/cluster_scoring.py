@@ -30,7 +30,7 @@ from phrasescore.scoring.worker_scoring import (
 from phrasescore.table.block import TableBlock
 
 # blocks under way for each worker: one is scored, one read or written, one is on its way
-_BLOCKS = 3
+BLOCKS = 3
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class ClusterScorer:
         return block
 
     def _most(self) -> int:
-        return _BLOCKS * max(1, len(self._cluster.workers))
+        return BLOCKS * max(1, len(self._cluster.workers))
 
     def _start(self, block: TableBlock) -> Future[tuple[bytes, str]]:
         return self._cluster.start(score_block, self._job, *sent(block))

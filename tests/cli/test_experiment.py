@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import PROJECT, Phrasescore
+from tests.conftest import PROJECT, Phrasescore, StartPhrasescore
 from tests.support.builders import write_phrase_table
+from tests.support.dask_clusters import DaskCluster, require_dask
+from tests.support.killed import kill_when
 from tuning.loop.weights_file import read_weights_file
 
 EXPERIMENT = """
@@ -225,3 +227,34 @@ def test_the_script_of_commands_gives_the_same_table(
     subprocess.run(["bash", "-c", program + script], check=True, env=environment)
     name = Path("systems") / "baseline" / "seed1.test.txt"
     assert (tmp_path / "by-hand" / name).read_bytes() == (tmp_path / "results" / name).read_bytes()
+
+
+@pytest.mark.slow
+def test_on_a_cluster(
+    phrasescore: Phrasescore,
+    start_phrasescore: StartPhrasescore,
+    experiment: Path,
+    tmp_path: Path,
+) -> None:
+    """Workers do the steps, the one that calls is killed; the results are those of one machine."""
+    require_dask()
+    call = ["experiment", experiment.name, "--only", "RNN + WP"]
+    done = phrasescore(*call, "-o", "here")
+    assert done.returncode == 0, done.stderr.decode()
+    with DaskCluster(tmp_path / "cluster", [1, 1]) as dask:
+        call += ["-o", "results", "--cluster", str(dask.scheduler_file)]
+        killed = start_phrasescore(tmp_path, *call)
+        stamp = tmp_path / "results" / "steps" / "train.untrained.json"
+        kill_when(lambda: stamp.exists() and b'"finished": true' in stamp.read_bytes(), killed)
+        done = phrasescore(*call)
+    assert done.returncode == 0, done.stderr.decode()
+    texts = [
+        sorted((path.name, path.read_bytes()) for path in folder.rglob("seed*.txt"))
+        for folder in (tmp_path / "here", tmp_path / "results")
+    ]
+    assert texts[0] == texts[1] and len(texts[0]) == 4
+    bleu = [
+        [system["texts"] for system in json.loads((folder / "table.json").read_bytes())["systems"]]
+        for folder in (tmp_path / "here", tmp_path / "results")
+    ]
+    assert bleu[0] == bleu[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from phrasescore.commands.cluster_option import cluster_option
 from phrasescore.commands.numbers import THREADS
 from phrasescore.commands.options import json_options, print_result
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT_FOLDER
@@ -16,6 +18,7 @@ from phrasescore.errors import SettingsError, did_you_mean
 
 if TYPE_CHECKING:
     from tuning.experiment.experiment_settings import ExperimentSettings
+    from tuning.experiment.runner import StepPlace
 
 
 @click.command(
@@ -49,7 +52,13 @@ if TYPE_CHECKING:
     metavar="SYSTEM",
     help="Run this system, by its name in the file, and the first one; may be repeated.",
 )
-@click.option("--jobs", type=THREADS, default=1, help="Steps at a time.")
+@click.option(
+    "--jobs",
+    type=THREADS,
+    show_default="1, or with --cluster one for each worker",
+    help="Steps at a time.",
+)
+@cluster_option
 @click.option("--dry-run", is_flag=True, help="Print the commands, and run none.")
 @json_options
 def experiment(
@@ -58,7 +67,8 @@ def experiment(
     data: str | None,
     decoder: str | None,
     only: tuple[str, ...],
-    jobs: int,
+    jobs: int | None,
+    cluster: str | None,
     dry_run: bool,
     as_json: bool,
     json_file: str | None,
@@ -77,9 +87,20 @@ def experiment(
         for step in planned(settings, output).steps():
             click.echo(str(step.work))
         return
+    from tuning.experiment.local_steps import LocalSteps
     from tuning.experiment.session import run_experiment
 
-    table = run_experiment(settings, output, jobs, lambda line: click.echo(line, err=True))
+    def say(line: str) -> None:
+        click.echo(line, err=True)
+
+    with contextlib.ExitStack() as stack:
+        place: StepPlace = LocalSteps(jobs or 1)
+        if cluster is not None:
+            from phrasescore.cluster.cluster import Cluster
+            from tuning.experiment.cluster_steps import ClusterSteps
+
+            place = ClusterSteps(stack.enter_context(Cluster(cluster)), jobs, say)
+        table = run_experiment(settings, output, place, say)
     if not as_json:
         click.echo(table)
     print_result(json.loads((Path(output) / "table.json").read_bytes()), as_json, json_file)

@@ -3,30 +3,44 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
-import signal
-import subprocess
-import sys
-import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import IO
+from typing import Protocol
 
-import phrasescore
 from phrasescore.errors import InterruptedWorkError, PhrasescoreError, StorageError
 from phrasescore.files.parts import hidden
-from phrasescore.resuming import child_processes
 from phrasescore.resuming.interruption import interruptible
 from phrasescore.resuming.stamps import Stamps
-from tuning.experiment.command import PROGRAM, CommandStep
+from tuning.experiment.command import CommandStep
+from tuning.experiment.local_steps import Ended, Job
 
 _LAST_WORDS = 8
-# Ctrl-C lets a command save its state; one that does not end is ended
-_SIGNALS = ((signal.SIGINT, 10.0), (signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0))
+_MOST = 1000  # steps at a time, wherever they run
+_LOOK = 5.0  # seconds
 Say = Callable[[str], None]
+
+
+class StepPlace(Protocol):
+    """Where commands run: this machine or others; threads share it."""
+
+    def room(self) -> int:
+        """Return how many commands may run at a time."""
+        ...
+
+    def run(self, job: Job) -> Ended:
+        """Run a command to its end.
+
+        Raises:
+            InterruptedWorkError: All was stopped.
+            PhrasescoreError: It could not be started.
+        """
+        ...
+
+    def stop(self) -> None:
+        """End what runs."""
+        ...
 
 
 class Runner:
@@ -35,7 +49,7 @@ class Runner:
     Args:
         results: The folder of all outputs; nothing outside is ever deleted.
         folder: Where commands run.
-        jobs: Steps at a time.
+        place: Where commands run, and how many at a time.
         say: Gets a line for each step.
         after: Called with each step that ran to its end.
 
@@ -44,15 +58,18 @@ class Runner:
     """
 
     def __init__(
-        self, results: Path, folder: Path, jobs: int, say: Say, after: Callable[[CommandStep], None]
+        self,
+        results: Path,
+        folder: Path,
+        place: StepPlace,
+        say: Say,
+        after: Callable[[CommandStep], None],
     ) -> None:
-        self._results, self._folder, self._jobs = results, folder, jobs
+        self._results, self._folder, self._place = results, folder, place
         self._say, self._after = say, after
         self.done: set[str] = set()
         self.stamps = Stamps(results / "steps")
-        self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._stopped = False
-        self._starting = threading.Lock()
 
     def run(self, steps: Sequence[CommandStep]) -> int:
         """Run what is not done; return how many steps that were.
@@ -68,16 +85,17 @@ class Runner:
         with (
             interruptible(self._results),
             self._stopping_children(),
-            ThreadPoolExecutor(self._jobs) as pool,
+            ThreadPoolExecutor(_MOST) as pool,
             self._stopping_children(),
         ):
             running: dict[Future[bool], CommandStep] = {}
             while waiting or running:
                 ready = [step for step in waiting if _is_ready(step, makers, self.done)]
-                for step in ready[: self._jobs - len(running)]:
+                for step in ready[: max(0, self._place.room() - len(running))]:
                     running[pool.submit(self._do, step)] = step
                     waiting.remove(step)
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                # now and then there is room for more
+                for future in wait(running, _LOOK, return_when=FIRST_COMPLETED).done:
                     step = running.pop(future)
                     is_new = future.result()
                     self.done.add(step.name)
@@ -121,52 +139,17 @@ class Runner:
         for path in step.outputs:
             path.parent.mkdir(parents=True, exist_ok=True)
         log = self.stamps.folder / f"{step.name}.log"
-        begin = time.monotonic()
-        with contextlib.ExitStack() as stack:
-            said = stack.enter_context(log.open("ab"))
+        with log.open("ab") as said:
             said.write(f"$ {step.work}\n".encode("utf-8", "surrogateescape"))
-            said.flush()
-            output = step.work.standard_output
-            part = hidden(output, "part") if output is not None else None
-            printed = stack.enter_context(part.open("wb")) if part is not None else said
-            status, cpu_seconds = self._waited_for(step, printed, said)
-            if part is not None and output is not None:
-                part.replace(output) if status == 0 else part.unlink()
-        self._check(step, status, log)
-        return round(time.monotonic() - begin, 1), round(cpu_seconds, 1)
-
-    def _waited_for(
-        self, step: CommandStep, printed: IO[bytes], said: IO[bytes]
-    ) -> tuple[int, float]:
-        """Run a program; return its exit status and the processor's seconds."""
-        # stopping everything must not miss a process between its start and its entry
-        with self._starting:
-            if self._stopped:
-                raise InterruptedWorkError("interrupted")
-            process = self._running[step.name] = self._started(step, printed, said)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        del self._running[step.name]
-        return process.returncode, usage.ru_utime + usage.ru_stime
-
-    def _started(
-        self, step: CommandStep, printed: IO[bytes], said: IO[bytes]
-    ) -> subprocess.Popen[bytes]:
-        words = step.work.words
-        try:
-            return child_processes.start(
-                [*program(words[0]), *words[1:]],
-                stdin=subprocess.DEVNULL,
-                stdout=printed,
-                stderr=said,
-                cwd=self._folder,
-                env=environment(),
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise PhrasescoreError(
-                f"the step {step.name} could not be started ({error.strerror})", path=words[0]
-            ) from None
+        output = step.work.standard_output
+        part = hidden(output, "part") if output is not None else None
+        made = tuple(path for path in step.outputs if path != output)
+        job = Job(step.name, step.work.words, self._folder, log, part, made)
+        ended = self._place.run(job)
+        if part is not None and output is not None:
+            part.replace(output) if ended.status == 0 else part.unlink()
+        self._check(step, ended.status, log)
+        return ended.seconds, ended.cpu_seconds
 
     def _check(self, step: CommandStep, status: int, log: Path) -> None:
         if status == 0 and all(path.exists() for path in step.outputs):
@@ -190,25 +173,9 @@ class Runner:
         try:
             yield
         except KeyboardInterrupt:
-            self._stop()
-            raise
-
-    def _stop(self) -> None:
-        with self._starting:
             self._stopped = True
-        for number, patience in _SIGNALS:
-            # another Ctrl-C ends the patience
-            with contextlib.suppress(KeyboardInterrupt):
-                self._send(number, patience)
-
-    def _send(self, number: signal.Signals, patience: float) -> None:
-        """Send a signal to what runs; wait so many seconds for the end."""
-        for process in list(self._running.values()):
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, number)
-        end = time.monotonic() + patience
-        while self._running and time.monotonic() < end:
-            time.sleep(0.05)
+            self._place.stop()
+            raise
 
 
 def _is_ready(step: CommandStep, makers: Mapping[Path, str], done: set[str]) -> bool:
@@ -217,17 +184,3 @@ def _is_ready(step: CommandStep, makers: Mapping[Path, str], done: set[str]) -> 
         makers[place] for path in step.inputs for place in (path, *path.parents) if place in makers
     }
     return needed <= done
-
-
-def program(name: str) -> list[str]:
-    """Return how to start a program: phrasescore is the one that is running now."""
-    return [sys.executable, "-m", PROGRAM] if name == PROGRAM else [name]
-
-
-def environment() -> dict[str, str]:
-    """Return the environment of commands: in another folder, a checkout still finds itself."""
-    root = Path(phrasescore.__file__).parent.parent
-    if root.name in ("site-packages", "dist-packages"):
-        return dict(os.environ)
-    known = os.environ.get("PYTHONPATH")
-    return {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{known}" if known else str(root)}

@@ -21,7 +21,7 @@ from tuning.experiment.experiment_settings import ExperimentSettings
 from tuning.experiment.kept_results import ResultsKeeper
 from tuning.experiment.plan import Plan
 from tuning.experiment.report import collect
-from tuning.experiment.runner import Runner, Say
+from tuning.experiment.runner import Runner, Say, StepPlace
 from tuning.experiment.tables import as_json, latex, markdown
 
 
@@ -88,13 +88,15 @@ def _check_sections(settings: ExperimentSettings) -> None:
         ) from None
 
 
-def run_experiment(settings: ExperimentSettings, output: str | Path, jobs: int, say: Say) -> str:
+def run_experiment(
+    settings: ExperimentSettings, output: str | Path, place: StepPlace, say: Say
+) -> str:
     """Run what is missing and write the table, which is kept up to date on the way.
 
     Args:
         settings: What is compared.
         output: The folder of results.
-        jobs: Steps at a time.
+        place: Where commands run, and how many at a time.
         say: Gets a line for each step.
 
     Returns:
@@ -115,7 +117,7 @@ def run_experiment(settings: ExperimentSettings, output: str | Path, jobs: int, 
             for seed in plan.seeds(system)
             for name in plan.final_steps(system, seed)
         }
-        runner = Runner(plan.results, settings.folder, jobs, say, after)
+        runner = Runner(plan.results, settings.folder, place, say, after)
         keeper = ResultsKeeper(plan, runner.stamps)
         ran = runner.run(steps)
         say(f"{ran} of {len(steps)} steps were run, the others were done already")

@@ -26,6 +26,7 @@ from tuning.experiment.experiment_settings import (
     ExperimentText,
     ExperimentTranslation,
 )
+from tuning.experiment.local_steps import LocalSteps
 from tuning.experiment.plan import Plan
 from tuning.experiment.result_files import slug
 from tuning.experiment.runner import Runner
@@ -342,7 +343,7 @@ def test_training_killed_before_its_first_checkpoint_goes_on(
 
     killer = threading.Thread(target=kill)
     killer.start()
-    runner = Runner(plan.results, tmp_path, 1, lambda line: None, lambda step: None)
+    runner = Runner(plan.results, tmp_path, LocalSteps(1), lambda line: None, lambda step: None)
     with pytest.raises(PhrasescoreError, match="ended with status -9"):
         runner.run([step])
     killer.join()

@@ -16,7 +16,8 @@ from phrasescore.errors import InterruptedWorkError, PhrasescoreError, ResumeErr
 from tests.conftest import PROJECT
 from tests.support.killed import is_running, wait_for
 from tuning.experiment.command import Command, CommandStep
-from tuning.experiment.runner import Runner, environment, program
+from tuning.experiment.local_steps import LocalSteps, environment, program
+from tuning.experiment.runner import Runner
 
 
 def shell(folder: Path, name: str, script: str, *inputs: Path, **more: Path) -> CommandStep:
@@ -27,7 +28,9 @@ def shell(folder: Path, name: str, script: str, *inputs: Path, **more: Path) -> 
 def run(folder: Path, *steps: CommandStep, jobs: int = 1) -> tuple[int, list[str]]:
     """Run steps; return how many ran and which, in their order."""
     ran: list[str] = []
-    runner = Runner(folder, folder, jobs, lambda line: None, lambda step: ran.append(step.name))
+    runner = Runner(
+        folder, folder, LocalSteps(jobs), lambda line: None, lambda step: ran.append(step.name)
+    )
     return runner.run(steps), ran
 
 
@@ -139,7 +142,7 @@ def test_nothing_outside_the_results_is_deleted(tmp_path: Path) -> None:
     """An output elsewhere is overwritten by its command or not at all."""
     results = tmp_path / "results"
     outside = tmp_path / "outside"
-    runner = Runner(results, tmp_path, 1, lambda line: None, lambda step: None)
+    runner = Runner(results, tmp_path, LocalSteps(1), lambda line: None, lambda step: None)
     for number in (1, 2):
         command = Command(("/bin/sh", "-c", f"echo {number} >> outside"))
         runner.run([command.step("s", (), (outside,))])
@@ -181,7 +184,7 @@ def test_it_is_said_what_has_changed(tmp_path: Path) -> None:
     """The line names the file, or the command."""
     (tmp_path / "source").write_text("1")
     said: list[str] = []
-    runner = Runner(tmp_path, tmp_path, 1, said.append, lambda step: None)
+    runner = Runner(tmp_path, tmp_path, LocalSteps(1), said.append, lambda step: None)
     runner.run([shell(tmp_path, "out", "cat source > out", tmp_path / "source")])
     (tmp_path / "source").write_text("2")
     runner.run([shell(tmp_path, "out", "cat source > out", tmp_path / "source")])
@@ -192,7 +195,7 @@ def test_times_of_a_step_include_what_it_started(tmp_path: Path) -> None:
     """Seconds by the clock and of the processor are kept in the stamp."""
     burning = f"{sys.executable} -c 'sum(range(3_000_000))'; sleep 0.3; touch out"
     step = shell(tmp_path, "out", burning)
-    runner = Runner(tmp_path, tmp_path, 1, lambda line: None, lambda step: None)
+    runner = Runner(tmp_path, tmp_path, LocalSteps(1), lambda line: None, lambda step: None)
     runner.run([step])
     stamp = runner.stamps.read("out")
     assert stamp is not None

@@ -1,0 +1,181 @@
+"""What scoring over a cluster costs, and how many workers one coordinator can feed.
+
+First, CPU seconds of the whole command `phrasescore score`: two workers of this machine with a
+thread each, scheduler and coordinator counted, against two threads of one process, in turn. Taken
+off is what a table of four lines takes in the same way. Then, how fast blocks pass through the
+scheduler and the coordinator when workers do nothing and give back as much as they got. Divided
+by what one core scores in a second, that is the number of cores one coordinator can feed. The
+result is JSON on standard output.
+
+    python -m benchmarks.bench_cluster MODEL TABLE [--runs N] [--idle-workers N] [--blocks N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.costs import PROJECT, Cost, run
+from benchmarks.sampled_tables import read_lines, write_lines
+from phrasescore.cluster.cluster import Cluster
+from phrasescore.cluster.in_order import in_order
+from phrasescore.files.byte_streams import GzipMember
+from phrasescore.resuming.journaled_output import JournaledOutput
+from phrasescore.scoring.cluster_scoring import BLOCKS
+from phrasescore.scoring.worker_scoring import sent
+from phrasescore.table.block import TableBlock, read_blocks
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@contextlib.contextmanager
+def cluster(folder: Path, workers: int) -> Iterator[tuple[Path, list[subprocess.Popen[bytes]]]]:
+    """Run a scheduler and workers with a thread each; yields the file and the processes."""
+    file = folder / "scheduler.json"
+    file.unlink(missing_ok=True)
+    common = ["--no-dashboard", "--scheduler-file", str(file), "--host", "127.0.0.1"]
+    scheduler = ["-m", "distributed.cli.dask_scheduler", *common, "--port", "0"]
+    worker = ["-m", "distributed.cli.dask_worker", *common, "--nthreads", "1", "--no-nanny"]
+    with (folder / "dask.log").open("ab") as log:
+        processes = [
+            subprocess.Popen(
+                [sys.executable, *words],
+                cwd=folder,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, "PYTHONPATH": str(PROJECT)},
+            )
+            for words in (scheduler, *[worker] * workers)
+        ]
+    try:
+        yield file, processes
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def cpu_of(process: subprocess.Popen[bytes]) -> float:
+    """Return the CPU seconds of a running process."""
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Scores tables with one model, in a folder."""
+
+    model: Path
+    folder: Path
+
+    def _command(self, table: Path, *more: str) -> list[str]:
+        for leftover in self.folder.glob("*scored.gz*"):
+            leftover.unlink()  # else the command would continue the last run
+        words = [sys.executable, "-m", "phrasescore", "score", str(table), "-o", "scored.gz"]
+        return [*words, "--model", str(self.model), *more]
+
+    def alone(self, table: Path) -> Cost:
+        """Score with two threads of one process."""
+        return run(self._command(table, "--threads", "2"), folder=self.folder)
+
+    def clustered(self, table: Path) -> tuple[Cost, dict[str, float]]:
+        """Score with two workers; return the cost of all, and CPU seconds by process."""
+        with cluster(self.folder, 2) as (file, processes):
+            own = run(self._command(table, "--cluster", str(file)), folder=self.folder)
+            scheduler, *workers = map(cpu_of, processes)
+        parts = {"coordinator": own.cpu, "scheduler": scheduler, "workers": sum(workers)}
+        return Cost(own.wall, sum(parts.values()), own.memory), parts
+
+
+def overhead(bench: Bench, table: Path, runs: int) -> dict[str, Any]:
+    """Compare both ways on a table, start-up taken off."""
+    short = bench.folder / "short.gz"
+    write_lines(short, read_lines(table)[:4])
+    rows: list[dict[str, Any]] = []
+    for _ in range(runs):
+        starts = bench.alone(short), bench.clustered(short)[0]
+        alone, (clustered, parts) = bench.alone(table), bench.clustered(table)
+        own, theirs = alone.cpu - starts[0].cpu, clustered.cpu - starts[1].cpu
+        walls = alone.wall - starts[0].wall, clustered.wall - starts[1].wall
+        rows.append(
+            {
+                "alone_cpu": own,
+                "cluster_cpu": theirs,
+                "overhead": theirs / own - 1,
+                "alone_wall": walls[0],
+                "cluster_wall": walls[1],
+                "cluster_parts": parts,
+                "start_up_cpu": [start.cpu for start in starts],
+            }
+        )
+        print(rows[-1], file=sys.stderr)
+    return {
+        "overhead_of_cpu_seconds": statistics.median(row["overhead"] for row in rows),
+        "runs": rows,
+    }
+
+
+def idle_work(text: bytes, known: str) -> tuple[bytes, str]:
+    """Do nothing with a block; what comes back is as large as what was sent."""
+    return text, known
+
+
+def feeding(table: Path, folder: Path, workers: int, blocks: int) -> dict[str, Any]:
+    """Pass blocks through workers that do nothing, into a journaled output."""
+    first = next(read_blocks(table))
+    coming: Iterator[TableBlock] = itertools.repeat(first, blocks)
+    with cluster(folder, workers) as (file, processes), Cluster(str(file)) as joined:
+        while len(joined.workers) < workers:
+            time.sleep(0.1)
+        before = cpu_of(processes[0]), time.process_time(), time.monotonic()
+        made = in_order(
+            coming, lambda block: joined.start(idle_work, *sent(block)), lambda: BLOCKS * workers
+        )
+        with JournaledOutput(folder / "idle.gz", None) as output:
+            for text, _ in made:
+                output.append(GzipMember(text), {})
+        seconds = time.monotonic() - before[2]
+        spent = cpu_of(processes[0]) - before[0], time.process_time() - before[1]
+    return {
+        "workers": workers,
+        "pairs_per_second": blocks * len(first) / seconds,
+        "scheduler_cpu_seconds_per_block": spent[0] / blocks,
+        "coordinator_cpu_seconds_per_block": spent[1] / blocks,
+        "pairs_per_block": len(first),
+    }
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("model", type=Path)
+    parser.add_argument("table", type=Path)
+    parser.add_argument("--runs", type=int, default=3, help="of each; 0 leaves the overhead out")
+    parser.add_argument("--idle-workers", type=int, default=2)
+    parser.add_argument("--blocks", type=int, default=200, help="through workers that do nothing")
+    given = parser.parse_args()
+    result: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        folder, table = Path(scratch), given.table.absolute()
+        if given.runs:
+            result["two_workers"] = overhead(
+                Bench(given.model.absolute(), folder), table, given.runs
+            )
+        result["idle"] = feeding(table, folder, given.idle_workers, given.blocks)
+    print(json.dumps(result, indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+"""Commands of steps on real workers: where they run, and what ends them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from phrasescore.cluster.cluster import Cluster
+from phrasescore.errors import ClusterError, InterruptedWorkError
+from tests.support.dask_clusters import DaskCluster, require_dask
+from tests.support.killed import is_running, wait_for
+from tuning.experiment.cluster_steps import ClusterSteps
+from tuning.experiment.command import Command, CommandStep
+from tuning.experiment.local_steps import Job
+from tuning.experiment.runner import Runner
+
+require_dask()
+
+
+@pytest.fixture
+def dask(tmp_path: Path) -> Iterator[DaskCluster]:
+    """Two workers."""
+    with DaskCluster(tmp_path / "cluster", [1, 1]) as started:
+        yield started
+
+
+def shell(folder: Path, name: str, script: str, *inputs: Path, **more: Path) -> CommandStep:
+    """A step whose script makes the file ``name`` in the folder."""
+    return Command(("/bin/sh", "-c", script), **more).step(name, inputs, (folder / name,))
+
+
+def number(path: Path) -> int:
+    """The process whose number a script has written."""
+    wait_for(lambda: path.exists() and path.read_text().endswith("\n"))
+    return int(path.read_text())
+
+
+def test_steps_on_workers(dask: DaskCluster, tmp_path: Path) -> None:
+    """One at a time on each, in the order of what they read; printed output and times are kept."""
+    folder = tmp_path / "results"
+    folder.mkdir()
+    # each of the two waits for the other: they run at the same time, on two workers
+    left = shell(folder, "left", "echo $PPID > l; until test -s r; do sleep 0.05; done; cp l left")
+    right = shell(
+        folder, "right", "echo $PPID > r; until test -s l; do sleep 0.05; done; cp r right"
+    )
+    last = shell(
+        folder, "last", "cat left right", folder / "left", folder / "right",
+        standard_output=folder / "last",
+    )  # fmt: skip
+    ran: list[str] = []
+    with Cluster(str(dask.scheduler_file)) as cluster:
+        wait_for(lambda: len(cluster.workers) == 2)
+        place = ClusterSteps(cluster, None, lambda line: None)
+        assert place.room() == 2
+        runner = Runner(
+            folder, folder, place, lambda line: None, lambda step: ran.append(step.name)
+        )
+        assert runner.run([last, left, right]) == 3
+    assert (sorted(ran[:2]), ran[2]) == (["left", "right"], "last")
+    here = {worker.pid for worker in dask.workers}
+    assert {int(line) for line in (folder / "last").read_text().split()} == here
+
+
+def test_a_worker_dies(dask: DaskCluster, tmp_path: Path) -> None:
+    """Its command dies with it, and runs again on another worker."""
+    script = "echo $$ > first.part; mv -n first.part first; test first.part -ef x; "
+    script += "if test -e again; then echo done > out; else touch again; sleep 600; fi"
+    job = Job("step", ("/bin/sh", "-c", script), tmp_path, tmp_path / "log", None, ())
+    said: list[str] = []
+    with Cluster(str(dask.scheduler_file)) as cluster:
+        wait_for(lambda: len(cluster.workers) == 2)
+        place = ClusterSteps(cluster, 1, said.append)
+        running = threading.Thread(target=place.run, args=(job,))
+        running.start()
+        process = number(tmp_path / "first")
+        wait_for((tmp_path / "again").exists)
+        parent = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+        dask.kill(next(worker for worker in dask.workers if worker.pid == parent))
+        running.join(60)
+        wait_for(lambda: not is_running(process))
+    assert (tmp_path / "out").read_text() == "done\n"
+    assert len(said) == 1 and "is gone; another one takes it" in said[0]
+
+
+def test_stopping(dask: DaskCluster, tmp_path: Path) -> None:
+    """Commands get Ctrl-C on their workers, and may end as they like."""
+    script = "trap 'echo saved > saved; exit 1' INT; echo $$ > out.part; mv out.part out; "
+    script += "while :; do sleep 0.1; done"
+    job = Job("step", ("/bin/sh", "-c", script), tmp_path, tmp_path / "log", None, ())
+    found: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            place.run(job)
+        except InterruptedWorkError as error:
+            found.append(error)
+
+    with Cluster(str(dask.scheduler_file)) as cluster:
+        place = ClusterSteps(cluster, None, lambda line: None)
+        running = threading.Thread(target=work)
+        running.start()
+        process = number(tmp_path / "out")
+        place.stop()
+        running.join(30)
+        wait_for(lambda: not is_running(process))
+    assert len(found) == 1
+    assert (tmp_path / "saved").read_text() == "saved\n"
+
+
+def test_a_folder_that_a_worker_does_not_see(dask: DaskCluster, tmp_path: Path) -> None:
+    """It is named with the worker."""
+    job = Job("step", ("true",), tmp_path / "gone", tmp_path / "log", None, ())
+    with Cluster(str(dask.scheduler_file)) as cluster:
+        place = ClusterSteps(cluster, None, lambda line: None)
+        with pytest.raises(ClusterError, match="does not see this folder") as caught:
+            place.run(job)
+    assert caught.value.path == str(tmp_path / "gone")
+
+
+def test_an_earlier_try_holds_a_lock(
+    dask: DaskCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command that finds another at work, perhaps killed on its machine, is tried again."""
+    monkeypatch.setattr("tuning.experiment.cluster_steps._BETWEEN", 0.5)
+    script = "if test -e free; then exit 0; fi; touch free; "
+    script += "echo 'phrasescore: x: another process is at work here: y.' >&2; exit 6"
+    job = Job("step", ("/bin/sh", "-c", script), tmp_path, tmp_path / "log", None, ())
+    begin = time.monotonic()
+    with Cluster(str(dask.scheduler_file)) as cluster:
+        assert ClusterSteps(cluster, None, lambda line: None).run(job).status == 0
+    assert time.monotonic() - begin > 0.5
