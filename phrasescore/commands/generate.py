@@ -11,7 +11,7 @@ from phrasescore.commands.device_option import device_option
 from phrasescore.commands.numbers import BATCH, BEAM, SEED, THREADS, WORDS, Real, Whole
 from phrasescore.commands.options import json_options, print_result, reordering_pair
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
-from phrasescore.errors import ModelError, SettingsError
+from phrasescore.errors import SettingsError
 from phrasescore.provenance import provenance
 
 if TYPE_CHECKING:
@@ -231,18 +231,12 @@ def _refuse_with(other: str, **given: object) -> None:
 def _load(folder: str, in_table: bool) -> LoadedModel:
     """Load a model that can write targets for what is given."""
     from phrasescore.model.folder import load_model
-    from phrasescore.model.kinds import must_be_of_phrases, must_read_a_source
+    from phrasescore.model.kinds import must_read_a_source, must_write_targets
 
     loaded = load_model(folder)
     must_read_a_source(loaded.model.settings, folder)
     if in_table:
-        must_be_of_phrases(loaded.model.settings, folder)
-    if in_table and loaded.direction == "target-source":
-        raise ModelError(
-            "it reads the target side of a table and writes sources",
-            path=folder,
-            remedy="name a model trained with --direction source-target",
-        )
+        must_write_targets(loaded.model.settings, folder)
     return loaded
 
 

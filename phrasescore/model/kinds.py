@@ -199,6 +199,25 @@ def must_be_of_phrases(settings: ModelSettings, folder: str | Path) -> None:
         )
 
 
+def must_write_targets(settings: ModelSettings, folder: str | Path) -> None:
+    """Refuse a model that does not write targets for the sources of a phrase table.
+
+    Args:
+        settings: The model's.
+        folder: Where it is, for the error.
+
+    Raises:
+        ModelError: It is no model of phrases, or reads the targets of a table.
+    """
+    must_be_of_phrases(settings, folder)
+    if settings.direction == "target-source":
+        raise ModelError(
+            "it reads the target side of a table and writes sources",
+            path=folder,
+            remedy="name a model trained with --direction source-target",
+        )
+
+
 def must_summarise(settings: ModelSettings, folder: str | Path) -> None:
     """Refuse a model that makes no summary c of a source.
 

@@ -43,7 +43,8 @@ class Expectation:
         """Fit it to pairs drawn at random, at least one."""
         roots = np.sqrt(scores.words)
         features = _features(scores) / roots[:, None]
-        coefficients = np.linalg.lstsq(features, scores.model / roots, rcond=None)[0]
+        found = np.linalg.lstsq(features, scores.model / roots, rcond=None)[0]
+        coefficients = np.asarray(found, np.float64)
         residuals = scores.model / roots - features @ coefficients
         return cls(coefficients, float(np.sqrt(np.mean(residuals**2))))
 

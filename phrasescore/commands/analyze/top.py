@@ -10,7 +10,7 @@ from phrasescore.commands.device_option import device_option
 from phrasescore.commands.numbers import BEAM, COLUMN, ITEMS, SEED, THREADS, WORDS, Whole
 from phrasescore.commands.options import json_options, print_result
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
-from phrasescore.errors import ModelError, SettingsError, counted
+from phrasescore.errors import SettingsError, counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -136,6 +136,8 @@ def top(
     from phrasescore.analysis.targets.source_drawing import DrawSettings
     from phrasescore.analysis.targets.tables import json_values, written
     from phrasescore.files.byte_streams import write_atomically
+    from phrasescore.model.folder import load_model
+    from phrasescore.model.kinds import must_write_targets
     from phrasescore.provenance import provenance
 
     if threads is not None:
@@ -143,7 +145,8 @@ def top(
     given = {name: value for name, value in asked.items() if value is not None}
     settings = DrawSettings(**given, seed=seed)
     _check(settings, sources, given)
-    loaded = _load(folder)
+    loaded = load_model(folder)
+    must_write_targets(loaded.model.settings, folder)
     draw = _draw(table, column, loaded, settings, sources)
     shown = PreferenceSettings(best, samples, seed=seed, unknown=not no_unknown)
     preferences = find_preferences(loaded, draw.sources, shown, device)
@@ -174,22 +177,6 @@ def _check(settings: DrawSettings, sources: str | None, given: dict[str, int]) -
         )
 
 
-def _load(folder: str) -> LoadedModel:
-    """Load a model that reads source phrases and writes targets."""
-    from phrasescore.model.folder import load_model
-    from phrasescore.model.kinds import must_be_of_phrases
-
-    loaded = load_model(folder)
-    must_be_of_phrases(loaded.model.settings, folder)
-    if loaded.direction == "target-source":
-        raise ModelError(
-            "it reads the target side of a table and writes sources",
-            path=folder,
-            remedy="name a model trained with --direction source-target",
-        )
-    return loaded
-
-
 def _draw(
     table: str, column: int, loaded: LoadedModel, settings: DrawSettings, sources: str | None
 ) -> Draw:
@@ -216,7 +203,7 @@ def _tell(
     }
     long = f"of at least {counted(settings.min_words, 'word')} with at least "
     long += counted(settings.min_targets, "target")
-    by_group = {}
+    by_group: dict[str, dict[str, Any]] = {}
     for group, among in draw.among.items():
         members = [each for each in preferences if each.source.group == group]
         drawn = len(members)
