@@ -161,3 +161,16 @@ def test_interrupted(
             worker.send_signal(signal.SIGCONT)
     assert done.status == 130
     assert b"to continue, type: phrasescore score" in done.errors.lower()
+
+
+@pytest.mark.slow
+def test_an_empty_cache_of_machine_code(
+    data: Path, here: Path, phrasescore: Phrasescore, tmp_path: Path
+) -> None:
+    """Workers that begin together on one folder for compiled functions do not harm each other."""
+    shared = {"NUMBA_CACHE_DIR": str(tmp_path / "numba")}
+    with DaskCluster(tmp_path / "cluster", [1, 1, 1], shared) as dask:
+        done = phrasescore(*arguments(data, dask), "-o", "out.gz")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out.gz").read_bytes() == (here / "out.gz").read_bytes()
+    assert list((tmp_path / "numba").rglob("*.nbc"))
