@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from phrasescore.analysis.phrases import GivenPhrase
+from phrasescore.analysis.phrases import PhraseTexts
 from phrasescore.errors import ModelError
 from phrasescore.model.folder import LoadedModel
 from phrasescore.model.kinds import kind_named
@@ -61,15 +60,15 @@ class Gate:
 
 
 def find_gates(
-    loaded: LoadedModel, folder: str | Path, source: GivenPhrase, target: GivenPhrase | None
+    loaded: LoadedModel, folder: str | Path, source: PhraseTexts, target: PhraseTexts | None
 ) -> list[Gate]:
     """Read a phrase, and find how far each gate is open at each of its words.
 
     Args:
         loaded: The model.
         folder: Its folder, for errors.
-        source: What the encoder reads; its </s> follows.
-        target: What the decoder reads of its own words, if that is asked for.
+        source: The phrase that the encoder reads; its </s> follows.
+        target: The one that the decoder reads as its own words, if that is asked for.
 
     Raises:
         ModelError: It is no phrase model with a recurrence, or its unit has no gates.
@@ -91,17 +90,19 @@ def find_gates(
         )
     with torch.inference_mode():
         read = _ids(source)
-        found = list(_split("encoder", names, [*source.words, EOS], model.encoder_gates(read)))
+        words = [*source.words_of(0), EOS]
+        found = list(_split("encoder", names, words, model.encoder_gates(read)))
         if target is not None:
             values = model.decoder_gates(model.summaries(read), _ids(target))
+            words = target.words_of(0)
             # in the appendix's formulation a step without a word comes first
-            words = [b""] * (len(values) - len(target.words)) + list(target.words)
+            words = [b""] * (len(values) - len(words)) + words
             found += _split("decoder", names, words, values)
     return found
 
 
-def _ids(phrase: GivenPhrase) -> Tensor:
-    return torch.tensor([phrase.ids])
+def _ids(phrase: PhraseTexts) -> Tensor:
+    return torch.from_numpy(phrase.ids[0].astype(np.int64))[None]
 
 
 def _split(
@@ -111,8 +112,3 @@ def _split(
     parts = dict(zip(names, values[:, 0].chunk(len(names), dim=1), strict=True))
     for name in sorted(names, key=lambda each: each == "update"):
         yield Gate(side, name, tuple(words), parts[name].numpy())
-
-
-def by_side(gates: Sequence[Gate]) -> list[list[Gate]]:
-    """Return the gates of the encoder, and then those of the decoder if there are any."""
-    return [list(each) for _, each in itertools.groupby(gates, key=lambda gate: gate.side)]

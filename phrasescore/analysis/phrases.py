@@ -21,7 +21,7 @@ from phrasescore.model.folder import LoadedModel
 from phrasescore.pairs.distinct_phrases import first_rows, is_first, phrase_digests
 from phrasescore.progress import Progress
 from phrasescore.streaming.text_blocks import Texts
-from phrasescore.table.block import read_blocks
+from phrasescore.table.block import LONGEST_PHRASE, read_blocks
 from phrasescore.table.phrase_table import Side, scored_tokens
 from phrasescore.words.token_sequences import TokenSequences, from_lists
 from phrasescore.words.vocabulary import UNK_ID, Vocabulary
@@ -47,6 +47,18 @@ class PhraseTexts:
     def text_of(self, row: int) -> bytes:
         """Return the text of one phrase."""
         return self.text[self.offsets[row] : self.offsets[row + 1]]
+
+    def words_of(self, row: int) -> list[bytes]:
+        """Return the words of one phrase."""
+        return self.text_of(row).split(b" ")
+
+    def unknown_words(self, row: int) -> list[bytes]:
+        """Return the words of one phrase that the model does not know."""
+        return [
+            word
+            for word, number in zip(self.words_of(row), self.ids[row].tolist(), strict=True)
+            if number == UNK_ID
+        ]
 
     @classmethod
     def of(cls, ids: TokenSequences, texts: Sequence[bytes]) -> PhraseTexts:
@@ -135,15 +147,16 @@ def read_phrases(path: str | Path, loaded: LoadedModel) -> PhraseTexts:
 
     Raises:
         InputError: The file cannot be read.
-        CorpusError: A line is empty, or the file is.
+        CorpusError: A line is empty or longer than a model reads in any time, or the file is empty.
     """
     ids, texts, lengths = [], [], list[int]()
     for block in Texts((path,), columns=1, factor=loaded.model.settings.factor).blocks():
         spans = block.tokens[0]
-        empty = np.flatnonzero(np.diff(spans.offsets) == 0)
-        if len(empty):
-            line = block.first_line + int(empty[0])
-            raise CorpusError("an empty phrase", path=path, line=line, remedy="delete the line")
+        words = np.diff(spans.offsets)
+        wrong = np.flatnonzero((words == 0) | (words > LONGEST_PHRASE))
+        if len(wrong):
+            row = int(wrong[0])
+            raise _unreadable(int(words[row])).at(path, block.first_line + row)
         ids.append(loaded.source_vocabulary.encode_spans(spans))
         lines = [b" ".join(spans.tokens(line)) for line in range(len(block))]
         texts.append(b"".join(lines))
@@ -153,45 +166,56 @@ def read_phrases(path: str | Path, loaded: LoadedModel) -> PhraseTexts:
     return PhraseTexts(joined(ids), b"".join(texts), _offsets(lengths))
 
 
-@dataclass(frozen=True)
-class GivenPhrase:
-    """A phrase that a user typed.
-
-    Args:
-        words: As the model is given them, one factor of each.
-        ids: Of the words.
-    """
-
-    words: tuple[bytes, ...]
-    ids: tuple[int, ...]
-
-    @property
-    def text(self) -> bytes:
-        """The words, a blank between them."""
-        return b" ".join(self.words)
-
-    @property
-    def unknown(self) -> list[bytes]:
-        """The words that the model does not know."""
-        return [w for w, number in zip(self.words, self.ids, strict=True) if number == UNK_ID]
+def _unreadable(words: int) -> CorpusError:
+    if not words:
+        return CorpusError("an empty phrase", remedy="delete the line")
+    return CorpusError(
+        f"a phrase of {words:,} words, where a model reads at most {LONGEST_PHRASE:,}",
+        remedy="delete the line",
+    )
 
 
-def given_phrase(text: bytes, side: Side, vocabulary: Vocabulary, factor: int) -> GivenPhrase:
-    """Take apart a phrase that a user typed.
+def asked_phrases(
+    texts: Sequence[bytes], path: str | Path | None, loaded: LoadedModel
+) -> PhraseTexts:
+    """Take the phrases that a user typed, and then those of a file.
 
     Raises:
-        SettingsError: It has no word.
+        InputError: The file cannot be read.
+        CorpusError: It has a line without a phrase.
+        SettingsError: What was typed has no word, or too many.
         PhraseTableError: A word lacks the model's factor.
     """
-    words = scored_tokens(text, side, factor)
-    if not words:
-        raise SettingsError("a phrase without a word", remedy="write its words between quotes")
-    return GivenPhrase(tuple(words), tuple(vocabulary.encode(words)))
+    parts = [typed_phrase(text, loaded, read_side(loaded), "a PHRASE") for text in texts]
+    if path is not None:
+        parts.append(read_phrases(path, loaded))
+    ids = joined([part.ids for part in parts])
+    texts = [part.text_of(row) for part in parts for row in range(len(part))]
+    return PhraseTexts.of(ids, texts)
 
 
-def sequences_of(phrases: Sequence[GivenPhrase]) -> TokenSequences:
-    """Return phrases as arrays."""
-    return from_lists([list(phrase.ids) for phrase in phrases])
+def typed_phrase(text: bytes, loaded: LoadedModel, side: Side, label: str) -> PhraseTexts:
+    """Take apart a phrase that a user typed.
+
+    Args:
+        text: The phrase.
+        loaded: The model.
+        side: Of which side of a table it is.
+        label: What the command line calls it, for errors.
+
+    Raises:
+        SettingsError: It has no word, or too many.
+        PhraseTableError: A word lacks the model's factor.
+    """
+    words = scored_tokens(text, side, loaded.model.settings.factor)
+    if not 0 < len(words) <= LONGEST_PHRASE:
+        raise SettingsError(
+            f"{label} has {counted(len(words), 'word')}",
+            remedy=f"give it from 1 to {LONGEST_PHRASE:,} words, between quotes",
+        )
+    reads = side == read_side(loaded)
+    vocabulary = loaded.source_vocabulary if reads else loaded.target_vocabulary
+    return PhraseTexts.of(from_lists([vocabulary.encode(words)]), [b" ".join(words)])
 
 
 def joined(parts: Sequence[TokenSequences]) -> TokenSequences:

@@ -7,6 +7,7 @@ any encoding, and the file stays as small as they are. Vectors are written and r
 from __future__ import annotations
 
 import contextlib
+import io
 import math
 import struct
 import tokenize
@@ -15,7 +16,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any, BinaryIO, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,7 @@ What = Literal["phrases", "words"]
 # the same bytes for the same content, whenever they are written
 _DATE = (1980, 1, 1, 0, 0, 0)
 _ROWS_AT_ONCE = 16_384
+_BEGIN = b"PK\3\4"
 _WHAT: tuple[What, ...] = ("phrases", "words")
 _REMEDY = "name a file that phrasescore analyze vectors wrote, or write it again"
 # what zipfile and numpy raise for files that are not what they should be
@@ -111,7 +113,7 @@ def write_vectors(
         "offsets": offsets,
         "text": np.frombuffer(text, np.uint8),
     }
-    with open_output(path) as stream, zipfile.ZipFile(stream, "w") as archive:
+    with open_output(path) as stream, zipfile.ZipFile(_Onwards(stream), "w") as archive:
         for name, values in small.items():
             with _member(archive, name) as member:
                 np.lib.format.write_array(member, values, allow_pickle=False)
@@ -121,6 +123,19 @@ def write_vectors(
             np.lib.format.write_array_header_1_0(member, described)
             for block in vectors:
                 member.write(np.ascontiguousarray(block, "<f4").data)
+
+
+class _Onwards(io.RawIOBase):
+    """Passes on what is written, in one go from begin to end, as a pipe or a device wants it."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        return self._stream.write(data)
 
 
 def _member(archive: zipfile.ZipFile, name: str) -> IO[bytes]:
@@ -175,6 +190,9 @@ def _opened(path: str | Path) -> Iterator[zipfile.ZipFile]:
     refuse_pipe(path)
     with open_input(path) as stream:
         try:
+            # zipfile looks at the end alone, whatever stands before
+            if stream.read(len(_BEGIN)) != _BEGIN:
+                raise ValueError("it does not begin as one")
             with zipfile.ZipFile(stream) as archive:
                 yield archive
         except _BROKEN as error:

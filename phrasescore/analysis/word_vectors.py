@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.errors import ModelError, SettingsError, visible
+from phrasescore.errors import CorpusError, ModelError, SettingsError, visible
+from phrasescore.files.byte_streams import read_lines
 from phrasescore.model.folder import StoredWeights
 from phrasescore.model.kinds import kind_named
 from phrasescore.table.phrase_table import Side
@@ -42,6 +44,21 @@ class WordVectors:
         """
         vocabulary = Vocabulary.from_words(self.words)
         return [_row(text, line, vocabulary) for line, text in enumerate(texts, 1)]
+
+    def rows_in(self, path: str | Path) -> list[int]:
+        """Return the rows of the words of a file, one a line.
+
+        Raises:
+            InputError: The file cannot be read, or is empty.
+            SettingsError: A line is not one word, or one that the model does not know.
+        """
+        texts = list(read_lines(path))
+        if not texts:
+            raise CorpusError("there is no word", path=path, remedy="write words, one a line")
+        try:
+            return self.rows_of(texts)
+        except SettingsError as error:
+            raise error.at(path, error.line) from None
 
 
 def word_vectors(stored: StoredWeights, side: Side | None = None) -> WordVectors:

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from phrasescore.errors import MissingDependencyError, SettingsError, visible
-from phrasescore.files.byte_streams import write_atomically
+from phrasescore.files.byte_streams import STANDARD_STREAM, write_atomically
+from phrasescore.files.system_errors import STANDARD_OUTPUT
 from phrasescore.pictures.svg_elements import in_page
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def figure_format(path: str | Path) -> str:
     if ending not in FORMATS:
         raise SettingsError(
             "a picture's format goes by its name, and this names none",
-            path=path,
+            path=STANDARD_OUTPUT if str(path) == STANDARD_STREAM else path,
             remedy="end the name in .png, .svg or .pdf",
         )
     return ending

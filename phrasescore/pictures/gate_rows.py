@@ -51,8 +51,8 @@ def draw_gates(
             squeeze=False,
             gridspec_kw={"height_ratios": heights, "width_ratios": [1, 2]},
         )
-        for axes, block, spread in zip(grid, blocks, spreads, strict=True):
-            image = _draw_block(*axes, *block, spread, _POINTS * row / _ROW)
+        for (left, right), block, spread in zip(grid, blocks, spreads, strict=True):
+            image = _draw_block(left, right, *block, spread, _POINTS * row / _ROW)
         grid[-1, 0].set_xlabel("mean of all units (dot), 10 % to 90 % of them (bar)", fontsize=9)
         grid[-1, 1].set_xlabel("unit", fontsize=9)
         figure.colorbar(image, ax=grid[:, 1].tolist(), label="0 shut, 1 open", shrink=0.9)

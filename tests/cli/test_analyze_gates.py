@@ -115,7 +115,7 @@ def test_the_decoder_with_a_target(
     [
         (["--model", "tanh", "a"], "its tanh unit has no gates", 4),
         (["--model", "search", "a"], "kind search has no encoder of phrases", 4),
-        (["--model", "gated", "  "], "a phrase without a word", 2),
+        (["--model", "gated", "  "], "the PHRASE has 0 words", 2),
         (["--model", "gated", "a", "-o", "g.jpg"], "End the name in .png, .svg or .pdf", 2),
     ],
 )

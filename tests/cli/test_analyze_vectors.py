@@ -179,7 +179,9 @@ def test_models_that_read_the_target(data: Path, phrasescore: Phrasescore) -> No
         ("nearest --model model a --table table.gz --vectors old.npz", "Give one of --table", 2),
         ("nearest --model model a --words --table table.gz", "Leave out --table and --vectors", 2),
         ("nearest --model model --words stranger", "does not know the word 'stranger'", 2),
-        ("nearest --model model --table table.gz  ", "nothing to look for", 2),
+        ("nearest --model model --table table.gz -i blank", "blank:2: an empty phrase", 3),
+        ("nearest --model model --words -i blank", "blank:2: ' ' is not one word", 2),
+        ("vectors --model model long -o v.npz", "long:2: a phrase of 10,001 words", 3),
         ("nearest --model model --vectors old.npz a", "another model made these vectors", 4),
         ("nearest --model other --vectors words.npz a", "these are vectors of words", 2),
         ("nearest --model model --vectors table.gz a", "no file of vectors", 3),
@@ -199,6 +201,7 @@ def test_wrong_calls(
         (tmp_path / each.name).symlink_to(each)
     (tmp_path / "empty").write_bytes(b"")
     (tmp_path / "blank").write_bytes(b"a\n \nb\n")
+    (tmp_path / "long").write_bytes(b"a\n" + b"a " * 10_001 + b"\n")
     if "old" in command:
         phrasescore("analyze", "vectors", "--model", "other", "phrases", "-o", "old.npz")
     if "words.npz" in command:

@@ -14,6 +14,7 @@ from phrasescore.errors import MissingDependencyError
 from phrasescore.pages.html_pages import page_environment, write_page
 
 if TYPE_CHECKING:
+    from bokeh.models import Range1d
     from bokeh.plotting import figure as Figure  # noqa: N812 - a class
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -48,6 +49,7 @@ def write_map_page(path: str | Path, drawn: DrawnMap) -> None:
         SettingsError: The file cannot be written.
     """
     check_page()
+    from bokeh.core.types import ID
     from bokeh.embed import json_item
     from bokeh.resources import Resources
     from jinja2.utils import htmlsafe_json_dumps
@@ -68,7 +70,7 @@ def write_map_page(path: str | Path, drawn: DrawnMap) -> None:
             for number, cluster in enumerate(drawn.clusters)
         ],
         # the template's own filter sorts keys, and Bokeh reads what it names before it is named
-        "item": htmlsafe_json_dumps(json_item(_figure(drawn), "map")),
+        "item": htmlsafe_json_dumps(json_item(_figure(drawn), ID("map"))),
         "program": program,
     }
     write_page(path, "map.html", values, _TEMPLATES)
@@ -76,7 +78,7 @@ def write_map_page(path: str | Path, drawn: DrawnMap) -> None:
 
 def _figure(drawn: DrawnMap) -> Figure:
     """Return the plot; the page's script finds its parts by their names."""
-    from bokeh.models import ColumnDataSource, HoverTool, Range1d
+    from bokeh.models import ColumnDataSource, HoverTool
     from bokeh.plotting import figure
 
     x, y = drawn.places.T.astype(float).tolist()
@@ -105,8 +107,8 @@ def _figure(drawn: DrawnMap) -> Figure:
     plot = figure(
         name="plot",
         sizing_mode="stretch_both",
-        x_range=Range1d(*_extent(x)),
-        y_range=Range1d(*_extent(y)),
+        x_range=_range(x),
+        y_range=_range(y),
         tools="pan,wheel_zoom,box_zoom,save",
         active_scroll="wheel_zoom",
         toolbar_location="above",
@@ -140,6 +142,8 @@ def _figure(drawn: DrawnMap) -> Figure:
     return plot
 
 
-def _extent(values: list[float]) -> tuple[float, float]:
+def _range(values: list[float]) -> Range1d:
+    from bokeh.models import Range1d
+
     margin = _MARGIN * (max(values) - min(values)) or 1.0
-    return min(values) - margin, max(values) + margin
+    return Range1d(start=min(values) - margin, end=max(values) + margin)

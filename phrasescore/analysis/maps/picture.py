@@ -68,8 +68,10 @@ def _fix(figure: Figure) -> None:
 
 
 def _draw_points(axes: Axes, drawn: DrawnMap) -> None:
+    x, y = drawn.places.T
     axes.scatter(
-        *drawn.places.T,
+        x,
+        y,
         s=6,
         c=drawn.colours(),
         alpha=0.6,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from phrasescore.analysis.gates import Gate
     from phrasescore.model.folder import LoadedModel
+    from phrasescore.table.phrase_table import Side
 
 
 @click.command("gates", short_help="Show what the gates of the hidden units do over a phrase.")
@@ -56,7 +57,7 @@ def gates(
     unit; drawing it needs the extra report: pip install 'phrasescore[report]'
     """
     from phrasescore.analysis.gates import find_gates
-    from phrasescore.analysis.phrases import given_phrase, read_side
+    from phrasescore.analysis.phrases import read_side, typed_phrase
     from phrasescore.model.folder import load_model
 
     if output is not None:
@@ -64,19 +65,16 @@ def gates(
 
         check_figure(output)
     loaded = load_model(folder)
-    factor = loaded.model.settings.factor
     side = read_side(loaded)
-    source = given_phrase(os.fsencode(phrase), side, loaded.source_vocabulary, factor)
+    other: Side = "target" if side == "source" else "source"
+    source = typed_phrase(os.fsencode(phrase), loaded, side, "the PHRASE")
     written = None
     if target is not None:
-        other: str = "target" if side == "source" else "source"
-        written = given_phrase(os.fsencode(target), other, loaded.target_vocabulary, factor)  # type: ignore[arg-type]
+        written = typed_phrase(os.fsencode(target), loaded, other, "--target")
     for each in (source, written):
-        for word in each.unknown if each else []:
+        for word in each.unknown_words(0) if each else []:
             click.echo(f"warning: the model does not know {visible(word, 60)}", err=True)
     found = find_gates(loaded, folder, source, written)
-    if output is not None:
-        _draw(output, found)
     if not as_json:
         _print(found)
     result = {
@@ -86,7 +84,11 @@ def gates(
         "gates": [{**row, "word": _shown(row["word"])} for each in found for row in each.rows()],
         "provenance": provenance(settings={"model": folder}),
     }
-    print_result(result, as_json, json_file)
+    print_result(result, as_json, None)
+    # a picture is not drawn, and no file written, if nobody can be told
+    if output is not None:
+        _draw(output, found)
+    print_result(result, False, json_file)
 
 
 def _unit(loaded: LoadedModel) -> str:

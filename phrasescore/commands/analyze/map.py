@@ -17,6 +17,8 @@ from phrasescore.commands.device_option import device_option
 from phrasescore.commands.numbers import SEED, WORDS, Whole
 from phrasescore.commands.paths import INPUT, OUTPUT
 from phrasescore.errors import SettingsError, counted
+from phrasescore.files.byte_streams import STANDARD_STREAM
+from phrasescore.files.system_errors import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
     from phrasescore.analysis.maps.drawn_map import DrawnMap
@@ -126,7 +128,7 @@ def _check_output(output: str, is_page: bool) -> None:
     if Path(output).suffix[1:].lower() not in FORMATS:
         raise SettingsError(
             "a map's format goes by its name, and this names none",
-            path=output,
+            path=STANDARD_OUTPUT if output == STANDARD_STREAM else output,
             remedy="end the name in .html for a page, or in .svg, .pdf or .png for a picture",
         )
     check_figure(output)

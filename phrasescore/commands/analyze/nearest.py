@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from collections.abc import Sequence
@@ -24,7 +25,8 @@ from phrasescore.provenance import provenance
 
 if TYPE_CHECKING:
     from phrasescore.analysis.nearest import NearestTexts
-    from phrasescore.analysis.phrases import GivenPhrase
+    from phrasescore.analysis.phrases import PhraseTexts
+    from phrasescore.analysis.vector_files import VectorFile
     from phrasescore.model.folder import LoadedModel
 
 
@@ -98,11 +100,18 @@ def nearest(
             "phrases are compared with those of a table or of a file of vectors",
             remedy="give one of --table FILE and --vectors FILE; or --words for words",
         )
-    texts = _texts(queries, phrases)
+    if not queries and phrases is None:
+        raise SettingsError(
+            "there is nothing to look for",
+            remedy="write phrases between quotes, or name a file of them with -i",
+        )
+    texts = [os.fsencode(query) for query in queries]
+    notes: dict[bytes, list[str]] = {}
     if words:
-        found, notes = _among_words(folder, texts, side, count), {}
+        found = _among_words(folder, texts, phrases, side, count)
     else:
-        found, notes = _among_phrases(folder, texts, table, vectors, count, device, threads)
+        compared = table, vectors
+        found, notes = _among_phrases(folder, texts, phrases, compared, count, device, threads)
     listed = [
         {
             "query": _shown(query),
@@ -121,28 +130,15 @@ def nearest(
     print_result(result, as_json, json_file)
 
 
-def _texts(queries: Sequence[str], phrases: str | None) -> list[bytes]:
-    """Return what is looked for, as bytes."""
-    from phrasescore.files.byte_streams import read_lines
-
-    texts = [os.fsencode(query) for query in queries]
-    if phrases is not None:
-        texts += read_lines(phrases)
-    if not texts:
-        raise SettingsError(
-            "there is nothing to look for",
-            remedy="write phrases between quotes, or name a file of them with -i",
-        )
-    return texts
-
-
-def _among_words(folder: str, texts: Sequence[bytes], side: Any, count: int) -> NearestTexts:
+def _among_words(
+    folder: str, texts: Sequence[bytes], file: str | None, side: Any, count: int
+) -> NearestTexts:
     from phrasescore.analysis.nearest import NearestTexts
     from phrasescore.analysis.word_vectors import word_vectors
     from phrasescore.model.folder import load_weights
 
     known = word_vectors(load_weights(folder), side)
-    rows = known.rows_of(texts)
+    rows = known.rows_of(texts) + ([] if file is None else known.rows_in(file))
     found = NearestTexts([known.words[row] for row in rows], known.vectors[rows], count)
     found.add(known.vectors, known.words.__getitem__)
     return found
@@ -151,8 +147,8 @@ def _among_words(folder: str, texts: Sequence[bytes], side: Any, count: int) -> 
 def _among_phrases(
     folder: str,
     texts: Sequence[bytes],
-    table: str | None,
-    vectors: str | None,
+    file: str | None,
+    compared: tuple[str | None, str | None],
     count: int,
     device: str,
     threads: int | None,
@@ -160,14 +156,7 @@ def _among_phrases(
     import torch
 
     from phrasescore.analysis.nearest import NearestTexts
-    from phrasescore.analysis.phrases import (
-        PhraseTexts,
-        TablePhrases,
-        given_phrase,
-        read_side,
-        sequences_of,
-        with_texts,
-    )
+    from phrasescore.analysis.phrases import TablePhrases, asked_phrases, with_texts
     from phrasescore.analysis.summaries import SummaryVectors
     from phrasescore.model.folder import load_model
 
@@ -175,22 +164,22 @@ def _among_phrases(
         torch.set_num_threads(threads)
     loaded = load_model(folder)
     summaries = SummaryVectors(loaded, folder, device)
-    factor, vocabulary = loaded.model.settings.factor, loaded.source_vocabulary
-    given = [given_phrase(text, read_side(loaded), vocabulary, factor) for text in texts]
-    asked = PhraseTexts.of(sequences_of(given), [each.text for each in given])
-    found = NearestTexts([each.text for each in given], summaries.of(asked), count)
+    asked = asked_phrases(texts, file, loaded)
+    queries = [asked.text_of(row) for row in range(len(asked))]
+    found = NearestTexts(queries, summaries.of(asked), count)
+    table, vectors = compared
     if vectors is not None:
         _compare_with_file(found, vectors, loaded)
     else:
         assert table is not None
         phrases = TablePhrases(table, loaded)
         for ids in phrases.blocks():
-            block = with_texts(ids, vocabulary)
+            block = with_texts(ids, loaded.source_vocabulary)
             found.add(summaries.of(block), block.text_of)
         if not phrases.known:
             raise phrases.none()
         _say_left_out(phrases.unknown)
-    return found, _unknown(given)
+    return found, _unknown(asked)
 
 
 def _say_left_out(unknown: int) -> None:
@@ -216,17 +205,21 @@ def _compare_with_file(found: NearestTexts, path: str, loaded: LoadedModel) -> N
             remedy="write them again with phrasescore analyze vectors",
         )
     for first, block in file.blocks():
-        found.add(block, lambda row, first=first: file.text_of(first + row))
+        found.add(block, functools.partial(_text_after, file, first))
 
 
-def _unknown(given: Sequence[GivenPhrase]) -> dict[bytes, list[str]]:
+def _text_after(file: VectorFile, first: int, row: int) -> bytes:
+    return file.text_of(first + row)
+
+
+def _unknown(asked: PhraseTexts) -> dict[bytes, list[str]]:
     """Warn of words that the model does not know; return them by phrase."""
     found = {}
-    for phrase in given:
-        if phrase.unknown:
-            found[phrase.text] = [_shown(word) for word in phrase.unknown]
-            words = ", ".join(visible(word, 60) for word in phrase.unknown)
-            text = visible(phrase.text, 60)
+    for row in range(len(asked)):
+        if unknown := asked.unknown_words(row):
+            found[asked.text_of(row)] = [_shown(word) for word in unknown]
+            words = ", ".join(visible(word, 60) for word in unknown)
+            text = visible(asked.text_of(row), 60)
             click.echo(f"warning: {text}: the model does not know {words}", err=True)
     return found
 

@@ -78,17 +78,13 @@ def _write_words(folder: str, phrases: str | None, side: Any, output: str) -> tu
 
     from phrasescore.analysis.vector_files import write_vectors
     from phrasescore.analysis.word_vectors import word_vectors
-    from phrasescore.files.byte_streams import read_lines
     from phrasescore.model.folder import load_weights
 
     stored = load_weights(folder)
     found = word_vectors(stored, side)
     words, values = found.words, found.vectors
     if phrases is not None:
-        try:
-            rows = found.rows_of(list(read_lines(phrases)))
-        except SettingsError as error:
-            raise error.at(phrases, error.line) from None
+        rows = found.rows_in(phrases)
         words, values = tuple(words[row] for row in rows), values[rows]
     offsets = np.cumsum([0, *map(len, words)], dtype=np.int64)
     write_vectors(
