@@ -128,7 +128,7 @@ def test_the_page_in_a_browser(page: Path, pages: Pages) -> None:
     row = opened.locator("#sentences li[data-gain]:visible")
     assert row.count() == 1
     assert HOSTILE in row.inner_text()
-    assert opened.evaluate("document.querySelectorAll('script').length") == 1
+    assert opened.evaluate("document.querySelectorAll('script').length") == 2
     for width, scheme in ((390, "light"), (390, "dark"), (1280, "dark")):
         narrow = pages.open(page, width=width, scheme=scheme)
         assert narrow.evaluate("document.documentElement.scrollWidth") == width
@@ -187,3 +187,24 @@ def test_it_prints(page: Path, pages: Pages) -> None:
         opened.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     )
     assert opened.evaluate("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
+
+
+@pytest.mark.browser
+def test_a_page_that_follows_a_run(tmp_path: Path, pages: Pages) -> None:
+    """It loads itself anew, and keeps its place and what was open; the last one stays."""
+    folder = tmp_path / "results"
+    write_tuning(folder / "tuned", rounds=2, finished=False)
+    settings = ReportSettings(folder)
+    write_report(tmp_path / "page.html", read_results(settings), live=True)
+    opened = pages.open(tmp_path / "page.html", height=400)
+    assert opened.get_by_text("2 rounds done").is_visible()
+    opened.locator("summary").first.click()
+    opened.evaluate("scrollTo(0, 300)")
+    (folder / "tuned").rename(tmp_path / "begun")
+    write_tuning(folder / "tuned", rounds=3)
+    write_report(tmp_path / "page.html", read_results(settings))
+    opened.get_by_text("the best of 3 rounds").wait_for(timeout=30_000)
+    assert opened.get_by_text("Not finished").count() == 0
+    assert opened.evaluate("scrollY") > 200
+    assert opened.locator("details").first.get_attribute("open") is not None
+    assert "const LIVE = false;" in (tmp_path / "page.html").read_text("utf-8")
