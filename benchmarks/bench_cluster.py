@@ -2,9 +2,10 @@
 
 First, CPU seconds of the whole command `phrasescore score`: two workers of this machine with a
 thread each, scheduler and coordinator counted, against two threads of one process, in turn. Taken
-off is what a table of four lines takes in the same way. Then, how fast blocks pass through the
-scheduler and the coordinator when workers do nothing and give back as much as they got. Divided
-by what one core scores in a second, that is the number of cores one coordinator can feed. The
+off is what the first lines of the table take in the same way, with workers that have loaded the
+model. Then, how fast blocks pass through the scheduler and the coordinator when workers do nothing
+and give back as much as they got. Divided by what one core scores in a second, that is the number
+of cores one coordinator can feed. The
 result is JSON on standard output.
 
     python -m benchmarks.bench_cluster MODEL TABLE [--runs N] [--idle-workers N] [--blocks N]
@@ -37,6 +38,7 @@ from phrasescore.scoring.cluster_scoring import BLOCKS
 from phrasescore.scoring.worker_scoring import sent
 from phrasescore.table.block import TableBlock, read_blocks
 
+_SHORT = 8000  # lines of a short table: three blocks, so that both workers have one
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -90,34 +92,43 @@ class Bench:
         """Score with two threads of one process."""
         return run(self._command(table, "--threads", "2"), folder=self.folder)
 
-    def clustered(self, table: Path) -> tuple[Cost, dict[str, float]]:
-        """Score with two workers; return the cost of all, and CPU seconds by process."""
+    def clustered(self, short: Path, table: Path) -> list[tuple[Cost, dict[str, float]]]:
+        """Score with two workers; return the cost of all, and CPU seconds by process.
+
+        It is done three times with the same workers: first so that both have loaded the model.
+        """
+        costs = []
         with cluster(self.folder, 2) as (file, processes):
-            own = run(self._command(table, "--cluster", str(file)), folder=self.folder)
-            scheduler, *workers = map(cpu_of, processes)
-        parts = {"coordinator": own.cpu, "scheduler": scheduler, "workers": sum(workers)}
-        return Cost(own.wall, sum(parts.values()), own.memory), parts
+            for each in (short, short, table):
+                before = [cpu_of(process) for process in processes]
+                own = run(self._command(each, "--cluster", str(file)), folder=self.folder)
+                scheduler, *workers = (
+                    cpu_of(process) - earlier
+                    for process, earlier in zip(processes, before, strict=True)
+                )
+                parts = {"coordinator": own.cpu, "scheduler": scheduler, "workers": sum(workers)}
+                costs.append((Cost(own.wall, sum(parts.values()), own.memory), parts))
+        return costs[1:]
 
 
 def overhead(bench: Bench, table: Path, runs: int) -> dict[str, Any]:
-    """Compare both ways on a table, start-up taken off."""
+    """Compare both ways on a table; what its first lines take is start-up, and taken off."""
     short = bench.folder / "short.gz"
-    write_lines(short, read_lines(table)[:4])
+    write_lines(short, read_lines(table)[:_SHORT])
     rows: list[dict[str, Any]] = []
     for _ in range(runs):
-        starts = bench.alone(short), bench.clustered(short)[0]
-        alone, (clustered, parts) = bench.alone(table), bench.clustered(table)
-        own, theirs = alone.cpu - starts[0].cpu, clustered.cpu - starts[1].cpu
-        walls = alone.wall - starts[0].wall, clustered.wall - starts[1].wall
+        start, alone = bench.alone(short), bench.alone(table)
+        (cluster_start, start_parts), (clustered, parts) = bench.clustered(short, table)
+        own, theirs = alone.cpu - start.cpu, clustered.cpu - cluster_start.cpu
         rows.append(
             {
                 "alone_cpu": own,
                 "cluster_cpu": theirs,
                 "overhead": theirs / own - 1,
-                "alone_wall": walls[0],
-                "cluster_wall": walls[1],
-                "cluster_parts": parts,
-                "start_up_cpu": [start.cpu for start in starts],
+                "alone_wall": alone.wall - start.wall,
+                "cluster_wall": clustered.wall - cluster_start.wall,
+                "cluster_parts": {name: parts[name] - start_parts[name] for name in parts},
+                "start_up_cpu": [start.cpu, cluster_start.cpu],
             }
         )
         print(rows[-1], file=sys.stderr)

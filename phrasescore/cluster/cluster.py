@@ -1,9 +1,9 @@
 """A Dask cluster as a place that tasks are given to: each comes back once, or says why it cannot.
 
 Dask finds the workers, sends a task to one, and sends it to another if that one dies. What it
-leaves to its clients is done here: a task that does not come back for long (its worker is stopped,
-or hangs) is given to another worker, too, and the first result counts; workers of other versions
-are refused by name; a scheduler that is gone ends the work.
+leaves to its clients is done here: a task whose worker gives no sign of life, or that takes far
+longer than its like, is given to another worker, too, and the first result counts; workers of other
+versions are refused by name; a scheduler that is gone ends the work.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import asyncio
 import contextlib
 import itertools
 import statistics
-import sys
 import threading
 import time
 import uuid
@@ -23,21 +22,22 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from phrasescore.cluster.connection import address_of, connected, patience
+from phrasescore.cluster.tries import Tries, name_of
+from phrasescore.cluster.watch import ANSWER, LOOK, Watch, say
 from phrasescore.cluster.worker_side import versions
-from phrasescore.errors import ClusterError, counted
+from phrasescore.errors import ClusterError
 
 if TYPE_CHECKING:
     from distributed import Client
 
 Made = TypeVar("Made")
 
-_TIMES_LATE = 4.0  # times as long as such tasks take: their median
-_FIRST_TIMES = 2.0  # times the patience while no task has come back: workers load and compile
+# A task is late that takes so many times as long as its size and the median of others let expect:
+# it may wait for two before it at its worker. A sign of life that is missing shows sooner.
+_TIMES_LATE = 6.0
+_LEAST_LATE = 2.0  # times the patience with workers' signs of life, at least
 _REMEMBERED = 50  # tasks whose seconds are known
 _LOSSES = 8  # how often a task may lose the worker that has it, and those that Dask tries
-_LOOK = 1.0  # seconds between two looks at who is there
-_ANSWER = 20.0  # seconds within which a scheduler or a worker answers
-_WORD = 60.0  # seconds between two words of waiting
 
 
 class LostWorkerError(ClusterError):
@@ -56,10 +56,11 @@ class Cluster:
 
     def __init__(self, place: str) -> None:
         self.address = address_of(place)
-        self._least_patience, self._versions = patience(), versions()
+        self._patience, self._versions = patience(), versions()
+        # of tasks, for each unit of their size
         self._seconds: deque[float] = deque(maxlen=_REMEMBERED)
-        self._threads: dict[str, int] = {}
         self._client: Client
+        self._watch: Watch
         self._names = (f"phrasescore-{uuid.uuid4().hex[:8]}-{n}" for n in itertools.count())
         self._loop = asyncio.new_event_loop()
         # what breaks is told by what was waited for
@@ -68,66 +69,73 @@ class Cluster:
         # done only by what ends all work
         self._end: asyncio.Future[None]
         self._under_way: set[asyncio.Task[Any]] = set()
-        self._closing = False
 
     @property
     def workers(self) -> dict[str, int]:
         """How many threads each worker has that is there now, by its address."""
-        return self._threads
+        return self._watch.threads
 
     def start(
-        self, function: Callable[..., Made], *arguments: Any, worker: str | None = None
+        self,
+        function: Callable[..., Made],
+        *arguments: Any,
+        size: float = 1.0,
+        worker: str | None = None,
     ) -> Future[Made]:
         """Give a task to the workers.
 
         Args:
             function: Of a module; it may run several times, and must give the same each time.
             arguments: Plain values and bytes.
+            size: What its seconds are in proportion to.
             worker: Who alone may do it, however long it takes; by default anyone may.
 
         Returns:
             What becomes of it. Its errors are those of the function, and ClusterError: it cannot
             be done here.
         """
-        attended = self._attended(function, arguments, worker)
+        attended = self._attended(function, arguments, size, worker)
         return asyncio.run_coroutine_threadsafe(attended, self._loop)
 
     async def _attended(
-        self, function: Callable[..., Made], arguments: tuple[Any, ...], worker: str | None
+        self,
+        function: Callable[..., Made],
+        arguments: tuple[Any, ...],
+        size: float,
+        worker: str | None,
     ) -> Made:
         """Let a task be done, as often as it takes."""
         self._keep(asyncio.current_task())
         begin, losses = time.monotonic(), 0
-        waits = self._patience() if worker is None else _LOOK
-        tries = _Tries(self._client, next(self._names), function, arguments)
+        late_times = 1.0
+        tries = Tries(self._client, next(self._names), function, arguments)
         tries.give(None if worker is None else [worker], priority=0)
         try:
             while True:
-                for made, error in await self._ended(tries, waits):
+                for made, error in await self._ended(tries):
                     if error is None:
-                        self._seconds.append(time.monotonic() - begin)
+                        self._seconds.append((time.monotonic() - begin) / size)
                         return made
                     await self._judge(error)
                     losses += 1
                 if worker is not None:
-                    if losses or worker not in self._threads:
+                    if losses or worker not in self._watch.threads:
                         raise LostWorkerError(f"the worker {worker} is gone")
                 elif not tries.waiting:
                     _refuse_killer(losses)
                     tries.give(None)
-                elif time.monotonic() - tries.last > waits:
-                    waits *= 2
-                    if others := await self._others(tries.name):
-                        tries.give(others)
+                elif time.monotonic() - tries.last > late_times * self._late(size):
+                    late_times *= 2
+                    await self._give_away(tries)
+                elif len(tries.waiting) == 1 and tries.name in self._watch.stuck:
+                    await self._give_away(tries)
         finally:
             tries.drop()
 
-    async def _ended(
-        self, tries: _Tries, patience: float
-    ) -> list[tuple[Any, BaseException | None]]:
+    async def _ended(self, tries: Tries) -> list[tuple[Any, BaseException | None]]:
         """Return what came of those tries that have ended, if any has so soon."""
         waited: set[asyncio.Future[Any]] = {self._end, *tries.waiting}
-        done, _ = await asyncio.wait(waited, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait(waited, timeout=LOOK, return_when=asyncio.FIRST_COMPLETED)
         if self._end in done:
             self._end.result()
         return [tries.taken(each) for each in list(tries.waiting) if each in done]
@@ -145,13 +153,13 @@ class Cluster:
         if isinstance(error, asyncio.CancelledError | CancelledError):
             # the connection was lost; it may come back
             while not self._end.done():
-                if await self._asked(self._client.nthreads()) is not None:
+                if await self._watch.asked(self._client.nthreads()) is not None:
                     return
-                await asyncio.sleep(_LOOK)
+                await asyncio.sleep(LOOK)
             self._end.result()
         if isinstance(error, ImportError):
             # a worker without phrasescore is named by who greets it
-            await asyncio.wait([self._end], timeout=_ANSWER)
+            await asyncio.wait([self._end], timeout=ANSWER)
             if self._end.done():
                 self._end.result()
             raise ClusterError(
@@ -160,87 +168,22 @@ class Cluster:
             )
         raise error
 
-    def _patience(self) -> float:
+    def _late(self, size: float) -> float:
+        """Return the seconds after which a task is late; a first one has no like."""
+        least = _LEAST_LATE * self._patience
         if not self._seconds:
-            return _FIRST_TIMES * self._least_patience
-        return max(self._least_patience, _TIMES_LATE * statistics.median(self._seconds))
+            return _TIMES_LATE * least
+        return max(least, _TIMES_LATE * size * statistics.median(self._seconds))
 
-    async def _others(self, name: str) -> list[str]:
-        """Return the workers that have not been given a task that is late."""
-        at_work = await self._asked(self._client.processing())
-        late = {
-            worker
-            for worker, keys in (at_work or {}).items()
-            if any(key.startswith(f"{name}-") for key in keys)
-        }
-        if late:
-            _say(f"work is late at {', '.join(sorted(late))}; it is given to others, too")
-        return [worker for worker in self._threads if worker not in late] if late else []
-
-    # -- who is there --------------------------------------------------------------------------
-
-    async def _watch(self) -> None:
-        """Know the workers, and greet new ones."""
-        silent_since = told = time.monotonic()
-        while True:
-            found = await self._asked(self._client.nthreads())
-            now = time.monotonic()
-            if found is not None:
-                silent_since = now
-                self._tell_changes(found)
-                self._threads = found
-            elif now - silent_since > _ANSWER and not self._end.done():
-                self._end.set_exception(
-                    ClusterError(
-                        f"the scheduler at {self.address} has gone",
-                        remedy="start it again, and type the same command: what is done is kept",
-                    )
-                )
-            if self._threads:
-                told = now
-            elif now - told > _WORD:
-                told = now
-                _say(f"no worker is there; waiting for one to join {self.address}")
-            await asyncio.sleep(_LOOK)
-
-    def _tell_changes(self, found: dict[str, int]) -> None:
-        come, gone = found.keys() - self._threads.keys(), self._threads.keys() - found.keys()
-        for worker in come:
-            self._keep(asyncio.ensure_future(self._greet(worker)))
-        if come or gone:
-            changes = [f"{len(come)} joined"] * bool(come) + [f"{len(gone)} left"] * bool(gone)
-            _say(f"{counted(len(found), 'worker')} at {self.address} ({', '.join(changes)})")
-
-    async def _greet(self, worker: str) -> None:
-        """Refuse a worker that is unlike this process."""
-        run = self._client.run(versions, workers=[worker], on_error="return")
-        found = (await self._asked(run) or {}).get(worker)
-        if isinstance(found, ImportError):
-            problem = f"the worker {worker} has no phrasescore of this version ({found})"
-        elif isinstance(found, dict) and found != (ours := self._versions):
-            differences = [
-                f"{name} {found.get(name)}, this process {ours[name]}"
-                for name in ours
-                if found.get(name) != ours[name]
-            ]
-            problem = f"the worker {worker} has {'; '.join(differences)}"
-        else:
-            return
-        if not self._end.done():
-            remedy = "install the same versions wherever a worker runs"
-            self._end.set_exception(ClusterError(problem, remedy=remedy))
-
-    async def _asked(self, question: Any) -> Any:
-        """Return an answer of the cluster, ``None`` if there is none."""
-        try:
-            return await asyncio.wait_for(question, _ANSWER)
-        except (OSError, asyncio.TimeoutError, ValueError):
-            return None
-        except asyncio.CancelledError:
-            # by Dask, where a connection breaks, unless it is by us
-            if self._closing:
-                raise
-            return None
+    async def _give_away(self, tries: Tries) -> None:
+        """Give a task to a worker that does not have it and is alive, if there is one."""
+        at_work = await self._watch.asked(self._client.processing()) or {}
+        late = {worker for worker, keys in at_work.items() if tries.name in map(name_of, keys)}
+        others = [each for each in self._watch.threads if each not in late | self._watch.silent]
+        # what nobody has begun waits for its turn
+        if late and others:
+            say(f"work is late at {', '.join(sorted(late))}; it is given to others, too")
+            tries.give(others)
 
     # -- from begin to end ---------------------------------------------------------------------
 
@@ -255,15 +198,16 @@ class Cluster:
         # nobody may be waiting when it fails
         self._end.add_done_callback(lambda end: end.cancelled() or end.exception())
         self._client = await connected(self.address)
-        self._keep(asyncio.ensure_future(self._watch()))
+        self._watch = Watch(self._client, self.address, self._end, self._patience, self._versions)
+        self._keep(asyncio.ensure_future(self._watch.run()))
 
     async def _close(self) -> None:
-        self._closing = True
+        self._watch.closing = True
         for task in self._under_way:
             task.cancel()
-        await asyncio.wait([*self._under_way], timeout=_ANSWER)
+        await asyncio.wait([*self._under_way], timeout=ANSWER)
         with contextlib.suppress(OSError, asyncio.TimeoutError):
-            await asyncio.wait_for(self._client.close(), _ANSWER)
+            await asyncio.wait_for(self._client.close(), ANSWER)
 
     def __enter__(self) -> Cluster:
         self._thread.start()
@@ -289,62 +233,6 @@ class Cluster:
         self._stop()
 
 
-class _Tries:
-    """A task as it was given to workers, once or several times.
-
-    Args:
-        client: Gives it.
-        name: Unlike those of other tasks.
-        function: See `Cluster.start`.
-        arguments: Likewise.
-
-    Attributes:
-        waiting: Each try that has not ended, by what waits for it.
-        last: When the last one began.
-    """
-
-    def __init__(
-        self, client: Client, name: str, function: Callable[..., Any], arguments: tuple[Any, ...]
-    ) -> None:
-        self._client, self.name = client, name
-        self._function, self._arguments = function, arguments
-        self._numbers = itertools.count()
-        self.waiting: dict[asyncio.Task[Any], Any] = {}
-        self.last = 0.0
-
-    def give(self, workers: list[str] | None, priority: int = 1) -> None:
-        """Give it to one of some workers, or to any."""
-        future = self._client.submit(
-            self._function,
-            *self._arguments,
-            key=f"{self.name}-{next(self._numbers)}",
-            pure=False,
-            workers=workers,
-            priority=priority,
-        )
-        self.waiting[asyncio.ensure_future(_outcome(future))] = future
-        self.last = time.monotonic()
-
-    def taken(self, ended: asyncio.Task[Any]) -> tuple[Any, BaseException | None]:
-        """Return what came of a try that has ended, and forget it."""
-        self.waiting.pop(ended).release()
-        return ended.result()
-
-    def drop(self) -> None:
-        """Forget all; what runs may end, and nobody wants it."""
-        for waiting, future in self.waiting.items():
-            waiting.cancel()
-            future.release()
-
-
-async def _outcome(future: Any) -> tuple[Any, BaseException | None]:
-    """Return what a task gave, or why it did not."""
-    try:
-        return await future, None
-    except (Exception, asyncio.CancelledError) as error:
-        return None, error
-
-
 def _refuse_killer(losses: int) -> None:
     if losses > _LOSSES:
         raise ClusterError(
@@ -352,7 +240,3 @@ def _refuse_killer(losses: int) -> None:
             remedy="see the workers' logs, perhaps they need more memory (docs/cluster.md); the "
             "same command goes on",
         )
-
-
-def _say(text: str) -> None:
-    print(f"cluster: {text}", file=sys.stderr, flush=True)  # noqa: T201 - a note to the user

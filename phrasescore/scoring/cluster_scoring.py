@@ -129,7 +129,7 @@ class ClusterScorer:
         return BLOCKS * max(1, len(self._cluster.workers))
 
     def _start(self, block: TableBlock) -> Future[tuple[bytes, str]]:
-        return self._cluster.start(score_block, self._job, *sent(block))
+        return self._cluster.start(score_block, self._job, *sent(block), size=len(block))
 
     def _taken(self, made: tuple[bytes, str]) -> ScoredBlock:
         text, said = made

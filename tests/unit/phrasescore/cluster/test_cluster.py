@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from phrasescore.cluster import cluster as cluster_module
+from phrasescore.cluster import watch
 from phrasescore.cluster.cluster import Cluster, LostWorkerError
 from phrasescore.cluster.in_order import in_order
 from phrasescore.errors import ClusterError, InputError, MissingDependencyError, SettingsError
@@ -74,11 +75,9 @@ def test_a_worker_of_another_version(
     two_workers: DaskCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is refused by its address, with what differs; so is all work."""
-    ours = {**cluster_module.versions(), "torch": "1.0"}
-    with monkeypatch.context() as patched:
-        patched.setattr(cluster_module, "versions", lambda: ours)
-        unlike = Cluster(str(two_workers.scheduler_file))
-    with unlike as cluster:
+    ours = {**watch.versions(), "torch": "1.0"}
+    monkeypatch.setattr(cluster_module, "versions", lambda: ours)
+    with Cluster(str(two_workers.scheduler_file)) as cluster:
         task = cluster.start(time.sleep, 60)
         with pytest.raises(ClusterError, match=r"the worker tcp://.* has torch .*, this process 1"):
             task.result(60)
@@ -103,7 +102,7 @@ def test_workers_that_die_and_join(tmp_path: Path) -> None:
 
 def test_a_scheduler_that_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Work ends with a sentence."""
-    monkeypatch.setattr(cluster_module, "_ANSWER", 1.0)
+    monkeypatch.setattr(watch, "ANSWER", 1.0)
     started = DaskCluster(tmp_path / "cluster")
     with started, Cluster(str(started.scheduler_file)) as cluster:
         task = cluster.start(operator.add, 1, 1)

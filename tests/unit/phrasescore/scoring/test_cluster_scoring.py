@@ -80,7 +80,7 @@ class _TwoKinds:
         self.workers = {"tcp://one": 1, "tcp://two": 1}
         self._asked = 0
 
-    def start(self, function: Any, *arguments: Any) -> Future[tuple[bytes, str]]:
+    def start(self, function: Any, *arguments: Any, size: int) -> Future[tuple[bytes, str]]:
         self._asked += 1
         worker = list(self.workers)[self._asked % 2]
         counts = dataclasses.replace(ScoringCounts.none(1, 1), lines=1, processors=(worker[-3:],))
