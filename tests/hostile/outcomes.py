@@ -56,6 +56,7 @@ RULES: tuple[tuple[str, Outcome, str], ...] = (
     ("force-score | in/moses.ini | distortion-limit *", "either", "it does not search"),
     *((f"{call} | in/model | model.safetensors*", "either", "its words are all that is looked at")
       for call in ("evaluate", "doctor")),
+    ("report | in/model | this folder", "either", "a folder is looked through, whichever it is"),
     ("report | in/model | *: *", "either", "what cannot be read is said on the page"),
     *((f"nbest | in/list | {damage}", "either", "what a line has is passed on")
       for damage in ("numbers *", "other features *", "a feature twice", "no names *")),
@@ -115,6 +116,7 @@ RULES: tuple[tuple[str, Outcome, str], ...] = (
     ("decode | out/cache | in /proc", "either", "what cannot be kept is read again"),
     ("decode | out/cache | a foreign folder", "accepted", "a cache lies beside other files"),
     ("alignments | out/pictures | a foreign folder", "accepted", "pictures lie beside others"),
+    ("analyze scatter | out/scatter | a foreign folder", "accepted", "results lie beside others"),
 )  # fmt: skip
 
 
