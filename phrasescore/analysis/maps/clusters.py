@@ -80,9 +80,4 @@ def _name(members: Sequence[Sequence[str]], everywhere: Counter[str], total: int
         word: count * math.log(count * total / (len(members) * everywhere[word]))
         for word, count in here.items()
     }
-    best = sorted(here, key=lambda word: (not _has_letter(word), -weights[word]))
-    return ", ".join(best[:_WORDS])
-
-
-def _has_letter(word: str) -> bool:
-    return any(letter.isalpha() for letter in word)
+    return " · ".join(sorted(here, key=lambda word: -weights[word])[:_WORDS])

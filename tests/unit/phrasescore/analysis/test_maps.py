@@ -92,8 +92,8 @@ def test_the_layout_keeps_groups_together(
     for cluster in clusters:
         of = set(groups[cluster.members].tolist())
         assert len(of) == 1
-        assert f"group{of.pop()}" in cluster.name.split(", ")
-        assert "the" not in cluster.name.split(", ")[:1]
+        assert f"group{of.pop()}" in cluster.name.split(" · ")
+        assert "the" not in cluster.name.split(" · ")[:1]
         left, right, low, high = cluster.box
         x, y = cluster.middle
         assert left < x < right
@@ -103,12 +103,12 @@ def test_the_layout_keeps_groups_together(
 
 
 def test_words_are_called_by_the_most_frequent(rng: np.random.Generator) -> None:
-    """Each word stands there once, the frequent ones first; signs come last."""
+    """Each word stands there once, the frequent ones first."""
     pytest.importorskip("sklearn")
     places = np.concatenate([rng.normal(0, 0.1, (30, 2)), rng.normal(9, 0.1, (30, 2))])
     texts = [",", *(f"word{number}" for number in range(59))]
     names = {cluster.name for cluster in find_clusters(places.astype(np.float32), texts)}
-    assert "word0, word1, word2" in names
+    assert ", · word0 · word1" in names
 
 
 @pytest.mark.parametrize(
