@@ -56,7 +56,8 @@ class Watch:
         """Know the workers, and greet new ones."""
         silent_since = told = time.monotonic()
         while True:
-            found = await self.asked(self._client.scheduler.identity(n_workers=-1))
+            scheduler: Any = self._client.scheduler
+            found = await self.asked(scheduler.identity(n_workers=-1))
             now = time.monotonic()
             if found is not None:
                 silent_since = now
@@ -87,7 +88,7 @@ class Watch:
             for name, worker in workers.items()
             if newest - worker["last_seen"] > self._patience
         }
-        at_work = {}
+        at_work: dict[str, list[str]] = {}
         if self.silent:
             at_work = await self.asked(self._client.processing(list(self.silent))) or {}
         self.stuck = {name_of(key) for keys in at_work.values() for key in keys}

@@ -26,14 +26,13 @@ _TRIAL = 40_000  # lines that say how fast this machine is
 def write_table(path: Path, lines: int) -> None:
     """Write a phrase table of random pairs, grouped by source."""
     rng = np.random.default_rng(19)
+    phrases = [b" ".join(_WORDS[i] for i in rng.integers(0, 500, n % 6 + 1)) for n in range(30_000)]
     with open_output(path) as stream:
         for number in range(0, lines, 4):
-            source = b" ".join(_WORDS[i] for i in rng.integers(0, 500, 4))
-            for _ in range(4):
-                target = b" ".join(_WORDS[i] for i in rng.integers(0, 500, rng.integers(1, 7)))
-                stream.write(
-                    b"%s ||| %s ||| 0.5 %g ||| 0-0 ||| 1 1 1\n" % (source, target, number + 1)
-                )
+            source, *targets = rng.integers(0, len(phrases), 5).tolist()
+            for target in targets:
+                pair = phrases[source], phrases[target], number + 1
+                stream.write(b"%s ||| %s ||| 0.5 %g ||| 0-0 ||| 1 1 1\n" % pair)
 
 
 def _seconds_alone(ground: Ground) -> float:

@@ -1,0 +1,43 @@
+"""Without a cluster nothing of Dask is imported, whether it is installed or not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.conftest import PROJECT
+from tests.support.random_models import save_random_model
+
+_PROBE = """
+import sys
+sys.modules["distributed"] = sys.modules["dask"] = None  # importing them raises ImportError
+import phrasescore.cluster.cluster, phrasescore.cluster.worker_side
+import phrasescore.scoring.cluster_scoring, phrasescore.scoring.worker_scoring
+import tuning.experiment.cluster_steps
+from phrasescore.cli import main
+main()
+"""
+
+
+def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-c", _PROBE, "score", "table", "--model", "model", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        capture_output=True,
+        check=False,
+    )
+
+
+def test_without_dask(tmp_path: Path) -> None:
+    """Modules are imported and a table scored; who asks for a cluster is told what is missing."""
+    (tmp_path / "table").write_bytes(b"a ||| b ||| 1\n")
+    save_random_model(tmp_path / "model", [b"a"], [b"b"])
+    done = _run(tmp_path, "-o", "out", "--threads", "1")
+    assert done.returncode == 0, done.stderr
+    done = _run(tmp_path, "-o", "out", "--cluster", "tcp://127.0.0.1:1")
+    assert done.returncode == 5
+    assert b"pip install 'phrasescore[cluster]'" in done.stderr
+    assert done.stderr.count(b"\n") == 1
