@@ -48,6 +48,8 @@ def test_a_page_among_the_results_and_again(
     first = (results / "report.html").read_bytes()
     assert phrasescore(*call).returncode == 0
     assert (results / "report.html").read_bytes() == first
+    piped = phrasescore(*call[:3], "-", *call[4:])
+    assert piped.stdout == first
     outside = phrasescore("report", results, "-o", "page.html")
     assert outside.returncode == 0, outside.stderr.decode()
     assert (tmp_path / "page.html").exists()
@@ -62,6 +64,7 @@ def test_a_page_among_the_results_and_again(
         (("results", "-o", "results/comparison.json"), 2, "End the name in .html"),
         (("results", "-o", "page.html", "--source", "none"), 3, "none: no such file"),
         (("results", "-o", "results/test.src", "--source", "results/test.src"), 2, "test.src"),
+        (("results", "-o", "-", "--watch"), 2, "standard output takes it once"),
         (("results/comparison.json", "-o", "page.html"), 3, "a file, where a folder was expected"),
     ],
 )
@@ -91,7 +94,7 @@ def test_watching_what_is_over(phrasescore: Phrasescore, results: Path, tmp_path
     """Where nobody is at work, it ends after a while with the last page."""
     done = phrasescore("report", results, "-o", "page.html", "--watch")
     assert done.returncode == 0, done.stderr.decode()
-    assert "this is the last page" in done.stdout.decode()
+    assert "page.html is the last page" in done.stderr.decode()
     assert b'http-equiv="refresh"' not in (tmp_path / "page.html").read_bytes()
 
 

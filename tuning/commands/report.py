@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
 
 from phrasescore.commands.paths import INPUT, PathName, Use
 from phrasescore.errors import SettingsError
+from phrasescore.files.pipes import STANDARD_STREAM
 
 _FOLDER = "RESULTS/"
 _PAGES = (".html", ".htm")
@@ -44,12 +46,18 @@ def report(folder: Path, output: Path, sources: tuple[str, ...], watch: bool) ->
     mean, sentences that changed, curves of training and tuning, weights, times, versions.
     Results may lie one or two folders down. (Extra: report.)
     """
-    inside = output.absolute().is_relative_to(folder.absolute())
+    to_stream = str(output) == STANDARD_STREAM
+    inside = not to_stream and output.absolute().is_relative_to(folder.absolute())
     if inside and output.suffix.lower() not in _PAGES:
         raise SettingsError(
             "among the results only a page is written, and this is no page's name",
             path=output,
             remedy="end the name in .html",
+        )
+    if to_stream and watch:
+        raise SettingsError(
+            "--watch writes the page again and again, and standard output takes it once",
+            remedy="name a file with -o",
         )
     from tuning.report.report_page import ReportSettings, check_page, read_results, write_report
 
@@ -59,10 +67,12 @@ def report(folder: Path, output: Path, sources: tuple[str, ...], watch: bool) ->
         from tuning.report.watching import watch as follow
 
         follow(settings, output, lambda line: click.echo(line, err=True))
-        click.echo(f"{output}: nobody is at work in {folder} any more; this is the last page")
+        click.echo(f"nobody is at work in {folder} any more; {output} is the last page", err=True)
         return
     results = read_results(settings)
-    write_report(output, results)
     for sentence in (*results.notes, *results.unfinished):
         click.echo(f"note: {sentence}", err=True)
-    click.echo(f"{output}: {results.facts['folder']} ({output.stat().st_size / 1e6:.1f} MB)")
+    click.echo(f"{output}: {results.facts['folder']}", err=to_stream)
+    # a page is not written if nobody can be told
+    sys.stdout.flush()
+    write_report(output, results)
