@@ -105,8 +105,6 @@ def scatter(
     import dataclasses
     from pathlib import Path
 
-    import torch
-
     from phrasescore.analysis.scatter.comparison import ScatterSettings, compare
     from phrasescore.analysis.scatter.results import (
         PICTURE,
@@ -117,11 +115,9 @@ def scatter(
     from phrasescore.pictures.figure_files import check_figure
     from phrasescore.provenance import provenance
 
-    if threads is not None:
-        torch.set_num_threads(threads)
     check_figure(f"{PICTURE}.{form}")
     settings = ScatterSettings(**asked)
-    scores = _scores(folder, model_column, column, device)
+    scores = _scores(folder, model_column, column, device, threads)
     comparison = compare(table, scores, settings)
     place = Path(output)
     figures = write_comparison(comparison, place, form)
@@ -136,7 +132,11 @@ def scatter(
 
 
 def _scores(
-    folder: str | None, model_column: int | None, column: int | None, device: str
+    folder: str | None,
+    model_column: int | None,
+    column: int | None,
+    device: str,
+    threads: int | None,
 ) -> Scores:
     """Return what is compared with what."""
     if (folder is None) == (model_column is None):
@@ -154,8 +154,12 @@ def _scores(
                 remedy="name another --column or --model-column",
             )
         return scores
+    import torch  # not for scores that stand in the table: it takes longer than they do
+
     from phrasescore.scoring.model_loading import ComputeSettings, load_models
 
+    if threads is not None:
+        torch.set_num_threads(threads)
     ready = load_models([str(folder)], ComputeSettings(device, "fp32"), None, None)
     (model,) = ready.models
     usual = 3 if model.direction == "source-target" else 1
