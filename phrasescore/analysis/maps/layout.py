@@ -18,6 +18,7 @@ PERPLEXITY = 30.0
 # van der Maaten's own program begins so, too: fewer dimensions, found by their variance
 _DIMENSIONS = 50
 _ITERATIONS = 1000
+_WORTH_THREADS = 1000  # points of an iteration; with fewer, threads wait for each other only
 _SAID = re.compile(r"Iteration (\d+)")
 
 Vectors = NDArray[np.float32]
@@ -51,6 +52,7 @@ def lay_out(vectors: Vectors, seed: int, threads: int, perplexity: float = PERPL
     check_layout()
     from sklearn.decomposition import PCA
     from sklearn.manifold import TSNE
+    from threadpoolctl import threadpool_limits
 
     N, D = vectors.shape
     if N < FEWEST:
@@ -79,6 +81,8 @@ def lay_out(vectors: Vectors, seed: int, threads: int, perplexity: float = PERPL
     with (
         Progress("laying out the map", _ITERATIONS, "iterations") as progress,
         contextlib.redirect_stdout(_Listener(progress)),
+        # scikit-learn's own limit leaves out the loop over the points
+        threadpool_limits(threads if N >= _WORTH_THREADS else 1),
     ):
         return np.asarray(method.fit_transform(narrow), np.float32)
 
