@@ -7,10 +7,10 @@ needs; scores on one machine are what all trials must come to.
 from __future__ import annotations
 
 import argparse
+import json
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +20,7 @@ from tests.clusters.campaign import Ground, Result, table, trials
 from tests.support.random_models import save_random_model
 
 _WORDS = [b"w%03d" % number for number in range(500)]
-_TRIAL = 40_000  # lines that say how fast this machine is
+_TRIAL = 200_000  # lines that say how fast this machine is
 
 
 def write_table(path: Path, lines: int) -> None:
@@ -35,11 +35,13 @@ def write_table(path: Path, lines: int) -> None:
                 stream.write(b"%s ||| %s ||| 0.5 %g ||| 0-0 ||| 1 1 1\n" % pair)
 
 
-def _seconds_alone(ground: Ground) -> float:
-    begin = time.monotonic()
-    command = ground.command(ground.reference, "--threads", "2")
+def _alone(ground: Ground) -> tuple[float, float]:
+    """Score on this machine; return the seconds that took, and pairs per second."""
+    report = ground.folder / "report.json"
+    command = ground.command(ground.reference, "--threads", "2", "--json-file", report)
     subprocess.run(command, check=True, capture_output=True)
-    return time.monotonic() - begin
+    told = json.loads(report.read_bytes())
+    return told["seconds"], told["pairs_per_second"]
 
 
 def main() -> None:
@@ -50,15 +52,12 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        save_random_model(folder / "model", _WORDS, _WORDS, hidden=128, embedding=64)
+        save_random_model(folder / "model", _WORDS, _WORDS, hidden=32, embedding=32)
         ground = Ground(folder, folder / "table.gz", folder / "model", folder / "reference.gz")
-        write_table(ground.table, 4)
-        start_up = _seconds_alone(ground)
         write_table(ground.table, _TRIAL)
-        rate = _TRIAL / max(_seconds_alone(ground) - start_up, 0.1)
-        write_table(ground.table, int(rate * given.seconds))
-        alone = _seconds_alone(ground)
-        print(f"{int(rate * given.seconds):,} pairs, {alone:,.0f} s alone", file=sys.stderr)
+        lines = int(_alone(ground)[1] * given.seconds)
+        write_table(ground.table, lines)
+        print(f"{lines:,} pairs, {_alone(ground)[0]:,.0f} s alone", file=sys.stderr, flush=True)
         results: list[Result] = []
         for number, trial in enumerate(trials(ground, folder / "numba"), 1):
             if not given.only or number in given.only:
