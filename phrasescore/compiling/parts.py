@@ -17,6 +17,7 @@ from typing import Any
 from numba.core import types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, CompilerBase, DefaultPassBuilder
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering
@@ -99,11 +100,13 @@ class Kernel(CPUDispatcher):
 
     def compile(self, signature: Any) -> Any:
         """Load or compile the code for these types; one process at a time compiles it."""
-        try:
-            return super().compile(signature)
-        finally:
-            if isinstance(self._cache, Cache):
-                self._cache.end_turn()
+        # threads take turns, too: the turn is the process's
+        with global_compiler_lock:
+            try:
+                return super().compile(signature)
+            finally:
+                if isinstance(self._cache, Cache):
+                    self._cache.end_turn()
 
     def get_call_template(self, arguments: Sequence[Any], named: Any) -> Any:
         """Compile a part for the call of a compiled function."""

@@ -125,6 +125,20 @@ def test_processes_that_want_the_same_compile_it_once(tmp_path: Path) -> None:
     assert call(tmp_path, _RUN.format(4)) == ["18", "2"]
 
 
+def test_a_turn_ends_before_another_thread_can_begin_one(tmp_path: Path) -> None:
+    """Turns are those of the process: else a thread would end the turn of the next."""
+    write(tmp_path)
+    code = """
+        import numpy as np, module as m
+        from numba.core.compiler_lock import global_compiler_lock as lock
+        from phrasescore.compiling.cache import Cache
+        held, end = [], Cache.end_turn
+        Cache.end_turn = lambda cache: (held.append(lock.is_locked()), end(cache))
+        print(m.total(np.arange(4)), *held)
+    """
+    assert call(tmp_path, code) == ["18", "True"]
+
+
 def test_what_lies_beside_the_program_is_read_by_those_who_cannot_write(tmp_path: Path) -> None:
     """An image is warmed by its builder; who runs it writes elsewhere but compiles nothing.
 
