@@ -16,7 +16,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 OUTPUT = Path("demo-output")
-ROUNDS = "5"
+ROUNDS = "4"
 
 
 def run(*arguments: str | Path) -> None:
@@ -43,7 +43,7 @@ def main() -> None:
     rescored, ini = OUTPUT / "phrase-table.rnn.gz", OUTPUT / "moses.rnn.ini"
     build_options = ["--tokenize", "en", "fr", "--lowercase"]
     run("build", corpus / "train.en", corpus / "train.fr", system, *build_options)
-    run("train", system / "phrase-table.gz", model, "--hidden", "200", "--max-time", "40s",
+    run("train", system / "phrase-table.gz", model, "--hidden", "200", "--max-time", "38s",
         "--evaluations", "2")  # fmt: skip
     run("score", "--model", model, system / "phrase-table.gz", "-o", rescored,
         "--report", OUTPUT / "score.json")  # fmt: skip
