@@ -285,11 +285,17 @@ class _BlockIds:
         return self._ids[key]
 
 
-def _ln_p(
-    model: ScoringModel, block: TableBlock, ids: _BlockIds, unknown: Unknown
-) -> NDArray[np.float64]:
-    read, predicted = (ids.of(side, vocabulary) for side, vocabulary in model.sides)
-    ln_p = model.scorer.score(read, predicted)
+def must_be_numbers(ln_p: NDArray[np.float64], model: ScoringModel, block: TableBlock) -> None:
+    """Refuse the scores of a model whose parameters are not finite.
+
+    Args:
+        ln_p: (lines,) of the pairs of the block.
+        model: What gave them.
+        block: Whose pairs these are, for the error.
+
+    Raises:
+        ModelError: One is no number.
+    """
     wrong = np.flatnonzero(np.isnan(ln_p))
     if len(wrong):
         raise ModelError(
@@ -298,6 +304,14 @@ def _ln_p(
             line=block.first_line + int(wrong[0]),
             remedy="train it again; its parameters are not finite",
         )
+
+
+def _ln_p(
+    model: ScoringModel, block: TableBlock, ids: _BlockIds, unknown: Unknown
+) -> NDArray[np.float64]:
+    read, predicted = (ids.of(side, vocabulary) for side, vocabulary in model.sides)
+    ln_p = model.scorer.score(read, predicted)
+    must_be_numbers(ln_p, model, block)
     if unknown == "share" and model.outside is not None:
         ln_p = ln_p + model.outside.ln_shares(ids.spans[model.sides[1][0]], predicted.tokens)
     return ln_p

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from phrasescore.analysis.drawing import Least, random_numbers
 from phrasescore.analysis.probabilities import logarithms, probabilities
-from phrasescore.errors import ModelError, PhrasescoreError
+from phrasescore.errors import PhrasescoreError
 from phrasescore.progress import Progress
-from phrasescore.scoring.block_scoring import ScoringModel
+from phrasescore.scoring.block_scoring import ScoringModel, must_be_numbers
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, checked_block, read_blocks
 from phrasescore.table.phrase_table import Side, TableFormat
 
@@ -169,12 +169,5 @@ def _model_ln_p(model: ScoringModel, block: TableBlock, factor: int) -> NDArray[
         vocabulary.encode_spans(block.token_spans(side, factor)) for side, vocabulary in model.sides
     )
     ln_p = model.scorer.score(read, predicted)
-    wrong = np.flatnonzero(np.isnan(ln_p))
-    if len(wrong):
-        raise ModelError(
-            f"the model {model.name} gives no number for this pair",
-            path=block.path,
-            line=block.first_line + int(wrong[0]),
-            remedy="train it again; its parameters are not finite",
-        )
+    must_be_numbers(ln_p, model, block)
     return ln_p
