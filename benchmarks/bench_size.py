@@ -74,7 +74,8 @@ def pass_through(folder: Path, pairs: int, seconds: int) -> dict[str, tuple[Cost
         command = [sys.executable, "-m", "phrasescore", *step.arguments]
         cost = run(command, folder=folder)
         found[step.name] = (cost, size_of(folder / step.writes) if step.writes else 0)
-        print(f"{pairs:,} pairs, {step.name}: {cost.wall:.1f} s", file=sys.stderr, flush=True)
+        spent = f"{cost.wall:.1f} s, {cost.cpu:.2f} CPU s, {cost.memory:.0f} MiB"
+        print(f"{pairs:,} pairs, {step.name}: {spent}", file=sys.stderr, flush=True)
     return found
 
 
