@@ -71,7 +71,8 @@ def exp(x: Any) -> Any:
 def order(x: Any) -> Any:
     """Return an int32 that compares as the float32 does: unlike floats, its maximum vectorises."""
     bits = np.int32(_bits_of_float(x))
-    return bits ^ ((bits >> np.int32(31)) & np.int32(0x7FFFFFFF))
+    # numba's results are 64 bits wide, which would halve the numbers of a vector
+    return np.int32(bits ^ ((bits >> np.int32(31)) & np.int32(0x7FFFFFFF)))
 
 
 @numba.njit(inline="always")

@@ -184,19 +184,22 @@ class GatedSteps:
         (a, b), B = rows, len(states)
         places, words = asked.of(rows, children)
         features = self._see(states, nodes)
-        shift, total = self._shift[:B], self._total[:B]
-        picked = shift.new_zeros(len(words))
-        bias, first = self._weights.output_bias, 0
+        picked = self._shift.new_zeros(len(words))
+        bias = self._seen(self._weights.output_bias)
+        sums = self._seen(self._shift[:B]), self._seen(self._total[:B])
+        wanted = self._seen(places), self._seen(words)
+        ln_p, first = self._seen(picked), 0
         for panel in self._weights.panels:
             width = panel.shape[1]
-            logits = torch.mm(features, panel, out=self._logits[: B * width].view(B, width))
-            self._do["add_panel"](logits, bias, first, shift, total)
-            self._do["pick_logits"](logits, bias, first, places, words, picked)
+            product = torch.mm(features, panel, out=self._logits[: B * width].view(B, width))
+            logits = self._seen(product)
+            self._do["add_panel"](logits, bias, first, *sums)
+            self._do["pick_logits"](logits, bias, first, *wanted, ln_p)
             first += width
         if self._weights.output_words is not None:
             exact = self._features[:B], self._weights.output_words, bias
-            self._do["refine"](*exact, places, words, shift, total, picked)
-        self._do["normalise"](picked, places, shift, total)
+            self._do["refine"](*exact, *wanted, *sums, ln_p)
+        self._do["normalise"](ln_p, wanted[0], *sums)
         asked.edges[children] = picked[:-B]
         asked.at_ends[a:b] = picked[-B:]
 
@@ -239,6 +242,10 @@ class GatedSteps:
             self._do["narrow_states"](states, places, level.carried)
         else:
             self._do["keep_states"](states, places, level.carried, level.narrow)
+
+    def _seen(self, tensor: Tensor) -> Any:
+        """Return a tensor as the passes take it, made once where many of them do."""
+        return kernels.array_of(tensor) if self._compiled else tensor
 
     # -- indices -------------------------------------------------------------------------------
 
