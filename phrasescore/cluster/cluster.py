@@ -2,8 +2,9 @@
 
 Dask finds the workers, sends a task to one, and sends it to another if that one dies. What it
 leaves to its clients is done here: a task whose worker gives no sign of life, or that takes far
-longer than its like, is given to another worker, too, and the first result counts; workers of other
-versions are refused by name; a scheduler that is gone ends the work.
+longer than its like, is given to another worker, too, and the first result counts; a worker that
+lacks what tasks need gets no more of them; workers of other versions are refused by name; a
+scheduler that is gone ends the work.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from phrasescore.cluster.connection import address_of, connected, patience
 from phrasescore.cluster.tries import Tries, name_of
 from phrasescore.cluster.watch import ANSWER, LOOK, Watch, say
-from phrasescore.cluster.worker_side import versions
+from phrasescore.cluster.worker_side import UnfitWorkerError, versions
 from phrasescore.errors import ClusterError
 
 if TYPE_CHECKING:
@@ -72,8 +73,8 @@ class Cluster:
 
     @property
     def workers(self) -> dict[str, int]:
-        """How many threads each worker has that is there now, by its address."""
-        return self._watch.threads
+        """How many threads each worker has that is there now and gets tasks, by its address."""
+        return self._watch.fit
 
     def start(
         self,
@@ -92,7 +93,7 @@ class Cluster:
 
         Returns:
             What becomes of it. Its errors are those of the function, and ClusterError: it cannot
-            be done here.
+            be done here. What says `UnfitWorkerError` is done by another worker, if there is one.
         """
         attended = self._attended(function, arguments, size, worker)
         return asyncio.run_coroutine_threadsafe(attended, self._loop)
@@ -107,28 +108,27 @@ class Cluster:
         """Let a task be done, as often as it takes."""
         self._keep(asyncio.current_task())
         begin, losses = time.monotonic(), 0
-        late_times = 1.0
         tries = Tries(self._client, next(self._names), function, arguments)
-        tries.give(None if worker is None else [worker], priority=0)
+        if worker is not None:
+            tries.give([worker], priority=0)
+        else:
+            self._give(tries, priority=0)
         try:
             while True:
                 for made, error in await self._ended(tries):
                     if error is None:
                         self._seconds.append((time.monotonic() - begin) / size)
                         return made
+                    if worker is None and isinstance(error, UnfitWorkerError):
+                        self._watch.pass_over(error)
+                        continue
                     await self._judge(error)
                     losses += 1
                 if worker is not None:
                     if losses or worker not in self._watch.threads:
                         raise LostWorkerError(f"the worker {worker} is gone")
-                elif not tries.waiting:
-                    _refuse_killer(losses)
-                    tries.give(None)
-                elif time.monotonic() - tries.last > late_times * self._late(size):
-                    late_times *= 2
-                    await self._give_away(tries)
-                elif len(tries.waiting) == 1 and tries.name in self._watch.stuck:
-                    await self._give_away(tries)
+                else:
+                    await self._give_again(tries, size, losses)
         finally:
             tries.drop()
 
@@ -168,6 +168,17 @@ class Cluster:
             )
         raise error
 
+    async def _give_again(self, tries: Tries, size: float, losses: int) -> None:
+        """Give a task to workers once more, if those who had it are gone, silent or late."""
+        if not tries.waiting or self._are_gone(tries.workers):
+            _refuse_killer(losses)
+            self._give(tries)
+        elif time.monotonic() - tries.last > tries.patience * self._late(size):
+            tries.patience *= 2
+            await self._give_away(tries)
+        elif len(tries.waiting) == 1 and tries.name in self._watch.stuck:
+            await self._give_away(tries)
+
     def _late(self, size: float) -> float:
         """Return the seconds after which a task is late; a first one has no like."""
         least = _LEAST_LATE * self._patience
@@ -179,11 +190,30 @@ class Cluster:
         """Give a task to a worker that does not have it and is alive, if there is one."""
         at_work = await self._watch.asked(self._client.processing()) or {}
         late = {worker for worker, keys in at_work.items() if tries.name in map(name_of, keys)}
-        others = [each for each in self._watch.threads if each not in late | self._watch.silent]
+        others = [each for each in self._watch.fit if each not in late | self._watch.silent]
         # what nobody has begun waits for its turn
         if late and others:
             say(f"work is late at {', '.join(sorted(late))}; it is given to others, too")
             tries.give(others)
+
+    # -- workers that lack something -----------------------------------------------------------
+
+    def _give(self, tries: Tries, priority: int = 1) -> None:
+        """Give a task to any worker that may have what it takes, once there is one.
+
+        Raises:
+            UnfitWorkerError: None that is there has, and none ever had.
+        """
+        if not self._watch.unfit:
+            tries.give(None, priority)
+        elif fit := list(self._watch.fit):
+            tries.give(fit, priority)
+        elif not self._seconds:
+            raise next(reversed(self._watch.unfit.values()))
+
+    def _are_gone(self, workers: list[str] | None) -> bool:
+        """Tell whether a task is for some workers alone of whom none is left."""
+        return workers is not None and self._watch.threads.keys().isdisjoint(workers)
 
     # -- from begin to end ---------------------------------------------------------------------
 

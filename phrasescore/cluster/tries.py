@@ -24,6 +24,8 @@ class Tries:
     Attributes:
         waiting: Each try that has not ended, by what waits for it.
         last: When the last one began.
+        workers: Who alone may do that; ``None`` for anyone.
+        patience: How many times as long as usual it may take until it is given again.
     """
 
     def __init__(
@@ -34,6 +36,8 @@ class Tries:
         self._numbers = itertools.count()
         self.waiting: dict[asyncio.Task[Any], Any] = {}
         self.last = 0.0
+        self.workers: list[str] | None = None
+        self.patience = 1.0
 
     def give(self, workers: list[str] | None, priority: int = 1) -> None:
         """Give it to one of some workers, or to any."""
@@ -46,7 +50,7 @@ class Tries:
             priority=priority,
         )
         self.waiting[asyncio.ensure_future(_outcome(future))] = future
-        self.last = time.monotonic()
+        self.last, self.workers = time.monotonic(), workers
 
     def taken(self, ended: asyncio.Task[Any]) -> tuple[Any, BaseException | None]:
         """Return what came of a try that has ended, and forget it."""

@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from phrasescore.cluster.tries import name_of
-from phrasescore.cluster.worker_side import versions
+from phrasescore.cluster.worker_side import UnfitWorkerError, versions
 from phrasescore.errors import ClusterError, counted
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ class Watch:
         threads: How many each worker has that is there, by its address.
         silent: The workers that have given no sign of life for the patience with them.
         stuck: The names of the tasks that those have.
+        unfit: What the workers lack that get no more tasks, by their address.
         closing: Whether the connection is being closed.
     """
 
@@ -50,7 +51,19 @@ class Watch:
         self.threads: dict[str, int] = {}
         self.silent: set[str] = set()
         self.stuck: set[str] = set()
+        self.unfit: dict[str, UnfitWorkerError] = {}
         self.closing = False
+
+    @property
+    def fit(self) -> dict[str, int]:
+        """How many threads each worker has that is there and gets tasks, by its address."""
+        return {name: count for name, count in self.threads.items() if name not in self.unfit}
+
+    def pass_over(self, error: UnfitWorkerError) -> None:
+        """Note, and tell, that a worker lacks something."""
+        if error.worker not in self.unfit:
+            say(f"{error.problem}; it takes no part")
+        self.unfit[error.worker] = error
 
     async def run(self) -> None:
         """Know the workers, and greet new ones."""
@@ -69,11 +82,14 @@ class Watch:
                         remedy="start it again, and type the same command: what is done is kept",
                     )
                 )
-            if self.threads:
+            if self.fit:
                 told = now
             elif now - told > _WORD:
                 told = now
-                say(f"no worker is there; waiting for one to join {self._address}")
+                which = (
+                    "no worker that takes part is there" if self.threads else "no worker is there"
+                )
+                say(f"{which}; waiting for one to join {self._address}")
             await asyncio.sleep(LOOK)
 
     async def _look_at(self, workers: dict[str, dict[str, Any]]) -> None:

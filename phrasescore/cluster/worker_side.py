@@ -6,9 +6,24 @@ from collections.abc import Callable
 from importlib import metadata
 
 from phrasescore import __version__
+from phrasescore.errors import ClusterError
 
 # those that decide the bytes of an output; builds of one version differ in what follows a plus
 _LIBRARIES = ("torch", "numpy", "isal")
+
+
+class UnfitWorkerError(ClusterError):
+    """A worker that lacks what a task needs, raised by the task: others may have it.
+
+    Args:
+        problem: See `PhrasescoreError`; it names the worker.
+        remedy: Likewise.
+        worker: Its address.
+    """
+
+    def __init__(self, problem: str, *, remedy: str | None = None, worker: str = "") -> None:
+        super().__init__(problem, remedy=remedy)
+        self.worker = worker
 
 
 def versions() -> dict[str, str]:

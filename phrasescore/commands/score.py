@@ -125,7 +125,7 @@ def score(
 
     settings = ScoringSettings(average, unknown_column, replace_column, factor or 0, unknown)
     compute = ComputeSettings(device, precision, batch_size, not no_sharing)
-    asked = Asked(table, folders, compute, settings, factor)
+    asked = Asked(table, output, folders, compute, settings, factor)
     # what comes or goes through a pipe cannot be gone on with
     keeps = "-" not in (table, output)
     with contextlib.ExitStack() as stack:

@@ -25,6 +25,17 @@ from phrasescore.files.system_errors import STANDARD_OUTPUT, is_full, unwritable
 from phrasescore.resuming.lock import held
 
 
+def earlier_signature(path: str | Path) -> dict[str, Any] | None:
+    """Return the signature of an output that an interrupted run has left, if there is one."""
+    try:
+        with hidden(Path(path), "journal").open("rb") as journal:
+            records = _whole_records(journal.readline())
+    except OSError:
+        return None
+    signature = records[0].get("signature") if records else None
+    return signature if isinstance(signature, dict) else None
+
+
 class JournaledOutput:
     """One output file and its journal, open for writing; use it in a ``with`` block.
 

@@ -80,6 +80,47 @@ def describe_on_worker(
     return DescribedModels(models, found["factor"], numerics, found["checks"], notes)
 
 
+def describe_as_before(
+    cluster: Cluster,
+    folders: Sequence[str],
+    compute: ComputeSettings,
+    factor: int | None,
+    signature: dict[str, Any],
+) -> DescribedModels | None:
+    """Take the device and the precision that an interrupted run of the same work has chosen.
+
+    Args:
+        cluster: See `describe_on_worker`.
+        folders: Likewise.
+        compute: Likewise.
+        factor: Likewise.
+        signature: That of the interrupted run.
+
+    Returns:
+        The models; ``None`` if that run was one of other models, or chose what is not asked for.
+    """
+    chosen, named = signature["numerics"], dict.fromkeys(folders)
+    kept = dataclasses.replace(compute, device=chosen["device"], precision="fp32")
+    numerics = {"batch_size": kept.batch_size, "shared": kept.shared, "device": kept.device}
+    agrees = (
+        chosen == {**numerics, "precision": chosen["precision"]}
+        and compute.device.partition(":")[0] in ("auto", kept.device)
+        and all(compute.precision in ("auto", each) for each in chosen["precision"])
+        and len(chosen["precision"]) == len(named)
+    )
+    if not agrees:
+        return None
+    described = describe_on_worker(cluster, folders, kept, factor, None)
+    if signature["models"] != [[model.digest, model.direction] for model in described.models]:
+        return None
+    precision = dict(zip(named, chosen["precision"], strict=True))
+    models = tuple(
+        dataclasses.replace(model, precision=precision[model.name]) for model in described.models
+    )
+    notes = tuple(f"{name}: {each} is used, as before" for name, each in precision.items())
+    return dataclasses.replace(described, models=models, numerics=chosen, notes=notes)
+
+
 class ClusterScorer:
     """Scores blocks on workers; a ``TableScorer``.
 

@@ -8,7 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from phrasescore import __version__
+from phrasescore.files.byte_streams import sha256_of
 from phrasescore.files.pipes import can_be_read_again
+from phrasescore.resuming.journaled_output import earlier_signature
 from phrasescore.scoring.block_scoring import BlockScorer, ScoringSettings
 from phrasescore.scoring.model_loading import ComputeSettings, load_models
 from phrasescore.scoring.table_rescoring import TableScorer, read_table
@@ -16,6 +19,7 @@ from phrasescore.table.block import TableBlock, read_blocks
 
 if TYPE_CHECKING:
     from phrasescore.cluster.cluster import Cluster
+    from phrasescore.scoring.cluster_scoring import DescribedModels
 
 Loaded = TypeVar("Loaded")
 
@@ -26,6 +30,7 @@ class Asked:
 
     Args:
         table: The phrase table.
+        output: Where the scored one goes.
         folders: The models', one column each.
         compute: How to compute.
         settings: What goes into the table; its factor is not decided yet.
@@ -33,6 +38,7 @@ class Asked:
     """
 
     table: str
+    output: str
     folders: Sequence[str]
     compute: ComputeSettings
     settings: ScoringSettings
@@ -82,23 +88,48 @@ def scorer_on_cluster(asked: Asked, cluster: Cluster, same_hardware: bool) -> Re
 
     Args:
         asked: What for.
-        cluster: Who works; the first worker that is there decides on the precision for all.
+        cluster: Who works; the first worker that is there decides on the precision for all, unless
+            an interrupted run of the same work has done so.
         same_hardware: Whether workers must be of one kind.
 
     Raises:
         ClusterError: A worker cannot load a model.
     """
-    from phrasescore.scoring.cluster_scoring import ClusterScorer, describe_on_worker
+    from phrasescore.scoring.cluster_scoring import ClusterScorer
 
-    compute = asked.compute
-    described, blocks = _with_sample(
-        asked.table,
-        compute.shared and compute.precision != "fp32",
-        lambda sample: describe_on_worker(cluster, asked.folders, compute, asked.factor, sample),
-    )
+    described, blocks = _described(asked, cluster)
     settings = dataclasses.replace(asked.settings, factor=described.factor)
     scorer = ClusterScorer(cluster, described, settings, same_hardware)
     return ReadyScorer(scorer, described.numerics, described.checks, described.notes, blocks)
+
+
+def _described(
+    asked: Asked, cluster: Cluster
+) -> tuple[DescribedModels, Iterator[TableBlock] | None]:
+    """Have models described by a worker; return the blocks of a pipe if that used them."""
+    from phrasescore.scoring.cluster_scoring import describe_as_before, describe_on_worker
+
+    compute = asked.compute
+    models = cluster, asked.folders, compute, asked.factor
+    signature = _earlier(asked)
+    if signature and (described := describe_as_before(*models, signature)) is not None:
+        return described, None
+    return _with_sample(
+        asked.table,
+        compute.shared and compute.precision != "fp32",
+        lambda sample: describe_on_worker(*models, sample),
+    )
+
+
+def _earlier(asked: Asked) -> dict[str, Any] | None:
+    """Return the signature of an interrupted run over the same table, if there was one."""
+    signature = earlier_signature(asked.output)
+    if signature is None or signature.get("phrasescore") != __version__:
+        return None
+    if not can_be_read_again(asked.table):
+        return None
+    same_table = signature.get("table_sha256") == sha256_of(asked.table)
+    return signature if same_table else None
 
 
 def _with_sample(

@@ -17,12 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from phrasescore.closed_settings import from_mapping
-from phrasescore.cluster.worker_side import own_name, own_threads
+from phrasescore.cluster.worker_side import UnfitWorkerError, own_name, own_threads
 from phrasescore.compile_cache import find_place
 from phrasescore.errors import ClusterError, ModelError, SettingsError
 from phrasescore.files.byte_streams import GzipMember, compress_member
 
 if TYPE_CHECKING:
+    import torch
+
     from phrasescore.scoring.block_scoring import BlockScorer, ScoringModel, ScoringSettings
     from phrasescore.scoring.model_loading import ComputeSettings
     from phrasescore.table.block import TableBlock
@@ -115,6 +117,7 @@ def describe_models(folders: list[str], asked: str, sample: tuple[bytes, str] | 
 
     Raises:
         ClusterError: A model cannot be loaded here.
+        UnfitWorkerError: There is no such device here.
     """
     find_place()
     from phrasescore.scoring.model_loading import ComputeSettings, load_models
@@ -123,6 +126,7 @@ def describe_models(folders: list[str], asked: str, sample: tuple[bytes, str] | 
     factor = values.pop("factor")
     settings = from_mapping(ComputeSettings, values, where="compute settings")
     block = None if sample is None else _received(*sample)
+    _own_device(settings.device)
     with _loading:
         _use_threads()
         with _refusals_named(folders):
@@ -154,6 +158,7 @@ def score_block(job: str, text: bytes, known: str) -> tuple[bytes, str]:
 
     Raises:
         ClusterError: A model is not here, or another one.
+        UnfitWorkerError: There is no such device here.
         PhrasescoreError: As ``BlockScorer.score`` does.
     """
     find_place()
@@ -189,10 +194,11 @@ def _scorer_of(text: str) -> BlockScorer:
 
 
 def _loaded(job: Job) -> BlockScorer:
-    from phrasescore.device import choose_device, processor_of
+    from phrasescore.device import processor_of
     from phrasescore.scoring.block_scoring import BlockScorer, ScoringSettings
     from phrasescore.scoring.model_loading import ComputeSettings
 
+    device = _own_device(job.device)
     _use_threads()
     settings = from_mapping(ScoringSettings, job.settings, where="job")
     with _refusals_named([model.folder for model in job.models]):
@@ -204,8 +210,20 @@ def _loaded(job: Job) -> BlockScorer:
             )
             for model in job.models
         ]
-        processor = processor_of(choose_device(job.device))
-    return BlockScorer(models, settings, processor)
+    return BlockScorer(models, settings, processor_of(device))
+
+
+def _own_device(name: str) -> torch.device:
+    from phrasescore.device import choose_device
+
+    try:
+        return choose_device(name)
+    except SettingsError as error:
+        raise UnfitWorkerError(
+            f"the worker {own_name()} cannot use --device {name}: {error.problem}",
+            remedy="start workers that can, or use --device cpu",
+            worker=own_name(),
+        ) from None
 
 
 def _model(model: JobModel, compute: ComputeSettings, settings: ScoringSettings) -> ScoringModel:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from tests.conftest import Phrasescore, StartPhrasescore
 from tests.support.dask_clusters import DaskCluster, require_dask
@@ -124,6 +125,28 @@ def test_a_run_goes_on_without_the_cluster(
     assert (tmp_path / "out.gz").read_bytes() == (here / "out.gz").read_bytes()
 
 
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_a_run_goes_on_as_it_began(
+    data: Path,
+    dask: DaskCluster,
+    phrasescore: Phrasescore,
+    tmp_path: Path,
+    start_phrasescore: StartPhrasescore,
+    precision: str,
+) -> None:
+    """Whatever the worker that is asked would choose, one of both precisions among it."""
+    call = [*arguments(data, dask), "-o", "out.gz"]
+    asked = ["--precision", precision]
+    kill_when_blocks_are_done(start_phrasescore(tmp_path, *call, *asked), tmp_path, "out.gz", 1)
+    done = start_phrasescore(tmp_path, *call).wait()
+    assert done.status == 0, done.errors
+    assert b"going on after line" in done.errors
+    assert f"model: {precision} is used, as before".encode() in done.errors
+    here = phrasescore(*call[:-4], "-o", "here.gz", *asked)
+    assert here.returncode == 0, here.stderr
+    assert (tmp_path / "out.gz").read_bytes() == (tmp_path / "here.gz").read_bytes()
+
+
 def test_refusals(data: Path, dask: DaskCluster, phrasescore: Phrasescore, tmp_path: Path) -> None:
     """Each is one sentence."""
     call = arguments(data, dask)
@@ -131,6 +154,10 @@ def test_refusals(data: Path, dask: DaskCluster, phrasescore: Phrasescore, tmp_p
     assert (done.returncode, b"--nthreads" in done.stderr) == (2, True)
     done = phrasescore(*call[:-2], "-o", "out", "--same-hardware")
     assert (done.returncode, b"--same-hardware is about workers" in done.stderr) == (2, True)
+    if not torch.cuda.is_available():
+        done = phrasescore(*call, "-o", "out", "--device", "cuda", "--precision", "fp32")
+        assert done.returncode == 9
+        assert b"cannot use --device cuda: there is no CUDA device" in done.stderr
     (tmp_path / "no.json").write_text("[]")
     done = phrasescore(*call[:-1], "no.json", "-o", "out", timeout=60)
     assert done.returncode == 9

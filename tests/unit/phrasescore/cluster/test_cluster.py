@@ -17,6 +17,7 @@ from phrasescore.cluster import cluster as cluster_module
 from phrasescore.cluster import watch
 from phrasescore.cluster.cluster import Cluster, LostWorkerError
 from phrasescore.cluster.in_order import in_order
+from phrasescore.cluster.worker_side import UnfitWorkerError, own_name
 from phrasescore.errors import ClusterError, InputError, MissingDependencyError, SettingsError
 from phrasescore.files.byte_streams import sha256_of
 from tests.support.dask_clusters import DaskCluster, require_dask
@@ -51,6 +52,46 @@ def test_results_and_errors(two_workers: DaskCluster, tmp_path: Path) -> None:
         assert caught.value.path == str(pipe)
         pids = {cluster.start(os.getpid, worker=name).result(60) for name in cluster.workers}
         assert pids == {worker.pid for worker in two_workers.workers}
+
+
+def refusing(unfit: list[int], number: int) -> int:
+    """Refuse to work in some processes."""
+    if os.getpid() in unfit:
+        raise UnfitWorkerError(f"the worker {own_name()} is too small", worker=own_name())
+    return 2 * number
+
+
+def test_a_worker_that_lacks_something(
+    two_workers: DaskCluster, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """It is named once, and others do its work; where there are none, it is an error."""
+    pids = [worker.pid for worker in two_workers.workers]
+    with Cluster(str(two_workers.scheduler_file)) as cluster:
+        wait_for_workers(cluster, 2)
+        for _ in range(3):
+            made = [cluster.start(refusing, pids[:1], number) for number in range(20)]
+            assert [future.result(60) for future in made] == [2 * number for number in range(20)]
+        assert capfd.readouterr().err.count("is too small; it takes no part") == 1
+    with Cluster(str(two_workers.scheduler_file)) as cluster:
+        with pytest.raises(UnfitWorkerError, match=r"the worker tcp://.* is too small"):
+            cluster.start(refusing, pids, 1).result(60)
+        assert list(cluster.workers) == []
+
+
+def test_workers_that_are_fit_die(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """What was kept for them is done by one that joins."""
+    with DaskCluster(tmp_path / "cluster", [1, 1]) as dask:
+        pids = [worker.pid for worker in dask.workers]
+        with Cluster(str(dask.scheduler_file)) as cluster:
+            wait_for_workers(cluster, 2)
+            first = [cluster.start(refusing, pids[:1], number) for number in range(4)]
+            assert [future.result(60) for future in first] == [0, 2, 4, 6]
+            sleeping = cluster.start(time.sleep, 1)
+            later = cluster.start(refusing, pids[:1], 5)
+            dask.kill(dask.workers[1])
+            dask.add_worker()
+            assert later.result(60) == 10
+            assert sleeping.result(60) is None
 
 
 def test_a_stopped_worker_keeps_nothing_back(two_workers: DaskCluster) -> None:
