@@ -7,6 +7,7 @@ torch, no numpy) and this lowest layer never imports the two above it.
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import os
 import sys
@@ -21,6 +22,7 @@ from phrasescore.files.pipes import pipes_read_once
 from phrasescore.files.system_errors import STANDARD_OUTPUT, out_of_memory, refusal, unwritable
 from phrasescore.signals import ignore_signals, interrupt_on_signals
 
+_OBJECTS = 100_000  # made since garbage was last looked for
 _READER_GONE = 141  # as a shell reports a process that SIGPIPE ended
 
 # name -> (module:command, what it does)
@@ -125,6 +127,9 @@ def cli(debug: bool) -> None:
 def main() -> None:
     """Run the command line; print errors as one sentence and exit with their status."""
     interrupt_on_signals()
+    # imports make some hundred thousand objects, none of them garbage: to look through them time
+    # and again takes a tenth of a short command
+    gc.set_threshold(_OBJECTS)
     try:
         _mend_streams()
         status = _status(debug="--debug" in sys.argv[1:])

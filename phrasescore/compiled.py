@@ -44,7 +44,6 @@ def compiled_with(
         if vars(numba.config)["DISABLE_JIT"]:  # numba's way to debug in Python
             return function
         kernel = Kernel(function, targetoptions={"nopython": True, "nogil": True, **options})
-        kernel.enable_caching()
         return cast("Callable[Parameters, Result]", kernel)
 
     return declare

@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba.core.caching import FunctionCache, IndexDataCacheFile
+from llvmlite.binding import parse_assembly
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 from numba.core.dispatcher import Dispatcher
 from numba.core.runtime.nrt import rtsys
 
@@ -34,8 +35,24 @@ _TURNS = "compiling.lock"
 _LOOK_AGAIN, _LONGEST = 0.05, 60.0  # seconds; whoever holds up the others longer has been stopped
 
 
+class _Wholes(CompileResultCacheImpl):
+    """What is kept: machine code, and the name that it is called by.
+
+    numba adds the code before it was optimised, for those that link it in, and reads all of that
+    each time. Here they have parts.
+    """
+
+    def reduce(self, result: Any) -> Any:
+        """Return what is kept of a compiled function."""
+        (name, kind, (code, _)), *others = super().reduce(result)
+        called = f'define void @"{result.fndesc.llvm_cpython_wrapper_name}"() {{ ret void }}'
+        return ((name, kind, (code, parse_assembly(called).as_bitcode())), *others)
+
+
 class Cache(FunctionCache):
     """The cache of one function."""
+
+    _impl_class = _Wholes
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)

@@ -12,6 +12,7 @@ This uses numba's own extension points (a dispatcher, a pass, a code library) as
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 from numba.core import types
@@ -91,22 +92,23 @@ class Kernel(CPUDispatcher):
     ) -> None:
         options = {**(targetoptions or {}), "no_cfunc_wrapper": True}
         super().__init__(py_func, locals or {}, options, pipeline_class)
-        parts = {**options, "no_cpython_wrapper": True}
-        self._part = _Part(py_func, locals or {}, parts, _PartCompiler)
 
-    def enable_caching(self) -> None:
-        """Keep the code on disk."""
-        self._cache = Cache(self.py_func)
+    @cached_property
+    def _part(self) -> _Part:
+        # a command declares hundreds of functions, and calls some of them
+        options = {**self.targetoptions, "no_cpython_wrapper": True}
+        return _Part(self.py_func, self.locals, options, _PartCompiler)
 
     def compile(self, signature: Any) -> Any:
         """Load or compile the code for these types; one process at a time compiles it."""
         # threads take turns, too: the turn is the process's
         with global_compiler_lock:
+            if not isinstance(self._cache, Cache):
+                self._cache = Cache(self.py_func)
             try:
                 return super().compile(signature)
             finally:
-                if isinstance(self._cache, Cache):
-                    self._cache.end_turn()
+                self._cache.end_turn()
 
     def get_call_template(self, arguments: Sequence[Any], named: Any) -> Any:
         """Compile a part for the call of a compiled function."""

@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import gzip
-import hashlib
 import io
 import os
 import stat
 import sys
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
@@ -25,11 +22,6 @@ from phrasescore.files.parts import part_path
 from phrasescore.files.pipes import STANDARD_STREAM as STANDARD_STREAM
 from phrasescore.files.pipes import refuse_pipe, refuse_second_reading
 from phrasescore.files.system_errors import STANDARD_OUTPUT, is_full, refusal, unwritable
-
-try:
-    from isal import igzip, isal_zlib
-except ImportError:  # a platform without isal wheels
-    igzip = isal_zlib = None  # type: ignore[assignment]
 
 GZIP_MAGIC = b"\x1f\x8b"
 _BLOCK = 1 << 20
@@ -63,7 +55,7 @@ def open_input(path: str | Path) -> Iterator[BinaryIO]:
             raise InputError(
                 "the gzip data end in the middle", path=path, remedy="copy or make the file again"
             ) from None
-        except (gzip.BadGzipFile, zlib.error, _IsalError) as error:
+        except _damaged() as error:
             raise InputError(
                 f"damaged gzip data ({error})", path=path, remedy="copy or make the file again"
             ) from None
@@ -87,12 +79,31 @@ def _unzipped(raw: BinaryIO) -> Iterator[BinaryIO]:
     if peekable.peek(2)[:2] != GZIP_MAGIC:
         yield peekable
         return
-    opener = igzip if igzip is not None else gzip
-    with opener.open(peekable, "rb") as unzipped, io.BufferedReader(unzipped, _BLOCK) as stream:
+    with _gzip().open(peekable, "rb") as unzipped, io.BufferedReader(unzipped, _BLOCK) as stream:
         yield stream
 
 
-_IsalError = cast(type[Exception], isal_zlib.error if isal_zlib is not None else zlib.error)
+def _gzip() -> Any:
+    """Return the module that packs and unpacks; help texts do without."""
+    try:
+        from isal import igzip
+    except ImportError:  # a platform without isal wheels
+        import gzip
+
+        return gzip
+    return igzip
+
+
+def _damaged() -> tuple[type[Exception], ...]:
+    """Return what is raised where gzip data are wrong."""
+    import gzip
+    import zlib
+
+    with contextlib.suppress(ImportError):
+        from isal import isal_zlib
+
+        return gzip.BadGzipFile, zlib.error, isal_zlib.error
+    return gzip.BadGzipFile, zlib.error
 
 
 def read_lines(path: str | Path) -> Iterator[bytes]:
@@ -115,16 +126,14 @@ class GzipMember(bytes):
 
     def text(self) -> bytes:
         """Return what was compressed."""
-        opener = igzip if igzip is not None else gzip
-        return bytes(opener.decompress(self))
+        return bytes(_gzip().decompress(self))
 
 
 def compress_member(data: bytes) -> GzipMember:
     """Return ``data`` as one member, unless it is one already."""
     if isinstance(data, GzipMember):
         return data
-    opener = igzip if igzip is not None else gzip
-    return GzipMember(opener.compress(data, compresslevel=_LEVEL, mtime=0))
+    return GzipMember(_gzip().compress(data, compresslevel=_LEVEL, mtime=0))
 
 
 def as_written(data: bytes, path: str | Path) -> bytes:
@@ -197,11 +206,10 @@ def own_file(path: Path, flags: int = os.O_EXCL, buffering: int = _BLOCK) -> Bin
 
 @contextlib.contextmanager
 def _gzip_writer(raw: IO[bytes]) -> Iterator[BinaryIO]:
-    kind = igzip.IGzipFile if igzip is not None else gzip.GzipFile
+    module = _gzip()
+    kind = getattr(module, "IGzipFile", None) or module.GzipFile
     with (
-        cast(Any, kind)(
-            filename="", fileobj=raw, mode="wb", compresslevel=_LEVEL, mtime=0
-        ) as zipped,
+        kind(filename="", fileobj=raw, mode="wb", compresslevel=_LEVEL, mtime=0) as zipped,
         io.BufferedWriter(_EqualBlocks(zipped), _BLOCK) as buffered,
     ):
         yield cast(BinaryIO, buffered)
@@ -243,6 +251,8 @@ def sha256_of(path: str | Path) -> str:
     Raises:
         InputError: It is a pipe, which nothing would be left of.
     """
+    import hashlib  # it loads OpenSSL; help texts do without
+
     refuse_pipe(path)
     digest = hashlib.sha256()
     with Path(path).open("rb") as stream:

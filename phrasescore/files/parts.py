@@ -7,9 +7,7 @@ two writers never share one, and what a killed writer left is known for litter.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
-import shutil
 from pathlib import Path
 
 from phrasescore.processes import machine, start_of
@@ -26,8 +24,14 @@ def hidden(path: str | Path, ending: str) -> Path:
     path = Path(path) if Path(path).name else Path(path).absolute()
     name = path.name
     if len(os.fsencode(name)) > _LONGEST:
-        name = hashlib.sha256(os.fsencode(name)).hexdigest()[:32]
+        name = _digest(os.fsencode(name))[:32]
     return path.parent / f".{name}.{ending}"
+
+
+def _digest(name: bytes) -> str:
+    import hashlib  # it loads OpenSSL; help texts do without
+
+    return hashlib.sha256(name).hexdigest()
 
 
 def part_path(path: str | Path) -> Path:
@@ -35,7 +39,7 @@ def part_path(path: str | Path) -> Path:
 
     What processes that are gone have left there is removed first.
     """
-    stem = hidden(path, hashlib.sha256("\0".join(machine()).encode()).hexdigest()[:8])
+    stem = hidden(path, _digest("\0".join(machine()).encode())[:8])
     with contextlib.suppress(OSError):
         for found in stem.parent.iterdir():
             writer = found.name.removeprefix(f"{stem.name}.").removesuffix(".part")
@@ -50,6 +54,8 @@ def remove(part: Path) -> None:
     """Remove a file, a link or a folder with all in it, if it is there."""
     with contextlib.suppress(FileNotFoundError):
         if part.is_dir() and not part.is_symlink():
+            import shutil  # with bz2 and lzma; help texts do without
+
             shutil.rmtree(part)
         else:
             part.unlink()

@@ -196,10 +196,12 @@ def softmax_gradient(
 
 
 @_compiled
-def log_softmax_at(logits: Array, bias: Array, wanted: Array, out: Array) -> None:
-    """Set ``out (N,)`` to ln softmax of the rows of ``logits (N, V)`` plus bias at the wanted."""
+def log_softmax_at(logits: Array, bias: Array, wanted: Array, out: Array, scratch: Array) -> None:
+    """Set ``out (N,)`` to ln softmax of the rows of ``logits (N, V)`` plus bias at the wanted.
+
+    ``scratch (V,)`` float32 is of no meaning: made here, it would need more of numba to be read.
+    """
     N, V = logits.shape
-    scratch = np.empty(V, np.float32)
     for n in range(N):
         row = logits[n]
         highest = _LEAST_KEY

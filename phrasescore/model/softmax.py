@@ -48,7 +48,8 @@ def gathered_log_softmax(features: Tensor, words: Tensor, bias: Tensor, wanted: 
 
 def _log_softmax_at(logits: Tensor, bias: Tensor, wanted: Tensor, out: Tensor) -> None:
     if kernels.can_compile(logits) and bias.dtype == torch.float32:
-        kernels.log_softmax_at(*map(kernels.array_of, (logits, bias, wanted, out)))
+        scratch = torch.empty(logits.shape[1])
+        kernels.log_softmax_at(*map(kernels.array_of, (logits, bias, wanted, out, scratch)))
         return
     logits = logits + bias
     out.copy_(logits.gather(1, wanted[:, None]).squeeze(1) - logits.logsumexp(1))
