@@ -18,14 +18,15 @@ import os
 import time
 import zlib
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from llvmlite.binding import parse_assembly
+from llvmlite.binding import add_symbol, parse_assembly
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 from numba.core.dispatcher import Dispatcher
-from numba.core.runtime.nrt import rtsys
+from numba.core.runtime import _nrt_python
 
 from phrasescore.compile_cache import OWN_FOLDER
 
@@ -75,9 +76,7 @@ class Cache(FunctionCache):
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """Return the code for these types; or ``None``, for who compiles it now and is alone."""
-        # the symbols that code refers to; the rest of numba is for those who compile, who ask for
-        # it themselves, and takes half a second to read, or a whole one where there is scipy
-        rtsys.initialize(target_context)
+        _add_symbols()
         found = self._found(signature, target_context)
         if found is None and self._take_turn():
             found = self._found(signature, target_context)
@@ -136,6 +135,18 @@ class Cache(FunctionCache):
                 digest.update(piece)
             self._content = digest.hexdigest()
         return (*super()._index_key(signature, codegen), self._content)
+
+
+@cache
+def _add_symbols() -> None:
+    """Tell the linker where the C functions are that code refers to.
+
+    The rest of numba is for those who compile, who ask for it themselves, and takes half a second
+    to read, or a whole one where there is scipy. Its own functions that count references are part
+    of all code that calls them.
+    """
+    for name, address in _nrt_python.c_helpers.items():
+        add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
 
 
 @contextlib.contextmanager
