@@ -18,11 +18,11 @@ from tuning.experiment.command import CommandStep
 from tuning.experiment.command_checks import check_commands
 from tuning.experiment.experiment_checks import check_kind, for_decoder
 from tuning.experiment.experiment_settings import ExperimentSettings
-from tuning.experiment.kept_results import ResultsKeeper
 from tuning.experiment.plan import Plan
-from tuning.experiment.report import collect
+from tuning.experiment.results.kept_results import ResultsKeeper
+from tuning.experiment.results.report import collect
+from tuning.experiment.results.tables import as_json, latex, markdown
 from tuning.experiment.runner import Runner, Say, StepPlace
-from tuning.experiment.tables import as_json, latex, markdown
 
 
 def planned(settings: ExperimentSettings, output: str | Path) -> Plan:

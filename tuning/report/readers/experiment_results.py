@@ -15,10 +15,10 @@ from phrasescore.errors import PhrasescoreError, counted
 from phrasescore.files.byte_streams import sha256_of
 from phrasescore.files.json_files import read_object
 from tuning.experiment.experiment_settings import DEV
-from tuning.experiment.kept_results import RESULTS
 from tuning.experiment.result_files import slug
-from tuning.experiment.results_format import KeptResults, KeptRow, read_results
-from tuning.experiment.runs import StepTime, SystemRun
+from tuning.experiment.results.kept_results import RESULTS
+from tuning.experiment.results.results_format import KeptResults, KeptRow, read_results
+from tuning.experiment.results.runs import StepTime, SystemRun
 from tuning.metrics.metric_settings import TRIALS
 from tuning.report.contents import (
     Gain,

@@ -20,9 +20,9 @@ from tuning.experiment.experiment_settings import (
     ExperimentText,
 )
 from tuning.experiment.plan import Plan
-from tuning.experiment.report import Row, collect
-from tuning.experiment.runs import StepTime, SystemRun
-from tuning.experiment.tables import as_json, latex, markdown
+from tuning.experiment.results.report import Row, collect
+from tuning.experiment.results.runs import StepTime, SystemRun
+from tuning.experiment.results.tables import as_json, latex, markdown
 
 LINES = [f"un homme {n} est dans la rue {n % 7} avec un chien" for n in range(60)]
 

@@ -21,8 +21,8 @@ from tuning.experiment.experiment_settings import (
     ExperimentText,
     ExperimentTuning,
 )
-from tuning.experiment.kept_results import RESULTS, ResultsKeeper
 from tuning.experiment.plan import Plan
+from tuning.experiment.results.kept_results import RESULTS, ResultsKeeper
 
 SECRET = "un homme porte un chapeau"
 WEIGHTS = {"LM0": [0.5], "TM": [0.2, -0.1]}

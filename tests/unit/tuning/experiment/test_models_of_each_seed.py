@@ -20,11 +20,11 @@ from tuning.experiment.experiment_settings import (
     ExperimentSettings,
     ExperimentSystem,
 )
-from tuning.experiment.kept_results import RESULTS, ResultsKeeper
 from tuning.experiment.plan import Plan
-from tuning.experiment.report import collect
+from tuning.experiment.results.kept_results import RESULTS, ResultsKeeper
+from tuning.experiment.results.report import collect
+from tuning.experiment.results.tables import as_json, markdown
 from tuning.experiment.session import planned
-from tuning.experiment.tables import as_json, markdown
 
 INI = "[feature]\nPhraseDictionaryMemory name=TM num-features=2 path=table\n[weight]\nTM= 1 1\n"
 BASELINE = ExperimentSystem("Baseline")

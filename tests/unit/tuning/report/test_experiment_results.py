@@ -13,8 +13,8 @@ from moses_integration.bleu.statistics import References
 from phrasescore.files.byte_streams import sha256_of
 from phrasescore.provenance import provenance, write_json
 from tests.support.result_folders import sentences, worse, write_lines, write_model, write_tuning
-from tuning.experiment.results_format import KeptResults, KeptRow, KeptText, write_results
-from tuning.experiment.runs import StepTime, SystemRun
+from tuning.experiment.results.results_format import KeptResults, KeptRow, KeptText, write_results
+from tuning.experiment.results.runs import StepTime, SystemRun
 from tuning.report.readers.experiment_results import read_experiment
 
 SYSTEMS = {"Baseline": 0.4, "RNN + WP": 0.3}

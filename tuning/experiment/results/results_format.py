@@ -21,7 +21,7 @@ from moses_integration.bleu.statistics import BleuStatistics
 from phrasescore.errors import ResumeError
 from phrasescore.files.json_files import read_object
 from phrasescore.provenance import write_json
-from tuning.experiment.runs import Statistics, StepTime, SystemRun
+from tuning.experiment.results.runs import Statistics, StepTime, SystemRun
 
 _FORMAT = 1
 

@@ -22,14 +22,14 @@ from tuning.experiment.experiment_settings import (
     ExperimentText,
 )
 from tuning.experiment.plan import Plan
-from tuning.experiment.results_format import (
+from tuning.experiment.results.results_format import (
     KeptResults,
     KeptRow,
     KeptText,
     read_results,
     write_results,
 )
-from tuning.experiment.runs import RunReader, SystemRun, step_times
+from tuning.experiment.results.runs import RunReader, SystemRun, step_times
 
 RESULTS = "results.json"
 # what is said of a row, and changes nothing in it

@@ -11,7 +11,7 @@ import numpy as np
 from moses_integration.bleu.statistics import COLUMNS
 from tuning.experiment.experiment_settings import ExperimentSystem
 from tuning.experiment.plan import Plan
-from tuning.experiment.runs import StepTime, SystemRun
+from tuning.experiment.results.runs import StepTime, SystemRun
 from tuning.metrics.significance import SystemScores, compare_statistics
 
 

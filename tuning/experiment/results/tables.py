@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tuning.experiment.experiment_settings import DEV, ExperimentSettings, ExperimentSystem
-from tuning.experiment.report import Row
+from tuning.experiment.results.report import Row
 from tuning.metrics.score_tables import ScoreTable, points
 from tuning.metrics.significance import SystemScores
 

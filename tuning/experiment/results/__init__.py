@@ -1,0 +1,1 @@
+"""What the runs of an experiment showed: read, kept, collected, and written as tables."""
