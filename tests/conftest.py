@@ -31,6 +31,12 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+# Threads of torch that wait for each other would do so busily, and take the cores from what runs
+# beside: two fifths of all processor time of the tests of scoring. torch is not imported yet, and
+# commands inherit this.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+
 def _shared() -> Path:
     return Path(os.environ.get("PHRASESCORE_SHARED", PROJECT.parent / "shared"))
 
