@@ -69,9 +69,13 @@ def main() -> int:
             ["bench_generation", model, table],
             ["bench_sentence_training", *text[:2], *joeynmt],
             ["bench_language_model_training", text[1]],
+            ["bench_tuning", golden, "--part", "threads"],
+            ["bench_cluster", model, table, "--runs", 1],
+            ["bench_size", "--sizes", 10**5, 10**6],
         ]
         if moses:
             plan.append(["bench_tuning", golden, *moses])
+            plan.append(["bench_tuning", golden, *moses, "--part", "mira", "--copies", 10])
         for script, *arguments in plan:
             print(f"\n{script}", flush=True)
             if status := _run(f"benchmarks.{script}", *arguments):
