@@ -101,7 +101,8 @@ class _SummedCrossEntropy(torch.autograd.Function):
         V = words.shape[0]
         wide = torch.promote_types(features.dtype, torch.float32)
         grad_features = torch.empty_like(features)
-        grad_words = words.new_zeros(V, R, dtype=wide)
+        # passing over it takes as long as over many logits: the first chunk sets it
+        grad_words = (words.new_empty if N else words.new_zeros)(V, R, dtype=wide)
         grad_bias = bias.new_zeros(V, dtype=wide)
         narrow_words, wide_bias = words.to(features.dtype), bias.detach().to(wide)
         loss: float | Tensor = 0.0
@@ -119,7 +120,11 @@ class _SummedCrossEntropy(torch.autograd.Function):
             if part_of_words is None:
                 grad_words.addmm_(logits.t(), part, beta=float(first > 0))
             else:
-                grad_words += torch.mm(logits.t(), part, out=part_of_words)
+                torch.mm(logits.t(), part, out=part_of_words)
+                if first:
+                    grad_words += part_of_words
+                else:
+                    grad_words.copy_(part_of_words)
         ctx.save_for_backward(grad_features, grad_words.to(words.dtype), grad_bias.to(bias.dtype))
         return torch.as_tensor(loss, dtype=wide, device=features.device)
 

@@ -27,6 +27,8 @@ _NAMES = (
     *("open_gates", "take_step", "take_step_with_context_inside", "keep_states", "narrow_states"),
     *("maxout", "add_panel", "pick_logits", "refine", "normalise"),
 )
+# Rows of a product in bfloat16, or twice, ...: for each number its library compiles code, for 10 ms
+_ROWS = 16
 
 
 @dataclass(frozen=True)
@@ -78,8 +80,10 @@ class GatedSteps:
         R = weights.inner_weight.shape[1]
         panel = weights.panels[0].shape[1]
 
-        def narrow(*shape: int) -> Tensor:
-            return like.new_zeros(shape)
+        self._multiple = 1 if like.dtype == torch.float32 else _ROWS
+
+        def narrow(rows: int, *columns: int) -> Tensor:  # and room for rows that nobody asked for
+            return like.new_zeros(rows + self._multiple - 1, *columns)
 
         def exact(*shape: int) -> Tensor:
             return like.new_zeros(shape, dtype=torch.float32)
@@ -91,16 +95,18 @@ class GatedSteps:
         self._levels = level(), level()
         self._contexts = narrow(group + 1, H)
         self._projections = narrow(group, like.shape[1])
-        self._no_context = narrow(1, 3 * H)
+        self._no_context = like.new_zeros(1, 3 * H)
         self._products = narrow(chunk, 3 * H)
         self._update, self._resets, self._candidates = (narrow(chunk, H) for _ in range(3))
         self._states, self._narrow_states = exact(chunk, H), narrow(chunk, H)
         self._readout, self._maxout = narrow(chunk, M2), exact(chunk, M2 // 2)
         self._features, self._narrow_features = exact(chunk, R), narrow(chunk, R)
-        self._logits = narrow(chunk * panel)
+        self._logits = narrow(chunk, panel)
         self._shift, self._total = exact(chunk), exact(chunk)
         self._compiled = kernels.can_compile(like) if compiled is None else compiled
         self._do = _passes(self._compiled)
+        # a tensor as the passes take it, made once where many of them do
+        self._seen: Callable[[Tensor], Any] = kernels.array_of if self._compiled else lambda x: x
 
     # -- source side ---------------------------------------------------------------------------
 
@@ -125,9 +131,8 @@ class GatedSteps:
             here, there = there, here
         if self._weights.summary_weight is not None:
             for a, b in _even(0, len(trie.ends), self._chunk):
-                product = self._candidates[: b - a]
-                torch.mm(self._contexts[a:b], self._weights.summary_weight, out=product)
-                torch.tanh(product, out=self._contexts[a:b])
+                given = self._contexts[a:], b - a, self._weights.summary_weight
+                torch.tanh(self._multiply(*given, self._candidates), out=self._contexts[a:b])
         return len(trie) - 1
 
     def summaries(self, sources: TokenSequences) -> Tensor:
@@ -155,9 +160,10 @@ class GatedSteps:
                     )
                     self._keep(states, ranks[a:b], there)
                     if self._narrow_states.dtype != states.dtype:
-                        states = self._narrow_states[: b - a].copy_(states)
+                        self._narrow_states[: b - a].copy_(states)
+                        states = self._narrow_states
                 else:  # word 1 is predicted from the first state, without a step
-                    states = here.narrow[a:b]
+                    states = here.narrow[a:]
                 children = slice(*trie.first_children[[a, b]].tolist())
                 self._predict(states, nodes[a:b], (a, b), children, asked)
             if level or inside:
@@ -169,8 +175,8 @@ class GatedSteps:
         """Project the summaries and set the decoder's first states."""
         H = level.carried.shape[1]
         for a, b in _even(0, sources, self._chunk):
-            projections = self._projections[a:b]
-            torch.mm(self._contexts[a:b], self._weights.context_weight, out=projections)
+            given = self._contexts[a:], b - a, self._weights.context_weight
+            projections = self._multiply(*given, self._projections[a:])
             start = level.carried[a:b]
             torch.add(projections[:, -H:], self._weights.start_bias, out=start)
             torch.tanh(start, out=start)
@@ -181,21 +187,18 @@ class GatedSteps:
         self, states: Tensor, nodes: Tensor, rows: tuple[int, int], children: slice, asked: _Asked
     ) -> None:
         """Fill in ln p of the words after some prefixes."""
-        (a, b), B = rows, len(states)
+        (a, b), B = rows, len(nodes)
         places, words = asked.of(rows, children)
         features = self._see(states, nodes)
         picked = self._shift.new_zeros(len(words))
-        bias = self._seen(self._weights.output_bias)
-        sums = self._seen(self._shift[:B]), self._seen(self._total[:B])
-        wanted = self._seen(places), self._seen(words)
-        ln_p, first = self._seen(picked), 0
+        given = self._weights.output_bias, picked, places, words, self._shift[:B], self._total[:B]
+        bias, ln_p, *rest = map(self._seen, given)
+        wanted, sums, first = rest[:2], rest[2:], 0
         for panel in self._weights.panels:
-            width = panel.shape[1]
-            product = torch.mm(features, panel, out=self._logits[: B * width].view(B, width))
-            logits = self._seen(product)
+            logits = self._seen(self._multiply(features, B, panel, self._logits))
             self._do["add_panel"](logits, bias, first, *sums)
             self._do["pick_logits"](logits, bias, first, *wanted, ln_p)
-            first += width
+            first += panel.shape[1]
         if self._weights.output_words is not None:
             exact = self._features[:B], self._weights.output_words, bias
             self._do["refine"](*exact, *wanted, *sums, ln_p)
@@ -204,15 +207,14 @@ class GatedSteps:
         asked.at_ends[a:b] = picked[-B:]
 
     def _see(self, states: Tensor, nodes: Tensor) -> Tensor:
-        """Return what the output layer sees, ``(B, R)``."""
-        B, weights = len(states), self._weights
-        readout = torch.mm(states, weights.readout_weight, out=self._readout[:B])
+        """Return what the output layer sees, ``(B, R)`` and perhaps rows that mean nothing."""
+        B, weights = len(nodes), self._weights
+        readout = self._multiply(states, B, weights.readout_weight, self._readout)
         maxout = self._maxout[:B]
         self._do["maxout"](readout, nodes, weights.decoder.table, self._projections, maxout)
         features = torch.mm(maxout, weights.inner_weight, out=self._features[:B])
-        if self._narrow_features.dtype != features.dtype:
-            return self._narrow_features[:B].copy_(features)
-        return features
+        self._narrow_features[:B].copy_(features)
+        return self._narrow_features
 
     # -- the gated unit ------------------------------------------------------------------------
 
@@ -221,31 +223,30 @@ class GatedSteps:
     ) -> Tensor:
         """Step from parents, a range of ``before``, to some children; ``(B, H)`` float32."""
         B, (first, last) = len(nodes), parents
-        H = before.carried.shape[1]
         states, carried = self._states[:B], before.carried
-        columns, known = unit.gate_weight.shape[1], last + 1 - first
-        products = self._products.view(-1)[: known * columns].view(known, columns)
-        torch.mm(before.narrow[first : last + 1], unit.gate_weight, out=products)
+        known = before.narrow[first:], last + 1 - first
+        products = self._multiply(*known, unit.gate_weight, self._products)
         given = products, first, nodes, unit.table, context, carried
         if unit.candidate_weight is None:
             self._do["take_step_with_context_inside"](*given, states)
             return states
         update, resets = self._update[:B], self._resets[:B]
         self._do["open_gates"](*given, update, resets)
-        candidates = torch.mm(resets, unit.candidate_weight, out=self._candidates[:B])
-        assert candidates.shape[1] == H
+        candidates = self._multiply(self._resets, B, unit.candidate_weight, self._candidates)
         self._do["take_step"](candidates, nodes, unit.table, context, carried, update, states)
         return states
+
+    def _multiply(self, states: Tensor, rows: int, weight: Tensor, out: Tensor) -> Tensor:
+        """Return the first rows of ``states`` times a weight, in the memory of ``out``."""
+        computed, columns = rows + -rows % self._multiple, weight.shape[1]
+        product = out.view(-1)[: computed * columns].view(computed, columns)
+        return torch.mm(states[:computed], weight, out=product)[:rows]
 
     def _keep(self, states: Tensor, places: Tensor, level: _Level) -> None:
         if level.narrow is level.carried:
             self._do["narrow_states"](states, places, level.carried)
         else:
             self._do["keep_states"](states, places, level.carried, level.narrow)
-
-    def _seen(self, tensor: Tensor) -> Any:
-        """Return a tensor as the passes take it, made once where many of them do."""
-        return kernels.array_of(tensor) if self._compiled else tensor
 
     # -- indices -------------------------------------------------------------------------------
 

@@ -222,6 +222,31 @@ def test_bf16_stays_near(unit: UnitName, rng: np.random.Generator) -> None:
     assert 0 < per_word.mean() < 0.05
 
 
+def test_bf16_products_have_few_shapes(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For each number of rows code is compiled; the rows that are added change nothing."""
+    shapes: list[tuple[torch.dtype, int]] = []
+    multiply = torch.mm
+
+    def noted(left: torch.Tensor, right: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
+        shapes.append((left.dtype, len(left)))
+        return multiply(left, right, out=out)
+
+    model = model_of()
+    sources, targets = from_lists(phrases(rng, 90, 31)), from_lists(phrases(rng, 90, 37))
+    monkeypatch.setattr(torch, "mm", noted)
+    found = SharedScorer(model, "cpu", "bf16", group=29).score(sources, targets)
+    rows = [count for dtype, count in shapes if dtype == torch.bfloat16]
+    assert rows
+    assert not any(count % 16 for count in rows)
+    alone = [
+        SharedScorer(model, "cpu", "bf16").score(sources.select(row), targets.select(row))[0]
+        for row in np.arange(90)[:, None]
+    ]
+    np.testing.assert_allclose(found, alone, rtol=0, atol=0.02)
+
+
 def test_a_distribution_over_phrases_sums_to_one() -> None:
     """The p of all targets of up to two words, and of all that go on, add up to 1."""
     settings = EncoderDecoderSettings(
