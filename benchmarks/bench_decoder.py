@@ -4,10 +4,11 @@ Stack decoding and cube pruning with the limits of the ini, except the pop limit
 Ours starts without stored tables, with them, and once with an empty compile cache; moses2 has its
 own inputs (`moses2_inputs`), made beforehand, and the texts that the others read. What the search
 takes alone is the whole run less a run of the first sentence. Mean model scores say whether all
-searched equally well. With ``--side-by-side`` the rate of one process with two threads is compared
+searched equally well. Every so many sentences of the text are taken, ``--lines`` in all. With ``--side-by-side`` the rate of one process with two threads is compared
 with that of two processes with one thread each, instead. The result is JSON on standard output.
 
     python -m benchmarks.bench_decoder FOLDER --ini moses.tuned.ini --input test2016.en.gz --moses-bin FOLDER
+    python -m benchmarks.bench_decoder FOLDER --moses-bin FOLDER --lines 0 --peers moses2 --searches "cube pruning"
     python -m benchmarks.bench_decoder FOLDER --side-by-side
 
 FOLDER holds the system; paths in the ini are relative to it. An ARPA file that exists as .gz only is
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import io
 import json
 import os
 import shutil
@@ -35,6 +37,7 @@ from benchmarks.moses2_inputs import prepare
 
 _SEARCHES = {"stack decoding": (), "cube pruning": ("-search-algorithm", "1")}
 _STORED = ("--cache-folder", "tables")
+_PEERS = ("moses2", "moses", "moses2-text")  # the last one reads the tables that the others read
 
 
 @dataclass(frozen=True)
@@ -90,8 +93,15 @@ class Bench:
         return time.perf_counter() - start
 
 
-def unpack_system(system: Path, text: Path, folder: Path) -> None:
-    """Link the files of a system into a folder, unpack its ARPA files, and copy the text."""
+def unpack_system(system: Path, text: Path, folder: Path, lines: int = 0) -> None:
+    """Link the files of a system into a folder, unpack its ARPA files, and copy part of the text.
+
+    Args:
+        system: The folder of the system.
+        text: The text.
+        folder: Where it all goes.
+        lines: How many of its lines, evenly spread; 0 for all.
+    """
     for path in system.resolve().iterdir():
         (folder / path.name).symlink_to(path)
         plain = folder / path.name.removesuffix(".gz")
@@ -100,6 +110,8 @@ def unpack_system(system: Path, text: Path, folder: Path) -> None:
                 shutil.copyfileobj(packed, stream)
     data = text.read_bytes()
     data = gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
+    sentences = list(io.BytesIO(data))
+    data = b"".join(sentences[:: max(1, len(sentences) // lines)][:lines] if lines else sentences)
     for name in ("text", "other"):
         (folder / name).write_bytes(data)
     for name in ("one", "another"):
@@ -182,29 +194,35 @@ def main() -> None:
     parser.add_argument("--input", default="test2016.en.gz")
     parser.add_argument("--pop-limit", type=int, default=1000)
     parser.add_argument("--moses-bin", type=Path, default=os.environ.get("MOSES_BIN"))
-    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--runs", type=int, default=2)
+    parser.add_argument("--lines", type=int, default=200, help="0 for the whole text")
+    parser.add_argument("--peers", nargs="*", choices=_PEERS, default=_PEERS[:2])
+    parser.add_argument("--searches", nargs="*", choices=_SEARCHES, default=[*_SEARCHES])
     parser.add_argument("--side-by-side", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="bench-decoder-") as scratch:
         folder = Path(scratch)
-        unpack_system(options.system, options.system / options.input, folder)
+        unpack_system(options.system, options.system / options.input, folder, options.lines)
         bench = Bench(folder, options.ini, options.pop_limit)
         if options.side_by_side:
-            rates = {search: side_by_side(bench, search, options.runs) for search in _SEARCHES}
+            rates = {
+                search: side_by_side(bench, search, options.runs) for search in options.searches
+            }
             print(json.dumps(rates, indent=2))
             return
         peers = {}
         if options.moses_bin is not None:
             programs = Path(options.moses_bin).resolve()
+            inis = {"moses": options.ini, "moses2-text": options.ini}
+            if "moses2" in options.peers:
+                inis["moses2"] = prepare(folder, options.ini, programs)
             peers = {
-                "moses": (programs / "moses", options.ini),
-                "moses2": (programs / "moses2", prepare(folder, options.ini, programs)),
-                "moses2, text": (programs / "moses2", options.ini),
+                name: (programs / name.removesuffix("-text"), inis[name]) for name in options.peers
             }
         cold = bench.ours("stack decoding", "--no-cache", cache=folder / "compiled")
         result: dict[str, object] = {"ours with an empty compile cache": median([cold])}
         bench.ours("stack decoding", "--no-cache")  # the cache of the installation is warm, too
-        for search in _SEARCHES:
+        for search in options.searches:
             result[search] = measure(bench, search, options.runs, peers)
         print(json.dumps(result, indent=2))
 

@@ -213,7 +213,7 @@ class _InputSearch:
             return offsets_of([]), np.empty(0, np.int32), np.zeros(0)
         if self._nbest is None:
             path = path_to(records, int(complete[0]))
-            return offsets_of([len(path)]), path, records["total"][complete[:1]]
+            return np.array([0, len(path)]), path, records["total"][complete[:1]]
         return best_paths(records, complete, self._target, self._nbest, length)
 
     @cached_property

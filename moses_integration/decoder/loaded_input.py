@@ -161,8 +161,8 @@ class LoadedInput:
 
     def target_words(self, entry: int) -> list[bytes]:
         """Return the target phrase of a table entry."""
-        begin, end = self.entries.word_offsets[entry : entry + 2]
-        return [self.vocabulary[number] for number in self.entries.words[begin:end]]
+        begin, end = self.entries.word_offsets[entry : entry + 2].tolist()
+        return [self.vocabulary[number] for number in self.entries.words[begin:end].tolist()]
 
     def feature_values(
         self, derivations: Derivations, scores: HistoryScores

@@ -48,10 +48,12 @@ def surface(decoded: DecodedSentence, number: int, *, trace: bool) -> bytes:
         number: Which of its derivations.
         trace: Whether to print the source span behind every phrase that is not empty.
     """
+    if not trace:
+        return b"".join([word + b" " for word in decoded.words(number)])
     parts = []
     for phrase in _phrases(decoded, number):
         parts += [word + b" " for word in decoded.loaded.target_words(phrase.entry)]
-        if trace and phrase.size > 0:
+        if phrase.size > 0:
             parts.append(b"|%d-%d| " % (phrase.start, phrase.end))
     return b"".join(parts)
 

@@ -167,7 +167,7 @@ def score_alone(
 
 @inlined
 def _score_word(
-    tables: AutomatonTables, recent: Records, state: int, word: int
+    models: LanguageModels, recent: Records, model: int, state: int, word: int
 ) -> tuple[float, int]:
     """Score a word after a state, as `score` does, but look among recent answers first.
 
@@ -176,12 +176,14 @@ def _score_word(
     log10 = 0.0
     own_class = class_of(word)
     while state != EMPTY_STATE:
-        node = tables.nodes[state]
+        node = models.tables.nodes[models.node_offsets[model] + state]
         if node.classes & own_class != np.uint64(0):
             key = entry_key(state, word)
-            answer = recent[np.int64((key * _MIX) >> _RECENT_SHIFT)]
+            answer = recent[model, np.int64((key * _MIX) >> _RECENT_SHIFT)]
             if answer.key != key:
-                entry = tables.slots[find_entry(tables.slots, key)]
+                offsets = models.slot_offsets
+                slots = models.tables.slots[offsets[model] : offsets[model + 1]]
+                entry = slots[find_entry(slots, key)]
                 answer.key, answer.log10, answer.next = key, entry.log10, entry.next
                 if entry.key != key:
                     answer.next = _NO_ENTRY
@@ -189,15 +191,16 @@ def _score_word(
                 return np.float64(np.float32(log10 + answer.log10)), np.int64(answer.next)
         log10 += node.backoff
         state = np.int64(node.suffix)
-    unigram = tables.unigrams[word]
+    unigram = models.tables.unigrams[models.word_offsets[model] + word]
     return np.float64(np.float32(log10 + unigram.log10)), np.int64(unigram.next)
 
 
 @inlined
 def _score_boundary(
     models: LanguageModels,
+    phrases: PhraseWords,
     recent: Records,
-    words: Records,
+    phrase: int,
     model: int,
     state: int,
 ) -> tuple[float, int]:
@@ -205,17 +208,17 @@ def _score_boundary(
 
     As soon as the state is the one that the phrase alone would lead to, the rest is known.
     """
-    tables = model_tables(models, model)
+    begin, end = phrases.first[phrase], phrases.first[phrase + 1]
     context = models.order[model] - 1
     log10 = 0.0
-    for at in range(min(context, words.size)):
-        known = words[at]
-        word_log10, state = _score_word(tables, recent, state, known.word)
+    for at in range(begin, min(begin + context, end)):
+        known = phrases.words[model, at]
+        word_log10, state = _score_word(models, recent, model, state, known.word)
         log10 += word_log10
         if state == known.state:
-            return log10 + known.rest, np.int64(words[words.size - 1].state)
-    if words.size >= context:
-        state = np.int64(words[words.size - 1].state)
+            return log10 + known.rest, np.int64(phrases.words[model, end - 1].state)
+    if end - begin >= context:
+        state = np.int64(phrases.words[model, end - 1].state)
     return log10, state
 
 
@@ -244,8 +247,7 @@ def score_after(
     Returns:
         The weighted sum of ln probabilities over the models, and the joint state after it.
     """
-    begin, end = phrases.first[phrase], phrases.first[phrase + 1]
-    if begin == end:
+    if phrases.first[phrase] == phrases.first[phrase + 1]:
         return 0.0, state
     total, following, radix = 0.0, np.int64(0), np.int64(1)
     for model in range(models.order.size):
@@ -254,12 +256,10 @@ def score_after(
         if model + 1 < models.order.size:  # divisions take longer than what they are for
             own = state % nodes
             state //= nodes
-        words = phrases.words[model, begin:end]
-        log10, after = _score_boundary(models, recent[model], words, model, own)
+        log10, after = _score_boundary(models, phrases, recent, phrase, model, own)
         if last:
-            tables = model_tables(models, model)
-            end_word = models.end_word[model]
-            log10_end, after = _score_word(tables, recent[model], after, end_word)
+            word = models.end_word[model]
+            log10_end, after = _score_word(models, recent, model, after, word)
             log10 += log10_end
         total += weights[model] * LN_10 * log10
         following += radix * after

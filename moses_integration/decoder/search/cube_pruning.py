@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.decoder.features.lm_scoring import score_after
+from moses_integration.decoder.features.reordering_feature import MONOTONE, SWAP, orientation
 from moses_integration.decoder.search.coverage import find_steps
 from moses_integration.decoder.search.cubes import (
     Cubes,
@@ -40,6 +41,7 @@ from moses_integration.decoder.search.stack_decoding import (
 )
 from phrasescore.compiled import Record, Records, inlined, leaf
 
+_NEVER = -2  # no phrase starts there
 _ADD_EDGES, _BEGIN_CELLS, _FILL_STACK = range(3)  # what is done with a stack, in this order
 
 
@@ -53,6 +55,14 @@ def _members(stacks: Stacks, coverage: int, first: int, size: int, found: NDArra
             found[count] = number
             count += 1
     return count
+
+
+@inlined
+def _with_forward(model: Model, score: float, option: int, turn: int) -> float:
+    """Add what an option adds to the score of the phrase after it."""
+    if option >= 0:
+        score += model.options.forward[turn, option]
+    return score
 
 
 @leaf
@@ -79,10 +89,12 @@ def _rank(
         score = record.score - model.distortion_weight * distance
         place = count
         while distortion >= 0 and place > 0 and ranked[place - 1].score < score:
-            ranked[place].score = ranked[place - 1].score
-            ranked[place].number = ranked[place - 1].number
+            ranked[place] = ranked[place - 1]
             place -= 1
-        ranked[place].score, ranked[place].number = score, number
+        one = ranked[place]
+        one.score, one.number, one.lm_state = score, number, record.lm_state
+        one.start, one.turn = record.start, orientation(_NEVER, record.end, start, start)
+        one.base = _with_forward(model, score, record.option, one.turn)
         count += 1
     return count
 
@@ -118,10 +130,12 @@ def _add_edges(search: SentenceSearch, cubes: Cubes, first: int, size: int) -> b
             used.ranked = begin + found
         if found == 0:
             continue
-        edge = cubes.edges[used.edges]
+        edge, step = cubes.edges[used.edges], steps[at]
         edge.step, edge.first, edge.hypotheses = at, begin, found
-        edge.next = cubes.heads[steps[at].covered]
-        cubes.heads[steps[at].covered] = used.edges
+        edge.estimate, edge.coverage, edge.behind = step.estimate, step.coverage, step.end + 1
+        edge.begin, edge.columns = step.begin, step.stop - step.begin
+        edge.next = cubes.heads[step.covered]
+        cubes.heads[step.covered] = used.edges
         used.edges += 1
     return True
 
@@ -134,30 +148,34 @@ def _score_cell(
     edge_number: int,
     row: int,
     column: int,
+    ends: bool,
 ) -> float:
     """Score a cell, the next of ``cubes.cells``; return its total."""
     model, edge = search.model, cubes.edges[edge_number]
-    step = search.coverages.steps[edge.step]
-    option = step.begin + column
+    option = edge.begin + column
     cell = cubes.cells[cubes.used[0].cells]
     cell.edge, cell.row, cell.column = edge_number, row, column
-    record = search.stacks.records[cubes.ranked[edge.first + row].number]
-    base, turn = step_score(model, record, step.start, step.end)
+    before = cubes.ranked[edge.first + row]
+    base, turn = np.float64(before.base), np.int64(before.turn)
+    if before.start == edge.behind and turn != MONOTONE:
+        turn = np.int64(SWAP)
+        number = search.stacks.records[before.number].option
+        base = _with_forward(model, np.float64(before.score), number, turn)
     lm_score, state = score_after(
         model.models,
         model.phrases,
         model.lm_weights if waiting is None else waiting.neural.lm_weights,
         search.recent,
         option,
-        record.lm_state,
-        step.covered == search.sentence.length,
+        np.int64(before.lm_state),
+        ends,
     )
     cell.lm_state = state
     cell.score = base + model.options.score[turn, option] + lm_score
     if waiting is not None:
         # what neural language models say is not known before the cell is taken
         cell.score += waiting.neural.stand_in[option]
-    return np.float64(cell.score) + step.estimate
+    return np.float64(cell.score) + edge.estimate
 
 
 @inlined
@@ -183,7 +201,12 @@ def _defer(
 
 @inlined
 def _take(
-    search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, cell: Record, total: float
+    search: SentenceSearch,
+    waiting: Waiting | None,
+    cubes: Cubes,
+    cell: Record,
+    total: float,
+    covered: int,
 ) -> bool:
     """Put the hypothesis of a cell into its stack; return whether it is a new entry there.
 
@@ -192,24 +215,24 @@ def _take(
     stacks = search.stacks
     edge = cubes.edges[cell.edge]
     step = search.coverages.steps[edge.step]
-    number, option = cubes.ranked[edge.first + cell.row].number, step.begin + cell.column
+    number, option = cubes.ranked[edge.first + cell.row].number, edge.begin + cell.column
     if waiting is not None:
         _defer(search, waiting, number, option, step)
         return True
-    if total < stacks.worst[step.covered] or total == -np.inf:
+    if total < stacks.worst[covered] or total == -np.inf:
         return False
     new = stacks.records[stacks.used[0]]
     new.score, new.total = cell.score, total
     new.lm_state, new.history = cell.lm_state, 0
     new.previous, new.option = number, option
-    new.coverage, new.start, new.end = step.coverage, step.start, step.end
+    new.coverage, new.start, new.end = edge.coverage, step.start, step.end
     new.forward_class = search.model.options.forward_class[option]
-    return put(stacks, np.int64(step.covered), search.limits)
+    return put(stacks, covered, search.limits)
 
 
 @inlined
 def _score_neighbours(
-    search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, cell: Record
+    search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, cell: Record, ends: bool
 ) -> bool:
     """Score the cells beside and below the best one, unless they are missing or were scored.
 
@@ -219,16 +242,14 @@ def _score_neighbours(
         Whether there was one.
     """
     used, edge = cubes.used[0], cubes.edges[cell.edge]
-    step = search.coverages.steps[edge.step]
-    columns = step.stop - step.begin
     replaced = False
     for down in range(2):
         row, column = cell.row + down, cell.column + 1 - down
-        if row >= edge.hypotheses or column >= columns:
+        if row >= edge.hypotheses or column >= edge.columns:
             continue
-        if not note_cell(cubes, edge, row, column, columns):
+        if not note_cell(cubes, edge, row, column):
             continue
-        total = _score_cell(search, waiting, cubes, cell.edge, row, column)
+        total = _score_cell(search, waiting, cubes, cell.edge, row, column, ends)
         if replaced:
             rise(cubes.heap, used.heap, total, used.cells)
             used.heap += 1
@@ -240,12 +261,13 @@ def _score_neighbours(
 
 
 @leaf
-def _fill_stack(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes) -> int:
+def _fill_stack(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, stack: int) -> int:
     """Fill a stack with the best cells of its edges, each edge's first cell being scored.
 
     Beyond the pop limit, only coverages with too few hypotheses go on.
     """
     progress, limits, used = search.progress[0], search.limits, cubes.used[0]
+    ends = stack == search.sentence.length
     while used.heap > 0:
         if search.stacks.used[0] + 1 >= search.stacks.records.size:
             progress.records = limits.pop_limit + 1
@@ -261,14 +283,12 @@ def _fill_stack(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes) -
             break
         best = cubes.heap[0]
         cell = cubes.cells[best.cell]
-        edge = cubes.edges[cell.edge]
-        step = search.coverages.steps[edge.step]
-        coverage = search.coverages.records[step.coverage]
+        coverage = search.coverages.records[cubes.edges[cell.edge].coverage]
         goes_on = progress.pops < limits.pop_limit or coverage.entries < limits.diversity
         if goes_on:
             progress.pops += 1
-            coverage.entries += _take(search, waiting, cubes, cell, best.total)
-        replaced = goes_on and _score_neighbours(search, waiting, cubes, cell)
+            coverage.entries += _take(search, waiting, cubes, cell, best.total, stack)
+        replaced = goes_on and _score_neighbours(search, waiting, cubes, cell, ends)
         if not replaced:
             used.heap -= 1
             last = cubes.heap[used.heap]
@@ -279,19 +299,17 @@ def _fill_stack(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes) -
 @leaf
 def _begin_cells(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, stack: int) -> bool:
     """Score the best cell of every edge to a stack; return whether there was room."""
-    used = cubes.used[0]
+    used, ends = cubes.used[0], stack == search.sentence.length
     used.cells = used.heap = used.seen = 0
     number = np.int64(cubes.heads[stack])
     while number != NONE:
         edge = cubes.edges[number]
-        step = search.coverages.steps[edge.step]
-        columns = step.stop - step.begin
         edge.seen, edge.rows = used.seen, 0
-        used.seen += edge.hypotheses * words_per_row(columns)
+        used.seen += edge.hypotheses * words_per_row(edge.columns)
         if used.seen > cubes.seen.size or used.cells == cubes.cells.size:
             return False
-        note_cell(cubes, edge, 0, 0, columns)
-        total = _score_cell(search, waiting, cubes, number, 0, 0)
+        note_cell(cubes, edge, 0, 0)
+        total = _score_cell(search, waiting, cubes, number, 0, 0, ends)
         rise(cubes.heap, used.heap, total, used.cells)
         used.cells += 1
         used.heap += 1
@@ -343,7 +361,7 @@ def search_cubes(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes) 
                 return NEEDS_EDGES
             progress.phase = _FILL_STACK
         else:
-            status = _fill_stack(search, waiting, cubes)
+            status = _fill_stack(search, waiting, cubes, progress.stack + 1)
             if status != DONE:
                 return status
             if waiting is not None and waiting.deferral.used[0] > 0:

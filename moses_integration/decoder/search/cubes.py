@@ -16,19 +16,31 @@ _WORD_BITS = 64
 
 EDGE = np.dtype(
     [
+        ("estimate", np.float64),  # of what is not covered then
         ("step", np.int32),  # the span and where it leads
+        ("coverage", np.int32),  # what is covered then
+        ("begin", np.int32),  # the options of the span: the first, and how many
+        ("columns", np.int32),
         ("first", np.int32),  # its hypotheses in ``ranked``: where they begin, and how many
         ("hypotheses", np.int32),
         ("next", np.int32),  # the next edge to the same stack
         ("seen", np.int32),  # its bits in ``seen``: where they begin, and of how many rows
         ("rows", np.int32),
-    ]
+        ("behind", np.int32),  # one after the last word of the span
+    ],
+    align=True,
 )
+# what all spans have to know of a hypothesis that begin at one word
 RANKED = np.dtype(
     [
         ("score", np.float64),  # with the cost of the jump
-        ("number", np.int64),
-    ]
+        ("base", np.float64),  # with what it adds to the next phrase's score, unless they swap
+        ("lm_state", np.int64),
+        ("number", np.int32),
+        ("start", np.int16),  # of its last phrase
+        ("turn", np.int16),  # the orientation of the next phrase, unless they swap
+    ],
+    align=True,
 )
 CELL = np.dtype(
     [
@@ -113,12 +125,12 @@ def words_per_row(columns: int) -> int:
 
 
 @inlined
-def note_cell(cubes: Cubes, edge: Record, row: int, column: int, columns: int) -> bool:
+def note_cell(cubes: Cubes, edge: Record, row: int, column: int) -> bool:
     """Note that a cell is scored; return whether it was not before.
 
     Rows are met in their order: a cell of a row is looked at when one above it was taken.
     """
-    words = words_per_row(columns)
+    words = words_per_row(edge.columns)
     first = edge.seen + row * words
     if row == edge.rows:
         edge.rows += 1
@@ -134,7 +146,8 @@ def note_cell(cubes: Cubes, edge: Record, row: int, column: int, columns: int) -
 @inlined
 def _is_better(total: float, cell: int, other: Record) -> bool:
     """Whether a cell comes before another one: of equal totals that which was scored earlier."""
-    return total > other.total or (total == other.total and cell < other.cell)
+    # no jumps: which is better cannot be foreseen
+    return (total > other.total) | ((total == other.total) & (cell < other.cell))
 
 
 @leaf

@@ -243,8 +243,8 @@ def _hypotheses(
 
 def path_to(records: Records, number: int) -> NDArray[np.int32]:
     """Return the hypotheses from the first applied phrase to ``number``."""
-    path = []
+    path, previous = [], records["previous"]
     while number != INITIAL:
         path.append(number)
-        number = int(records[number]["previous"])
+        number = previous.item(number)
     return np.array(path[::-1], np.int32)
