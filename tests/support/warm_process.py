@@ -31,6 +31,10 @@ from numba.core.registry import cpu_target
 PROJECT = Path(__file__).resolve().parents[2]
 _PACKAGES = ("phrasescore", "moses_integration", "tuning")
 _MOST = 1 << 20  # bytes of a request
+# what the commands that draw import when they draw, seconds of it
+_DRAWING = ("jinja2", "matplotlib.backends.backend_agg", "matplotlib.figure")
+_MAPS = (*_DRAWING, "bokeh.embed", "bokeh.plotting", "sklearn.cluster", "sklearn.manifold")
+_LIBRARIES = {"analyze": _DRAWING, "alignments": _DRAWING, "report": _DRAWING, "map": _MAPS}
 _PR_SET_CHILD_SUBREAPER = 36
 _UNCAUGHT = 1
 
@@ -216,20 +220,37 @@ def _serve(connection: socket.socket) -> None:
             if not module.name.endswith("__main__"):
                 importlib.import_module(module.name)
     _refresh_numba()
-    # what is there stays; to look through it again would also copy it
-    gc.collect()
-    gc.freeze()
+    _freeze()
     # nobody asks how those that watch have ended
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
         text, ends, *_ = socket.recv_fds(connection, _MOST, 4)
         if not text:
             return
+        request = json.loads(text)
+        _import_for(request["arguments"][:2])
         if os.fork() == 0:
             connection.close()
-            _watch(json.loads(text), ends)
+            _watch(request, ends)
         for end in ends:
             os.close(end)
+
+
+def _freeze() -> None:
+    """Let what is there stay: to look through it again would also copy it."""
+    gc.collect()
+    gc.freeze()
+
+
+def _import_for(command: Sequence[str]) -> None:
+    """Import what a command draws with, once for all that follow; without the extra, nothing."""
+    wanted = {library for word in command for library in _LIBRARIES.get(word, ())}
+    missing = wanted - set(sys.modules)
+    for library in sorted(missing):
+        with contextlib.suppress(ImportError):
+            importlib.import_module(library)
+    if missing:
+        _freeze()
 
 
 def _watch(request: dict[str, Any], ends: Sequence[int]) -> None:
