@@ -21,13 +21,15 @@ serves_a_command = False
 
 
 def find_place() -> None:
-    """See to it, for a command, that numba finds a folder that can be written.
+    """See to it, for a command, that numba does no needless work and can write what it did.
 
     Raises:
         SettingsError: There is none.
     """
     global serves_a_command
     serves_a_command = True
+    # it colours thousands of messages about types that it tried, which nobody reads
+    os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
     if any(map(_is_writable, _places())):
         return
     import tempfile  # it costs a help text some milliseconds

@@ -17,13 +17,32 @@ from typing import Any
 
 from numba.core import types
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler, CompilerBase, DefaultPassBuilder
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.registry import CPUDispatcher
-from numba.core.typed_passes import NativeLowering
+from numba.core.typed_passes import DumpParforDiagnostics, NativeLowering
+from numba.core.untyped_passes import (
+    FindLiterallyCalls,
+    InlineClosureLikes,
+    LiteralPropagationSubPipelinePass,
+    LiteralUnroll,
+    MakeFunctionToJitFunction,
+    WithLifting,
+)
 
 from phrasescore.compiling.cache import Cache
+
+# for what our functions do without: functions in functions, `with`, literal lists and the like
+_NEEDLESS = (
+    WithLifting,
+    InlineClosureLikes,
+    MakeFunctionToJitFunction,
+    FindLiterallyCalls,
+    LiteralUnroll,
+    LiteralPropagationSubPipelinePass,
+    DumpParforDiagnostics,
+)
 
 
 class _PartLibrary(JITCodeLibrary):
@@ -57,15 +76,21 @@ class _PartLowering(NativeLowering):
         return True
 
 
-class _PartCompiler(CompilerBase):
+class _WholeCompiler(CompilerBase):
+    lowering: type = NativeLowering
+
     def define_pipelines(self) -> list[PassManager]:
-        """Return numba's own steps with our lowering among them."""
-        steps = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        ours = PassManager("part")
-        for step, purpose in steps.passes:
-            ours.add_pass(_PartLowering if step is NativeLowering else step, purpose)
+        """Return numba's own steps that our functions need, with our lowering among them."""
+        ours = PassManager("ours")
+        for step, purpose in DefaultPassBuilder.define_nopython_pipeline(self.state).passes:
+            if step not in _NEEDLESS:
+                ours.add_pass(self.lowering if step is NativeLowering else step, purpose)
         ours.finalize()
         return [ours]
+
+
+class _PartCompiler(_WholeCompiler):
+    lowering = _PartLowering
 
 
 class _Part(CPUDispatcher):
@@ -88,7 +113,7 @@ class Kernel(CPUDispatcher):
         py_func: Callable[..., Any],
         locals: Any = None,
         targetoptions: Any = None,
-        pipeline_class: type[CompilerBase] = Compiler,
+        pipeline_class: type[CompilerBase] = _WholeCompiler,
     ) -> None:
         options = {**(targetoptions or {}), "no_cfunc_wrapper": True}
         super().__init__(py_func, locals or {}, options, pipeline_class)
