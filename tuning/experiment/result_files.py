@@ -170,6 +170,11 @@ class ResultFiles:
         begin = self._seed_mark(system.models, seed)
         return self.folder(self.scored_system(system)) / f"{begin}phrase-table.gz"
 
+    def score_report_of(self, system: ExperimentSystem, seed: int | None) -> Path:
+        """What scoring the phrase table of a system took and found."""
+        begin = self._seed_mark(system.models, seed)
+        return self.folder(self.scored_system(system)) / f"{begin}score.json"
+
     def ini(self, system: ExperimentSystem, seed: int | None, language_models: int = -1) -> Path:
         """The untuned ini of a system, with all its language models or the first few."""
         known = system.language_models

@@ -46,7 +46,7 @@ def extending(
 def _adding_columns(
     files: ResultFiles, system: ExperimentSystem, seed: int | None
 ) -> Iterator[CommandStep]:
-    table = files.columns_of(system, seed)
+    table, report = files.columns_of(system, seed), files.score_report_of(system, seed)
     models = [files.model_folder(name, seed) for name in system.models]
     command = [PROGRAM, "score"]
     for model in models:
@@ -55,10 +55,11 @@ def _adding_columns(
         command.append("--unknown-column")
     if system.unknown != "whole":
         command += ["--unknown", system.unknown]
-    yield Command((*command, str(files.filtered_table), "-o", str(table))).step(
+    written = ("-o", str(table), "--json-file", str(report))
+    yield Command((*command, str(files.filtered_table), *written)).step(
         _name(files.scored_system(system), "score", seed),
         (files.system_folder, *models),
-        (table,),
+        (table, report),
     )
     ini = files.ini(system, seed, 0)
     adding = (PROGRAM, "ini", "add-column", str(files.base), "--table", str(table))

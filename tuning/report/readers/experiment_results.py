@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,13 @@ from tuning.report.contents import (
 )
 from tuning.report.readers.model_results import read_model
 from tuning.report.readers.reading import DAMAGE, why_not
-from tuning.report.readers.result_folders import find_models, folders_in, seed_folders
+from tuning.report.readers.result_folders import (
+    find_models,
+    folders_in,
+    score_reports,
+    seed_folders,
+)
+from tuning.report.readers.scoring_results import read_scoring
 from tuning.report.readers.tuning_results import read_tuning
 from tuning.report.sentences import words_in
 
@@ -64,8 +71,14 @@ def read_experiment(folder: Path, name: str) -> Results:
     names = {slug(name): name for name in (*shown, *kept.rows)}
     parts = [Results(name, notes=tuple(notes))]
     for path in folders_in(folder / "systems"):
+        system = names.get(path.name, path.name)
+        for file in score_reports(path):
+            of_seed = file.name.removesuffix("score.json").rstrip(".")
+            scored = read_scoring(file, f"{system}, {of_seed}" if of_seed else system)
+            # the time of the step is told already
+            parts.append(replace(scored, spent=()))
         if seed_folders(path):
-            parts.append(read_tuning(path, names.get(path.name, path.name)))
+            parts.append(read_tuning(path, system))
     parts += [read_model(path, label) for path, label in find_models(folder / "models")]
     return reduce(Results.joined, parts, found)
 

@@ -125,6 +125,12 @@ def _kind_of_json(path: Path) -> Kind | None:
     return None
 
 
+def score_reports(folder: Path) -> tuple[Path, ...]:
+    """Return the reports of ``score`` in a folder, by name."""
+    files = [Path(entry) for entry in _entries(folder) if entry.name.endswith(".json")]
+    return tuple(path for path in files if _kind_of_json(path) == "scoring")
+
+
 def folders_in(folder: Path) -> tuple[Path, ...]:
     """Return the folders in a folder, by name."""
     return tuple(Path(entry) for entry in _entries(folder) if entry.is_dir())

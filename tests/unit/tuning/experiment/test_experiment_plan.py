@@ -101,7 +101,8 @@ def test_commands_are_those_a_user_would_type(settings: ExperimentSettings, tmp_
     )
     assert str(steps["rnn-wp.score"].work) == (
         "phrasescore score --model /results/models/rnn --unknown-column "
-        "/results/system/TM.gz -o /results/systems/rnn-wp/phrase-table.gz"
+        "/results/system/TM.gz -o /results/systems/rnn-wp/phrase-table.gz "
+        "--json-file /results/systems/rnn-wp/score.json"
     )
     assert str(steps["rnn.seed2.tune"].work) == (
         f"phrasescore tune /results/systems/rnn/moses.ini --source {tmp_path}/dev.en "
@@ -120,7 +121,8 @@ def test_unknown_words_share_in_columns_of_their_own(settings: ExperimentSetting
     steps = lines(dataclasses.replace(settings, systems=(*settings.systems, sharing)))
     assert str(steps["shares.score"].work) == (
         "phrasescore score --model /results/models/rnn --unknown share "
-        "/results/system/TM.gz -o /results/systems/shares/phrase-table.gz"
+        "/results/system/TM.gz -o /results/systems/shares/phrase-table.gz "
+        "--json-file /results/systems/shares/score.json"
     )
     assert "/results/systems/shares/moses.ini" in str(steps["shares.seed1.tune"].work)
 

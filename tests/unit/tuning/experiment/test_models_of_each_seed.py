@@ -121,7 +121,8 @@ def test_a_model_for_each_seed(settings: ExperimentSettings) -> None:
     )
     assert str(steps["rnn.score.seed2"].work) == (
         "phrasescore score --model /results/models/rnns/seed2 /results/system/TM.gz "
-        "-o /results/systems/rnn/seed2.phrase-table.gz"
+        "-o /results/systems/rnn/seed2.phrase-table.gz "
+        "--json-file /results/systems/rnn/seed2.score.json"
     )
     assert str(steps["rnn.seed2.tune"].work).startswith(
         "phrasescore tune /results/systems/rnn/seed2.moses.cslm.ini "

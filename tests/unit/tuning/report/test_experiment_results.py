@@ -12,7 +12,14 @@ import pytest
 from moses_integration.bleu.statistics import References
 from phrasescore.files.byte_streams import sha256_of
 from phrasescore.provenance import provenance, write_json
-from tests.support.result_folders import sentences, worse, write_lines, write_model, write_tuning
+from tests.support.result_folders import (
+    sentences,
+    worse,
+    write_lines,
+    write_model,
+    write_scoring,
+    write_tuning,
+)
 from tuning.experiment.results.results_format import KeptResults, KeptRow, KeptText, write_results
 from tuning.experiment.results.runs import StepTime, SystemRun
 from tuning.report.readers.experiment_results import read_experiment
@@ -72,6 +79,7 @@ def test_scores_texts_tunings_and_times(tmp_path: Path) -> None:
     """Test sets come first; all numbers are those of the table."""
     table = write_experiment(tmp_path)
     write_model(tmp_path / "results" / "models" / "rnn" / "seed1")
+    written = write_scoring(tmp_path / "results" / "systems" / "rnn-wp", [0.5, 0.25])
     found = read_experiment(tmp_path / "results", "x")
     assert found.name == "Ex"
     assert [(scores.text, scores.is_dev) for scores in found.scores] == [
@@ -87,7 +95,10 @@ def test_scores_texts_tunings_and_times(tmp_path: Path) -> None:
     assert text.outputs[1].lines == tuple(worse(sentences(30), 0.3, seed=11))
     assert [system.name for system in found.tunings] == [*SYSTEMS]
     assert [model.name for model in found.models] == ["rnn/seed1"]
+    [scored] = found.tables
+    assert (scored.name, scored.content) == ("RNN + WP", written)
     spent = {each.what: each.seconds for each in found.spent}
+    assert not any(what.startswith("scoring") for what in spent)
     assert spent["RNN + WP: tuning, 2 steps"] == 23.0
     assert found.unfinished == ()
     assert found.notes == ("Later was not run: not yet.",)
