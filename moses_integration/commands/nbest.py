@@ -106,7 +106,7 @@ def _load(
     from moses_integration.nbest.candidate_scores import NBestModel
     from phrasescore.model.folder import load_model
     from phrasescore.model.kinds import kind_named
-    from phrasescore.scoring.model_loading import scoring_model
+    from phrasescore.rescoring.model_loading import scoring_model
     from phrasescore.scoring.shared_scorer import SharedScorer
 
     if names and len(names) != len(folders):

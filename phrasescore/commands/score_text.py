@@ -91,9 +91,9 @@ def score_text(
 
     from phrasescore.files.pipes import can_be_read_again
     from phrasescore.model.folder import load_model
+    from phrasescore.rescoring.text_scoring import score_texts
     from phrasescore.resuming.interruption import interruptible
     from phrasescore.scoring.shared_scorer import SharedScorer
-    from phrasescore.scoring.text_scoring import score_texts
 
     to = _destination(output, perplexity, words, as_json)
     if threads is not None:

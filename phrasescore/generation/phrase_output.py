@@ -14,7 +14,7 @@ from phrasescore.errors import CorpusError, visible
 from phrasescore.generation.target_generator import TargetGenerator
 from phrasescore.generation.targets import Targets
 from phrasescore.model.folder import LoadedModel
-from phrasescore.scoring.probability_column import ln_p_texts, probability_texts
+from phrasescore.rescoring.probability_column import ln_p_texts, probability_texts
 from phrasescore.streaming.text_blocks import TextBlock
 from phrasescore.table.phrase_table import SEPARATOR
 from phrasescore.words.token_sequences import TokenSequences

@@ -1,1 +1,1 @@
-"""From a phrase table and models to the same table with more scores."""
+"""ln p of many pairs, exactly, at the cost of their distinct prefixes."""

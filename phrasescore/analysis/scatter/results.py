@@ -20,7 +20,7 @@ from phrasescore.analysis.scatter.reasons import SeenPair, described, reasons, s
 from phrasescore.files.byte_streams import open_output
 from phrasescore.pictures.scatters import ScatterLabels, draw_scatter
 from phrasescore.provenance import write_json
-from phrasescore.scoring.probability_column import ln_p_texts
+from phrasescore.rescoring.probability_column import ln_p_texts
 from phrasescore.table.phrase_table import Entry, Side, parse_entry, phrase_tokens
 from phrasescore.words.vocabulary import Vocabulary
 

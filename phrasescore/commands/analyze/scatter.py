@@ -156,7 +156,7 @@ def _scores(
         return scores
     import torch  # not for scores that stand in the table: it takes longer than they do
 
-    from phrasescore.scoring.model_loading import ComputeSettings, load_models
+    from phrasescore.rescoring.model_loading import ComputeSettings, load_models
 
     if threads is not None:
         torch.set_num_threads(threads)

@@ -17,7 +17,7 @@ from phrasescore import __version__
 from phrasescore.errors import InputError, SettingsError
 from phrasescore.files.byte_streams import is_gzip_name, refuse_same_file, sha256_of
 from phrasescore.files.pipes import can_be_read_again
-from phrasescore.scoring.block_scoring import ScoredBlock, ScoringCounts, ScoringSettings
+from phrasescore.rescoring.block_scoring import ScoredBlock, ScoringCounts, ScoringSettings
 from phrasescore.streaming.block_stream import BlockStream
 from phrasescore.streaming.input_check import TableCheck
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, read_blocks

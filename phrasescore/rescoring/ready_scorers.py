@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from phrasescore import __version__
 from phrasescore.files.byte_streams import sha256_of
 from phrasescore.files.pipes import can_be_read_again
+from phrasescore.rescoring.block_scoring import BlockScorer, ScoringSettings
+from phrasescore.rescoring.model_loading import ComputeSettings, load_models
+from phrasescore.rescoring.table_rescoring import TableScorer, read_table
 from phrasescore.resuming.journaled_output import earlier_signature
-from phrasescore.scoring.block_scoring import BlockScorer, ScoringSettings
-from phrasescore.scoring.model_loading import ComputeSettings, load_models
-from phrasescore.scoring.table_rescoring import TableScorer, read_table
 from phrasescore.table.block import TableBlock, read_blocks
 
 if TYPE_CHECKING:
     from phrasescore.cluster.cluster import Cluster
-    from phrasescore.scoring.cluster_scoring import DescribedModels
+    from phrasescore.rescoring.cluster_scoring import DescribedModels
 
 Loaded = TypeVar("Loaded")
 
@@ -95,7 +95,7 @@ def scorer_on_cluster(asked: Asked, cluster: Cluster, same_hardware: bool) -> Re
     Raises:
         ClusterError: A worker cannot load a model.
     """
-    from phrasescore.scoring.cluster_scoring import ClusterScorer
+    from phrasescore.rescoring.cluster_scoring import ClusterScorer
 
     described, blocks = _described(asked, cluster)
     settings = dataclasses.replace(asked.settings, factor=described.factor)
@@ -107,7 +107,7 @@ def _described(
     asked: Asked, cluster: Cluster
 ) -> tuple[DescribedModels, Iterator[TableBlock] | None]:
     """Have models described by a worker; return the blocks of a pipe if that used them."""
-    from phrasescore.scoring.cluster_scoring import describe_as_before, describe_on_worker
+    from phrasescore.rescoring.cluster_scoring import describe_as_before, describe_on_worker
 
     compute = asked.compute
     models = cluster, asked.folders, compute, asked.factor

@@ -21,9 +21,9 @@ from phrasescore.errors import CorpusError, ModelError, SettingsError
 from phrasescore.model.folder import LoadedModel, load_model
 from phrasescore.model.model_settings import Direction
 from phrasescore.model.sequence_model import Batch
+from phrasescore.rescoring.text_report import TextCounts, TextReport
+from phrasescore.rescoring.text_scoring import TextScorer, score_texts
 from phrasescore.scoring.shared_scorer import SharedScorer
-from phrasescore.scoring.text_report import TextCounts, TextReport
-from phrasescore.scoring.text_scoring import TextScorer, score_texts
 from phrasescore.streaming.text_blocks import Texts
 from phrasescore.words.token_sequences import TokenSequences
 from tests.conftest import PROJECT

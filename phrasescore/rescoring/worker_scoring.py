@@ -25,8 +25,8 @@ from phrasescore.files.byte_streams import GzipMember, compress_member
 if TYPE_CHECKING:
     import torch
 
-    from phrasescore.scoring.block_scoring import BlockScorer, ScoringModel, ScoringSettings
-    from phrasescore.scoring.model_loading import ComputeSettings
+    from phrasescore.rescoring.block_scoring import BlockScorer, ScoringModel, ScoringSettings
+    from phrasescore.rescoring.model_loading import ComputeSettings
     from phrasescore.table.block import TableBlock
 
 _KEPT = 2  # jobs whose models a worker keeps
@@ -120,7 +120,7 @@ def describe_models(folders: list[str], asked: str, sample: tuple[bytes, str] | 
         UnfitWorkerError: There is no such device here.
     """
     find_place()
-    from phrasescore.scoring.model_loading import ComputeSettings, load_models
+    from phrasescore.rescoring.model_loading import ComputeSettings, load_models
 
     values = json.loads(asked)
     factor = values.pop("factor")
@@ -195,8 +195,8 @@ def _scorer_of(text: str) -> BlockScorer:
 
 def _loaded(job: Job) -> BlockScorer:
     from phrasescore.device import processor_of
-    from phrasescore.scoring.block_scoring import BlockScorer, ScoringSettings
-    from phrasescore.scoring.model_loading import ComputeSettings
+    from phrasescore.rescoring.block_scoring import BlockScorer, ScoringSettings
+    from phrasescore.rescoring.model_loading import ComputeSettings
 
     device = _own_device(job.device)
     _use_threads()
@@ -227,7 +227,7 @@ def _own_device(name: str) -> torch.device:
 
 
 def _model(model: JobModel, compute: ComputeSettings, settings: ScoringSettings) -> ScoringModel:
-    from phrasescore.scoring.model_loading import load_models
+    from phrasescore.rescoring.model_loading import load_models
 
     (loaded,) = load_models([model.folder], compute, settings.factor, None).models
     if loaded.digest != model.digest:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from phrasescore.scoring.probability_column import FLOOR_TEXT, count_texts, probability_texts
+from phrasescore.rescoring.probability_column import FLOOR_TEXT, count_texts, probability_texts
 
 
 def as_moses_reads(text: bytes) -> float:

@@ -14,13 +14,13 @@ import pytest
 
 from phrasescore.cluster.cluster import Cluster
 from phrasescore.errors import ClusterError, PhraseTableError
-from phrasescore.scoring.block_scoring import ScoringCounts, ScoringSettings
-from phrasescore.scoring.cluster_scoring import (
+from phrasescore.rescoring.block_scoring import ScoringCounts, ScoringSettings
+from phrasescore.rescoring.cluster_scoring import (
     ClusterScorer,
     DescribedModels,
     describe_on_worker,
 )
-from phrasescore.scoring.model_loading import ComputeSettings
+from phrasescore.rescoring.model_loading import ComputeSettings
 from phrasescore.table.block import TableBlock, checked_block
 from phrasescore.table.phrase_table import TableFormat
 from tests.support.dask_clusters import DaskCluster, require_dask

@@ -18,9 +18,9 @@ from phrasescore.cluster.cluster import Cluster
 from phrasescore.cluster.in_order import in_order
 from phrasescore.errors import ClusterError, counted
 from phrasescore.files.byte_streams import GzipMember
-from phrasescore.scoring.block_scoring import ScoredBlock, ScoringCounts, ScoringSettings
-from phrasescore.scoring.model_loading import ComputeSettings
-from phrasescore.scoring.worker_scoring import (
+from phrasescore.rescoring.block_scoring import ScoredBlock, ScoringCounts, ScoringSettings
+from phrasescore.rescoring.model_loading import ComputeSettings
+from phrasescore.rescoring.worker_scoring import (
     Job,
     JobModel,
     describe_models,

@@ -15,13 +15,13 @@ import pytest
 from numpy.typing import NDArray
 
 from phrasescore.errors import PhraseTableError, SettingsError
-from phrasescore.scoring.block_scoring import ScoringSettings
+from phrasescore.rescoring.block_scoring import ScoringSettings
 from phrasescore.streaming.input_check import TableCheck
 from phrasescore.words.outside_words import OutsideWords
 from phrasescore.words.token_sequences import TokenSequences
 from tests.conftest import PROJECT
 from tests.support.table_lines import read_entries
-from tests.unit.phrasescore.scoring.tiny_scorer import TinyScorer, rescore, tiny_model
+from tests.unit.phrasescore.rescoring.tiny_scorer import TinyScorer, rescore, tiny_model
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_block_size_changes_no_score(table: Path, tmp_path: Path) -> None:
 def rescore_in_a_process(
     table: Path, output: Path, *, lines_per_block: int, killed_at_call: int = 0
 ) -> subprocess.CompletedProcess[bytes]:
-    script = [sys.executable, "-m", "tests.unit.phrasescore.scoring.tiny_scorer"]
+    script = [sys.executable, "-m", "tests.unit.phrasescore.rescoring.tiny_scorer"]
     return subprocess.run(
         [*script, str(table), str(output), str(lines_per_block), str(killed_at_call)],
         cwd=PROJECT,

@@ -19,9 +19,9 @@ from phrasescore.errors import InputError, ModelError
 from phrasescore.files.byte_streams import is_gzip_name, refuse_same_file, sha256_of
 from phrasescore.files.pipes import can_be_read_again
 from phrasescore.model.folder import LoadedModel
-from phrasescore.scoring.probability_column import ln_p_texts
+from phrasescore.rescoring.probability_column import ln_p_texts
+from phrasescore.rescoring.text_report import TextCounts, TextReport
 from phrasescore.scoring.shared_work import SharedWork
-from phrasescore.scoring.text_report import TextCounts, TextReport
 from phrasescore.streaming.block_stream import BlockStream
 from phrasescore.streaming.input_check import InputCheck
 from phrasescore.streaming.text_blocks import TextBlock, Texts

@@ -12,7 +12,7 @@ import pytest
 
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import ModelError, SettingsError
-from phrasescore.scoring.block_scoring import (
+from phrasescore.rescoring.block_scoring import (
     BlockScorer,
     ScoredBlock,
     ScoringCounts,
@@ -25,7 +25,7 @@ from phrasescore.table.phrase_table import TableFormat, parse_entry, parse_score
 from phrasescore.words import Unknown
 from phrasescore.words.outside_words import OutsideWords
 from phrasescore.words.token_sequences import from_lists
-from tests.unit.phrasescore.scoring.tiny_scorer import TinyScorer, tiny_ln_p, tiny_model
+from tests.unit.phrasescore.rescoring.tiny_scorer import TinyScorer, tiny_ln_p, tiny_model
 
 # la = 2, maison = 3, un = 4; the = 2, house = 3; chien and dog are unknown: 1
 LINES = [

@@ -10,7 +10,7 @@ from phrasescore.device import choose_device, has_fast_bf16, processor_of
 from phrasescore.errors import SettingsError
 from phrasescore.model.folder import LoadedModel, load_model, load_outside
 from phrasescore.model.kinds import must_be_of_phrases
-from phrasescore.scoring.block_scoring import PairScorer, ScoringModel
+from phrasescore.rescoring.block_scoring import PairScorer, ScoringModel
 from phrasescore.scoring.precision import Precision, PrecisionCheck, compare, sample_rows
 from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.scoring.shared_work import SharedWork
