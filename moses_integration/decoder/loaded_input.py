@@ -145,8 +145,7 @@ class LoadedInput:
     @cached_property
     def vocabulary(self) -> list[bytes]:
         """The target words by number."""
-        words = self.entries.vocabulary
-        return [words.word(number) for number in range(len(words))]
+        return self.entries.vocabulary.words()
 
     @cached_property
     def _neural_words(self) -> NDArray[np.int32]:
@@ -274,12 +273,11 @@ class LoadedInput:
 
 def _neural_models(system: System, entries: Entries, models: LoadedModels) -> NeuralModels:
     features = system.features.neural_models
-    words = entries.vocabulary
     return NeuralModels.of(
         models.neural,
         [feature.normalised for feature in features],
         [feature.first for feature in features],
-        [words.word(number) for number in range(len(words))],
+        entries.vocabulary.words(),
     )
 
 
@@ -305,10 +303,7 @@ def _load_reordering(
 
 def _rows_of(entries: Entries, table: TableEntries, *, uses_target: bool) -> NDArray[np.int64]:
     """Find the row of a reordering table for every entry, -1 for none."""
-    known = (
-        entries.vocabulary.id_of(table.vocabulary.word(i)) for i in range(len(table.vocabulary))
-    )
-    numbers = np.array([-1 if number is None else number for number in known], np.int32)
+    numbers = entries.vocabulary.find_spans(*table.vocabulary.spans())
     words = numbers[table.words] if len(numbers) else table.words
     pairs = PhrasePairKeys(table.phrases, table.word_offsets, words)
     if uses_target:

@@ -219,6 +219,11 @@ class WordTable:
         start, stop = self.arrays.ends[number : number + 2]
         return self.arrays.text[start:stop].tobytes()
 
+    def spans(self) -> tuple[Bytes, Any, Any]:
+        """Return all words by id, as `add_spans` and `find_spans` of another table take them."""
+        ends = self.arrays.ends[: len(self) + 1]
+        return self.arrays.text, ends[:-1], ends[1:]
+
     def words(self) -> list[bytes]:
         """Return all words by id."""
         ends = self.arrays.ends[: len(self) + 1].tolist()

@@ -88,9 +88,8 @@ def collect_entries(
 
 
 def _renumbered(part: TableEntries, vocabulary: WordTable) -> NDArray[np.int32]:
-    own = part.vocabulary
-    numbers = [vocabulary.add(own.word(number)) for number in range(len(own))]
-    return np.array(numbers, np.int32)[part.words] if numbers else part.words
+    numbers = vocabulary.add_spans(*part.vocabulary.spans())
+    return numbers[part.words] if len(numbers) else part.words
 
 
 def _unknown_words(
@@ -155,10 +154,10 @@ def phrase_words(entries: Entries, vocabularies: Sequence[WordTable]) -> PhraseW
         entries: The entries.
         vocabularies: The words of each model.
     """
-    words = [entries.vocabulary.word(number) for number in range(len(entries.vocabulary))]
+    words = entries.vocabulary.spans()
     shape = (len(vocabularies), entries.words.size)
     numbered = np.zeros(shape, PHRASE_WORD)
     for model, vocabulary in enumerate(vocabularies):
-        ids = np.array([vocabulary.id_of(word) or 0 for word in words], np.int32)
-        numbered["word"][model] = ids[entries.words] if len(words) else 0
+        ids = np.maximum(vocabulary.find_spans(*words), 0)
+        numbered["word"][model] = ids[entries.words] if len(ids) else 0
     return PhraseWords(entries.word_offsets, numbered)

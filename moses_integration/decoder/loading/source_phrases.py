@@ -125,11 +125,14 @@ class SourcePhrases:
             (self.trie.keys[used] >> _SHIFT).astype(np.int64),
             self.trie.children[used],
         )
-        sizes = np.zeros(len(self), np.int64)
-        # a phrase has a higher number than the one it continues
-        for place in np.argsort(children):
-            sizes[children[place]] = sizes[parents[place]] + 1
-        return int(sizes[np.diff(first) > 0].max(initial=1))
+        shorter = np.zeros(len(self), np.int64)
+        shorter[children] = parents
+        phrases, words = np.flatnonzero(np.diff(first)), 0
+        # each time round they lose their last words
+        while np.any(phrases):
+            phrases = shorter[phrases[phrases > 0]]
+            words += 1
+        return max(1, words)
 
     def _reserve(self, phrases: int) -> None:
         slots = self.trie.children.size
