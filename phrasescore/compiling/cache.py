@@ -26,7 +26,7 @@ import numpy as np
 from llvmlite.binding import add_symbol, parse_assembly
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 from numba.core.dispatcher import Dispatcher
-from numba.core.runtime import _nrt_python
+from numba.core.runtime import _nrt_python  # type: ignore[attr-defined]
 
 from phrasescore.compile_cache import OWN_FOLDER
 

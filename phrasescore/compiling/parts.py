@@ -108,6 +108,8 @@ class _Part(CPUDispatcher):
 class Kernel(CPUDispatcher):
     """A function that is compiled when it is called, for those types, by Python or by others."""
 
+    _cache: Any  # what numba makes of it is none
+
     def __init__(
         self,
         py_func: Callable[..., Any],
@@ -119,7 +121,7 @@ class Kernel(CPUDispatcher):
         super().__init__(py_func, locals or {}, options, pipeline_class)
 
     @cached_property
-    def _part(self) -> _Part:
+    def _part(self) -> Any:
         # a command declares hundreds of functions, and calls some of them
         options = {**self.targetoptions, "no_cpython_wrapper": True}
         return _Part(self.py_func, self.locals, options, _PartCompiler)

@@ -102,7 +102,7 @@ def _damaged() -> tuple[type[Exception], ...]:
     with contextlib.suppress(ImportError):
         from isal import isal_zlib
 
-        return gzip.BadGzipFile, zlib.error, isal_zlib.error
+        return gzip.BadGzipFile, zlib.error, cast("type[Exception]", isal_zlib.error)
     return gzip.BadGzipFile, zlib.error
 
 
