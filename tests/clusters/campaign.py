@@ -17,6 +17,7 @@ from tests.conftest import PROJECT
 from tests.support.dask_clusters import DaskCluster
 
 _BETWEEN_KILLS = 20.0  # seconds
+_KILLING = 300.0  # seconds, at least, in as many runs as it takes
 _STOPPED = 60.0  # seconds that a worker sleeps
 
 
@@ -119,21 +120,30 @@ def tried(
     workers: list[int],
     disturb: Disturb = undisturbed,
     environment: dict[str, str] | None = None,
+    at_least: float = 0.0,
 ) -> Result:
-    """Score with some workers, each with so many threads, and let something happen."""
-    result = Result(what)
+    """Score with some workers, each with so many threads, and let something happen.
+
+    Again and again with the same cluster, until so many seconds are over.
+    """
+    result, runs = Result(what), 0
     output = _fresh(ground) / "scored.gz"
     with DaskCluster(output.parent / "cluster", workers, environment) as dask:
         begin = time.monotonic()
-        running = ground.begin(output, "--cluster", dask.scheduler_file)
-        try:
-            result.misfortunes = disturb(dask, running)
-            status = running.wait()
-        finally:
-            running.kill()
-            running.wait()
-        result.seconds = time.monotonic() - begin
-    _judge(ground, output, status, result)
+        while not runs or (result.seconds < at_least and not result.faults):
+            output.unlink(missing_ok=True)
+            running = ground.begin(output, "--cluster", dask.scheduler_file)
+            try:
+                result.misfortunes += disturb(dask, running)
+                status = running.wait()
+            finally:
+                running.kill()
+                running.wait()
+            runs += 1
+            result.seconds = time.monotonic() - begin
+            _judge(ground, output, status, result)
+    if at_least:
+        result.what += f", {runs} runs"
     return result
 
 
@@ -194,7 +204,7 @@ def trials(ground: Ground, empty_cache: Path) -> Iterator[Callable[[], Result]]:
     yield lambda: tried(ground, "two workers, one and two threads", [1, 2])
     yield lambda: tried(ground, "four workers", [1, 1, 1, 1])
     killed = "two workers: one killed (kill -9) every 20 s, another joins"
-    yield lambda: tried(ground, killed, [1, 1], workers_killed)
+    yield lambda: tried(ground, killed, [1, 1], workers_killed, at_least=_KILLING)
     yield lambda: coordinator_killed(ground, 10)
     stopped = "two workers: one stopped for 60 s (SIGSTOP)"
     yield lambda: tried(ground, stopped, [1, 1], worker_stopped)
