@@ -50,6 +50,30 @@ class _Wholes(CompileResultCacheImpl):
         return ((name, kind, (code, parse_assembly(called).as_bitcode())), *others)
 
 
+class _Files(IndexDataCacheFile):
+    """What is kept of one function. What cannot be read is as if it were not there.
+
+    An index names the classes of arguments as they were called when it was written, so that of an
+    earlier version may not be readable; and a full disk leaves half a file.
+    """
+
+    def _load_index(self) -> dict[Any, str]:
+        try:
+            return dict(super()._load_index())
+        except OSError:
+            raise
+        except Exception:  # whatever reading what another wrote can raise
+            return {}
+
+    def _load_data(self, name: str) -> Any:
+        try:
+            return super()._load_data(name)
+        except OSError:
+            raise
+        except Exception as error:
+            raise FileNotFoundError(name) from error
+
+
 class Cache(FunctionCache):
     """The cache of one function."""
 
@@ -68,11 +92,9 @@ class Cache(FunctionCache):
             for kind in self._impl._locator_classes
             if kind.__name__.lstrip("_") == wanted
         ]
-        self._others = [
-            IndexDataCacheFile(path, self._impl.filename_base, locator.get_source_stamp())
-            for path in places
-            if path != self._cache_path
-        ]
+        known = self._impl.filename_base, locator.get_source_stamp()
+        self._cache_file = _Files(self._cache_path, *known)
+        self._others = [_Files(path, *known) for path in places if path != self._cache_path]
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """Return the code for these types; or ``None``, for who compiles it now and is alone."""

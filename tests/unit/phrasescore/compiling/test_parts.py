@@ -9,6 +9,8 @@ import textwrap
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import PROJECT
 
 _OTHER = """
@@ -81,6 +83,41 @@ def test_what_a_callee_is_made_of_counts(tmp_path: Path) -> None:
     assert call(tmp_path, _RUN.format(4)) == ["18", "2"]
     write(tmp_path, _OTHER.replace("FACTOR = 3", "FACTOR = 4"))
     assert call(tmp_path, _RUN.format(4)) == ["24", "2"]
+
+
+_NAMED = """
+from typing import NamedTuple
+from phrasescore.compiled import compiled
+class Point(NamedTuple):
+    x: int
+@compiled
+def double(point):
+    return 2 * point.x
+"""
+
+
+def test_a_cache_of_an_earlier_version_that_cannot_be_read(tmp_path: Path) -> None:
+    """A class that the index names has another name now: the code is compiled again, and kept."""
+    code = "import named as n; print(n.double(n.{0}(4)), len(n.double.stats.cache_hits))"
+    source, renamed = tmp_path / "named.py", _NAMED.replace("Point", "Place")
+    source.write_text(_NAMED)
+    assert call(tmp_path, code.format("Point")) == ["8", "0"]
+    assert call(tmp_path, code.format("Point")) == ["8", "1"]
+    source.write_text(renamed)
+    assert call(tmp_path, code.format("Place")) == ["8", "0"]
+    assert call(tmp_path, code.format("Place")) == ["8", "1"]
+
+
+@pytest.mark.parametrize("pattern", ["*.nbi", "*.nbc"])
+@pytest.mark.parametrize("left", [0, 20])
+def test_a_damaged_cache(tmp_path: Path, pattern: str, left: int) -> None:
+    """What a full disk has cut off is compiled again, and kept."""
+    write(tmp_path)
+    assert call(tmp_path, _RUN.format(4)) == ["18", "2"]
+    for file in tmp_path.rglob(pattern):
+        os.truncate(file, left)
+    assert call(tmp_path, _RUN.format(4)) == ["18", "2"]
+    assert call(tmp_path, _RUN.format(4)) == ["18", "0"]
 
 
 def test_code_for_another_processor_is_not_taken(tmp_path: Path) -> None:
