@@ -42,10 +42,17 @@ def orientation(previous_start: int, previous_end: int, start: int, end: int) ->
     For the first phrase both previous positions are -1: it is monotone at the beginning of the
     sentence, otherwise discontinuous to the right.
     """
+    turn = turn_to(previous_end, start)
+    if turn != MONOTONE and previous_start == end + 1:
+        return SWAP
+    return turn
+
+
+@leaf
+def turn_to(previous_end: int, start: int) -> int:
+    """Return what `orientation` is for all phrases from ``start`` on that do not swap."""
     if start == previous_end + 1:
         return MONOTONE
-    if previous_start == end + 1:
-        return SWAP
     if start > previous_end:
         return RIGHT
     return LEFT

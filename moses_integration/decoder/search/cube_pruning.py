@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.decoder.features.lm_scoring import score_after
-from moses_integration.decoder.features.reordering_feature import MONOTONE, SWAP, orientation
+from moses_integration.decoder.features.reordering_feature import MONOTONE, SWAP, turn_to
 from moses_integration.decoder.search.coverage import find_steps
 from moses_integration.decoder.search.cubes import (
     Cubes,
@@ -38,10 +38,10 @@ from moses_integration.decoder.search.stack_decoding import (
     finish_search,
     put_aside,
     step_score,
+    with_forward,
 )
 from phrasescore.compiled import Record, Records, inlined, leaf
 
-_NEVER = -2  # no phrase starts there
 _ADD_EDGES, _BEGIN_CELLS, _FILL_STACK = range(3)  # what is done with a stack, in this order
 
 
@@ -55,14 +55,6 @@ def _members(stacks: Stacks, coverage: int, first: int, size: int, found: NDArra
             found[count] = number
             count += 1
     return count
-
-
-@inlined
-def _with_forward(model: Model, score: float, option: int, turn: int) -> float:
-    """Add what an option adds to the score of the phrase after it."""
-    if option >= 0:
-        score += model.options.forward[turn, option]
-    return score
 
 
 @leaf
@@ -93,8 +85,8 @@ def _rank(
             place -= 1
         one = ranked[place]
         one.score, one.number, one.lm_state = score, number, record.lm_state
-        one.start, one.turn = record.start, orientation(_NEVER, record.end, start, start)
-        one.base = _with_forward(model, score, record.option, one.turn)
+        one.start, one.turn = record.start, turn_to(record.end, start)
+        one.base = with_forward(model, score, record.option, one.turn)
         count += 1
     return count
 
@@ -157,10 +149,11 @@ def _score_cell(
     cell.edge, cell.row, cell.column = edge_number, row, column
     before = cubes.ranked[edge.first + row]
     base, turn = np.float64(before.base), np.int64(before.turn)
+    # `orientation`, of which `_rank` knows all but this; what is seldom true is asked first
     if before.start == edge.behind and turn != MONOTONE:
         turn = np.int64(SWAP)
         number = search.stacks.records[before.number].option
-        base = _with_forward(model, np.float64(before.score), number, turn)
+        base = with_forward(model, np.float64(before.score), number, turn)
     lm_score, state = score_after(
         model.models,
         model.phrases,

@@ -111,9 +111,15 @@ def step_score(model: Model, record: Record, start: int, end: int) -> tuple[floa
     """Return what all options of a span add alike after a hypothesis, and their orientation."""
     turn = orientation(record.start, record.end, start, end)
     score = record.score - model.distortion_weight * abs(record.end + 1 - start)
-    if record.option >= 0:
-        score += model.options.forward[turn, record.option]
-    return score, turn
+    return with_forward(model, score, record.option, turn), turn
+
+
+@inlined
+def with_forward(model: Model, score: float, option: int, turn: int) -> float:
+    """Add what an option, if there is one, adds to the score of the phrase after it."""
+    if option >= 0:
+        score += model.options.forward[turn, option]
+    return score
 
 
 @inlined
