@@ -4,8 +4,9 @@ Stack decoding and cube pruning with the limits of the ini, except the pop limit
 Ours starts without stored tables, with them, and once with an empty compile cache; moses2 has its
 own inputs (`moses2_inputs`), made beforehand, and the texts that the others read. What the search
 takes alone is the whole run less a run of the first sentence. Mean model scores say whether all
-searched equally well. Every so many sentences of the text are taken, ``--lines`` in all. With ``--side-by-side`` the rate of one process with two threads is compared
-with that of two processes with one thread each, instead. The result is JSON on standard output.
+searched equally well. Of the text ``--lines`` sentences are taken, evenly spread. With
+``--side-by-side`` the rate of one process with two threads is compared with that of two processes
+with one thread each, instead. The result is JSON on standard output.
 
     python -m benchmarks.bench_decoder FOLDER --ini moses.tuned.ini --input test2016.en.gz --moses-bin FOLDER
     python -m benchmarks.bench_decoder FOLDER --moses-bin FOLDER --lines 0 --peers moses2 --searches "cube pruning"

@@ -213,6 +213,8 @@ class GatedSteps:
         maxout = self._maxout[:B]
         self._do["maxout"](readout, nodes, weights.decoder.table, self._projections, maxout)
         features = torch.mm(maxout, weights.inner_weight, out=self._features[:B])
+        if self._narrow_features.dtype == features.dtype:
+            return features
         self._narrow_features[:B].copy_(features)
         return self._narrow_features
 
