@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from phrasescore.analysis.phrases import PhraseTexts
+from phrasescore.analysis.phrases import PhraseList
 from phrasescore.errors import ModelError
 from phrasescore.model.folder import LoadedModel
 from phrasescore.model.kinds import kind_named
@@ -60,7 +60,7 @@ class Gate:
 
 
 def find_gates(
-    loaded: LoadedModel, folder: str | Path, source: PhraseTexts, target: PhraseTexts | None
+    loaded: LoadedModel, folder: str | Path, source: PhraseList, target: PhraseList | None
 ) -> list[Gate]:
     """Read a phrase, and find how far each gate is open at each of its words.
 
@@ -101,7 +101,7 @@ def find_gates(
     return found
 
 
-def _ids(phrase: PhraseTexts) -> Tensor:
+def _ids(phrase: PhraseList) -> Tensor:
     return torch.from_numpy(phrase.ids[0].astype(np.int64))[None]
 
 

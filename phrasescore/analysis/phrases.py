@@ -28,7 +28,7 @@ from phrasescore.words.vocabulary import UNK_ID, Vocabulary
 
 
 @dataclass(frozen=True)
-class PhraseTexts:
+class PhraseList:
     """Some phrases and their texts, with no object for a phrase.
 
     Args:
@@ -61,7 +61,7 @@ class PhraseTexts:
         ]
 
     @classmethod
-    def of(cls, ids: TokenSequences, texts: Sequence[bytes]) -> PhraseTexts:
+    def of(cls, ids: TokenSequences, texts: Sequence[bytes]) -> PhraseList:
         """Join texts."""
         return cls(ids, b"".join(texts), _offsets([len(text) for text in texts]))
 
@@ -111,7 +111,7 @@ class TablePhrases:
                     yield ids.select(np.flatnonzero(knows))
                 progress.advance(len(block))
 
-    def all(self) -> PhraseTexts:
+    def all(self) -> PhraseList:
         """Return all the phrases of the table, each once, in the order of their first lines."""
         blocks = list(self.blocks())
         ids = joined(blocks)
@@ -131,7 +131,7 @@ class TablePhrases:
         )
 
 
-def with_texts(ids: TokenSequences, vocabulary: Vocabulary, at_once: int = 65_536) -> PhraseTexts:
+def with_texts(ids: TokenSequences, vocabulary: Vocabulary, at_once: int = 65_536) -> PhraseList:
     """Write out phrases whose words are all known."""
     parts, lengths = [], list[NDArray[np.int64]]()
     for begin in range(0, len(ids), at_once):
@@ -139,10 +139,10 @@ def with_texts(ids: TokenSequences, vocabulary: Vocabulary, at_once: int = 65_53
         texts = phrase_texts(ids.select(rows), vocabulary)
         parts.append(b"".join(texts))
         lengths.append(np.array([len(text) for text in texts], np.int64))
-    return PhraseTexts(ids, b"".join(parts), _offsets(np.concatenate(lengths)))
+    return PhraseList(ids, b"".join(parts), _offsets(np.concatenate(lengths)))
 
 
-def read_phrases(path: str | Path, loaded: LoadedModel) -> PhraseTexts:
+def read_phrases(path: str | Path, loaded: LoadedModel) -> PhraseList:
     """Read phrases, one a line; words that the model does not know are ``<unk>`` to it.
 
     Raises:
@@ -163,7 +163,7 @@ def read_phrases(path: str | Path, loaded: LoadedModel) -> PhraseTexts:
         lengths += map(len, lines)
     if not ids:
         raise CorpusError("there is no phrase", path=path, remedy="write phrases, one a line")
-    return PhraseTexts(joined(ids), b"".join(texts), _offsets(lengths))
+    return PhraseList(joined(ids), b"".join(texts), _offsets(lengths))
 
 
 def _unreadable(words: int) -> CorpusError:
@@ -177,7 +177,7 @@ def _unreadable(words: int) -> CorpusError:
 
 def asked_phrases(
     texts: Sequence[bytes], path: str | Path | None, loaded: LoadedModel
-) -> PhraseTexts:
+) -> PhraseList:
     """Take the phrases that a user typed, and then those of a file.
 
     Raises:
@@ -191,10 +191,10 @@ def asked_phrases(
         parts.append(read_phrases(path, loaded))
     ids = joined([part.ids for part in parts])
     texts = [part.text_of(row) for part in parts for row in range(len(part))]
-    return PhraseTexts.of(ids, texts)
+    return PhraseList.of(ids, texts)
 
 
-def typed_phrase(text: bytes, loaded: LoadedModel, side: Side, label: str) -> PhraseTexts:
+def typed_phrase(text: bytes, loaded: LoadedModel, side: Side, label: str) -> PhraseList:
     """Take apart a phrase that a user typed.
 
     Args:
@@ -215,7 +215,7 @@ def typed_phrase(text: bytes, loaded: LoadedModel, side: Side, label: str) -> Ph
         )
     reads = side == read_side(loaded)
     vocabulary = loaded.source_vocabulary if reads else loaded.target_vocabulary
-    return PhraseTexts.of(from_lists([vocabulary.encode(words)]), [b" ".join(words)])
+    return PhraseList.of(from_lists([vocabulary.encode(words)]), [b" ".join(words)])
 
 
 def joined(parts: Sequence[TokenSequences]) -> TokenSequences:

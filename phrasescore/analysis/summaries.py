@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.analysis.phrases import PhraseTexts
+from phrasescore.analysis.phrases import PhraseList
 from phrasescore.errors import ModelError
 from phrasescore.model.folder import LoadedModel
 from phrasescore.model.kinds import must_summarise
@@ -41,7 +41,7 @@ class SummaryVectors:
         self._folder = folder
         self.size = self._summaries.size
 
-    def blocks(self, phrases: PhraseTexts) -> Iterator[Vectors]:
+    def blocks(self, phrases: PhraseList) -> Iterator[Vectors]:
         """Yield the summaries of some thousand phrases at a time, in their order.
 
         Raises:
@@ -53,7 +53,7 @@ class SummaryVectors:
                 yield self.of(phrases, rows)
                 progress.advance(len(rows))
 
-    def of(self, phrases: PhraseTexts, rows: NDArray[np.int64] | None = None) -> Vectors:
+    def of(self, phrases: PhraseList, rows: NDArray[np.int64] | None = None) -> Vectors:
         """Return the summaries of all or some phrases, ``(N, H)``."""
         ids = phrases.ids if rows is None else phrases.ids.select(rows)
         found = self._summaries.of(ids)

@@ -21,8 +21,8 @@ from phrasescore.files.byte_streams import GzipMember
 from phrasescore.rescoring.block_scoring import ScoredBlock, ScoringCounts, ScoringSettings
 from phrasescore.rescoring.model_loading import ComputeSettings
 from phrasescore.rescoring.worker_scoring import (
-    Job,
     JobModel,
+    ScoringJob,
     describe_models,
     score_block,
     sent,
@@ -141,7 +141,7 @@ class ClusterScorer:
         self.models, self.settings = described.models, settings
         self._cluster, self._same_hardware = cluster, same_hardware
         numerics = described.numerics
-        job = Job(
+        job = ScoringJob(
             described.models,
             numerics["device"],
             numerics["batch_size"],

@@ -54,7 +54,7 @@ class JobModel:
 
 
 @dataclass(frozen=True)
-class Job:
+class ScoringJob:
     """What a worker needs to know to score blocks, as JSON values.
 
     Args:
@@ -148,7 +148,7 @@ def score_block(job: str, text: bytes, known: str) -> tuple[bytes, str]:
     """Score a block.
 
     Args:
-        job: A :class:`Job` as JSON.
+        job: A :class:`ScoringJob` as JSON.
         text: See :func:`sent`.
         known: Likewise.
 
@@ -186,14 +186,14 @@ def _scorer_of(text: str) -> BlockScorer:
     """Return what scores for a job, loaded by the first block of it that comes here."""
     with _loading:
         if text not in _ready:
-            _ready[text] = _loaded(from_mapping(Job, json.loads(text), where="job"))
+            _ready[text] = _loaded(from_mapping(ScoringJob, json.loads(text), where="job"))
         _ready.move_to_end(text)
         while len(_ready) > _KEPT:
             _ready.popitem(last=False)
         return _ready[text]
 
 
-def _loaded(job: Job) -> BlockScorer:
+def _loaded(job: ScoringJob) -> BlockScorer:
     from phrasescore.device import processor_of
     from phrasescore.rescoring.block_scoring import BlockScorer, ScoringSettings
     from phrasescore.rescoring.model_loading import ComputeSettings

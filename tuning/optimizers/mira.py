@@ -44,7 +44,7 @@ class Mira:
         problem, region, notes = prepare(problem)
         start_score = problem.score(problem.start)
         shares = np.array(problem.objective.shares)
-        state = State.of(problem.pool, problem.start)
+        state = MiraState.of(problem.pool, problem.start)
         best, best_score, best_epoch = problem.start, start_score, 0
         sentences = np.flatnonzero(np.diff(problem.pool.starts) > 0)
         for epoch in range(1, self.epochs + 1):
@@ -61,7 +61,7 @@ class Mira:
         return Solution(best, best_score, start_score, tuple(notes), effort)
 
 
-class State(NamedTuple):
+class MiraState(NamedTuple):
     """What an epoch begins with and changes, and room to work in.
 
     Attributes:
@@ -83,7 +83,7 @@ class State(NamedTuple):
     difference: NDArray[np.float64]
 
     @classmethod
-    def of(cls, pool: PoolArrays, start: Weights) -> State:
+    def of(cls, pool: PoolArrays, start: Weights) -> MiraState:
         """Begin with (F,) weights."""
         most, columns = int(np.diff(pool.starts).max()), pool.statistics.shape[1]
         return cls(
@@ -98,7 +98,7 @@ class State(NamedTuple):
 
 @leaf
 def _hope_and_fear(
-    pool: PoolArrays, begin: int, end: int, shares: NDArray[np.float64], state: State
+    pool: PoolArrays, begin: int, end: int, shares: NDArray[np.float64], state: MiraState
 ) -> tuple[int, int, float]:
     """Return hope, fear (each the first of equals) and how much better the hope is.
 
@@ -128,7 +128,7 @@ def learn(
     slack: float,
     decay: float,
     shares: NDArray[np.float64],
-    state: State,
+    state: MiraState,
 ) -> None:
     """Visit sentences: move the weights until the hope of each beats its fear by their margin.
 

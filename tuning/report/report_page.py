@@ -41,7 +41,7 @@ from tuning.report.plain_words import about_tests, about_tuning, in_words, shown
 from tuning.report.readers.comparison_results import read_comparison
 from tuning.report.readers.experiment_results import read_experiment
 from tuning.report.readers.model_results import read_model
-from tuning.report.readers.result_folders import Found, find_results
+from tuning.report.readers.result_folders import FoundResults, find_results
 from tuning.report.readers.scoring_results import read_scoring
 from tuning.report.readers.system_results import read_system
 from tuning.report.readers.tuning_results import read_tuning
@@ -98,7 +98,7 @@ _NOUNS = {
 }
 
 
-def _holds(found: Sequence[Found]) -> str:
+def _holds(found: Sequence[FoundResults]) -> str:
     kinds = [each.kind for each in found]
     return ", ".join(counted(kinds.count(kind), _NOUNS[kind]) for kind in _ORDER if kind in kinds)
 

@@ -33,7 +33,7 @@ _NO_SHARE = 1e-12
 
 
 @dataclass(frozen=True)
-class Words:
+class WordRun:
     """Some words of a translation, and whether the other one lacks them."""
 
     text: str
@@ -55,8 +55,8 @@ class SentenceDifference:
 
     number: int
     share: float
-    first: tuple[Words, ...]
-    second: tuple[Words, ...]
+    first: tuple[WordRun, ...]
+    second: tuple[WordRun, ...]
     source: str | None
     reference: str | None
 
@@ -144,21 +144,21 @@ def differences(text: TranslatedText, system: SystemOutput, most: int) -> Differ
     )
 
 
-def changed_words(first: str, second: str) -> tuple[tuple[Words, ...], tuple[Words, ...]]:
+def changed_words(first: str, second: str) -> tuple[tuple[WordRun, ...], tuple[WordRun, ...]]:
     """Return the words of two lines, in runs that both have and runs that one has alone.
 
-    >>> changed_words("a b c", "a x c")[1]
-    (Words(text='a', changed=False), Words(text='x', changed=True), Words(text='c', changed=False))
+    >>> [(run.text, run.changed) for run in changed_words("a b c", "a x c")[1]]
+    [('a', False), ('x', True), ('c', False)]
     """
     sides = _cut(first), _cut(second)
-    found: tuple[list[Words], list[Words]] = ([], [])
+    found: tuple[list[WordRun], list[WordRun]] = ([], [])
     for kind, *places in difflib.SequenceMatcher(
         None, sides[0], sides[1], autojunk=False
     ).get_opcodes():
         bounds = (places[0], places[1]), (places[2], places[3])
         for words, side, (begin, end) in zip(found, sides, bounds, strict=True):
             if begin < end:
-                words.append(Words(" ".join(side[begin:end]), kind != "equal"))
+                words.append(WordRun(" ".join(side[begin:end]), kind != "equal"))
     return tuple(found[0]), tuple(found[1])
 
 

@@ -18,7 +18,7 @@ _INSIDE = (0.05, 0.95)  # of its points, along x and y; a few stray far
 
 
 @dataclass(frozen=True)
-class Cluster:
+class PointCluster:
     """A dense place.
 
     Args:
@@ -34,7 +34,7 @@ class Cluster:
     box: tuple[float, float, float, float]
 
 
-def find_clusters(places: NDArray[np.float32], texts: Sequence[str]) -> list[Cluster]:
+def find_clusters(places: NDArray[np.float32], texts: Sequence[str]) -> list[PointCluster]:
     """Find the dense places of a map with HDBSCAN, the largest first.
 
     Args:
@@ -60,14 +60,14 @@ def _cluster(
     words: Sequence[Sequence[str]],
     everywhere: Counter[str],
     rows: NDArray[np.int64],
-) -> Cluster:
+) -> PointCluster:
     there = places[rows]
     middle = np.median(there, axis=0)
     rows = rows[np.argsort(((there - middle) ** 2).sum(axis=1), kind="stable")]
     (left, low), (right, high) = np.quantile(there, _INSIDE, axis=0).tolist()
     name = _name([words[row] for row in np.sort(rows).tolist()], everywhere, len(words))
     x, y = middle.tolist()
-    return Cluster(name, rows, (x, y), (left, right, low, high))
+    return PointCluster(name, rows, (x, y), (left, right, low, high))
 
 
 def _name(members: Sequence[Sequence[str]], everywhere: Counter[str], total: int) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.analysis.maps.clusters import Cluster
+from phrasescore.analysis.maps.clusters import PointCluster
 from phrasescore.pictures.figure_files import COLOURS
 
 NO_CLUSTER = "#8a8f98"  # of points in none; grey enough on white and on black
@@ -33,7 +33,7 @@ class DrawnMap:
     noun: str
     texts: tuple[str, ...]
     places: NDArray[np.float32]
-    clusters: tuple[Cluster, ...]
+    clusters: tuple[PointCluster, ...]
 
     def cluster_numbers(self) -> NDArray[np.int64]:
         """(N,) the cluster of each point, -1 for none."""

@@ -50,7 +50,7 @@ class DrawSettings:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class TableTarget:
     """One target of a source in the table.
 
     Args:
@@ -80,7 +80,7 @@ class DrawnSource:
     source: bytes
     words: tuple[bytes, ...]
     count: float | None
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[TableTarget, ...]
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ def _drawn(block: TableBlock, run: int, group: Group, column: int, factor: int) 
             raise error.at(block.path, block.first_line + row) from None
 
     candidates = tuple(
-        Candidate(_joined(entry.target), seen(entry.target, row, "target"), float(value))
+        TableTarget(_joined(entry.target), seen(entry.target, row, "target"), float(value))
         for row, (entry, value) in enumerate(zip(entries, p, strict=True), begin)
     )
     first = entries[0]

@@ -25,7 +25,7 @@ from phrasescore.provenance import provenance
 
 if TYPE_CHECKING:
     from phrasescore.analysis.nearest import NearestTexts
-    from phrasescore.analysis.phrases import PhraseTexts
+    from phrasescore.analysis.phrases import PhraseList
     from phrasescore.analysis.vector_files import VectorFile
     from phrasescore.model.folder import LoadedModel
 
@@ -212,7 +212,7 @@ def _text_after(file: VectorFile, first: int, row: int) -> bytes:
     return file.text_of(first + row)
 
 
-def _unknown(asked: PhraseTexts) -> dict[bytes, list[str]]:
+def _unknown(asked: PhraseList) -> dict[bytes, list[str]]:
     """Warn of words that the model does not know; return them by phrase."""
     found = {}
     for row in range(len(asked)):

@@ -23,7 +23,7 @@ _SEED = re.compile(r"seed[0-9]+")
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundResults:
     """Results of one command.
 
     Args:
@@ -37,7 +37,7 @@ class Found:
     name: str
 
 
-def find_results(folder: str | Path) -> tuple[Found, ...]:
+def find_results(folder: str | Path) -> tuple[FoundResults, ...]:
     """Return what a folder holds; those within results belong to them and are not named again.
 
     Raises:
@@ -69,11 +69,11 @@ def _locks(folder: Path, levels: int) -> Iterator[Path]:
             yield from _locks(Path(entry), levels - 1)
 
 
-def _within(folder: Path, root: Path, levels: int) -> Iterator[Found]:
+def _within(folder: Path, root: Path, levels: int) -> Iterator[FoundResults]:
     kind = _kind(folder)
     name = folder.absolute().name if folder == root else str(folder.relative_to(root))
     if kind is not None:
-        yield Found(kind, folder, name)
+        yield FoundResults(kind, folder, name)
         return
     below = []
     for entry in _entries(folder):
@@ -82,7 +82,7 @@ def _within(folder: Path, root: Path, levels: int) -> Iterator[Found]:
             if not entry.name.startswith("."):
                 below.append(path)
         elif entry.name.endswith(".json") and (of_file := _kind_of_json(path)):
-            yield Found(of_file, path, str(path.relative_to(root)))
+            yield FoundResults(of_file, path, str(path.relative_to(root)))
     for path in below if levels else ():
         yield from _within(path, root, levels - 1)
 

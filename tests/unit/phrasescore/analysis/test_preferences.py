@@ -15,7 +15,7 @@ from phrasescore.analysis.targets.preferences import (
     Preferred,
     find_preferences,
 )
-from phrasescore.analysis.targets.source_drawing import Candidate, DrawnSource, Group
+from phrasescore.analysis.targets.source_drawing import DrawnSource, Group, TableTarget
 from phrasescore.analysis.targets.tables import HEADER, json_values, markdown, tsv, written
 from phrasescore.errors import ModelError
 from phrasescore.model.folder import LoadedModel, load_model
@@ -37,7 +37,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
 def source(
     phrase: bytes, targets: dict[bytes, float], group: Group = "rare", count: float | None = 1
 ) -> DrawnSource:
-    candidates = tuple(Candidate(t, tuple(t.split()), p) for t, p in targets.items())
+    candidates = tuple(TableTarget(t, tuple(t.split()), p) for t, p in targets.items())
     return DrawnSource(group, phrase, tuple(phrase.split()), count, candidates)
 
 
