@@ -6,6 +6,7 @@ table; what a source adds is one product with all its weights side by side.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import torch
@@ -105,8 +106,7 @@ def pack(
             gates = unit.input_bias.new_zeros(2 * len(unit.input_bias))  # they have no bias
             bias = torch.cat([unit.input_bias, gates, *further[1:]])
             rows = torch.empty(len(words), len(bias), dtype=dtype, device=device)
-            for part, into in zip(torch.split(words, _ROWS), torch.split(rows, _ROWS), strict=True):
-                into.copy_(torch.addmm(bias, part, weight))
+            _project(words, weight, bias, rows)
             return rows
 
         encoder_unit = PackedUnit(
@@ -134,3 +134,23 @@ def pack(
             output_words=None if dtype == torch.float32 else exact(model.output_words),
             output_bias=exact(model.output_bias),
         )
+
+
+def _project(words: Tensor, weight: Tensor, bias: Tensor, rows: Tensor) -> None:
+    """Fill a table, part by part, each on one core.
+
+    On some processors the last digits of a product depend on how many cores share it, and scores
+    must not depend on ``--threads``.
+    """
+
+    def work(part: Tensor, into: Tensor) -> None:
+        torch.set_num_threads(1)
+        with torch.inference_mode():
+            into.copy_(torch.addmm(bias, part, weight))
+
+    before = torch.get_num_threads()
+    try:
+        with ThreadPoolExecutor(before) as pool:
+            list(pool.map(work, torch.split(words, _ROWS), torch.split(rows, _ROWS)))
+    finally:
+        torch.set_num_threads(before)

@@ -28,12 +28,13 @@ def model_of(
     formulation: Formulation = "code",
     unit: UnitName = "gated",
     context: ContextName = "every-step",
+    hidden: int = 24,
 ) -> EncoderDecoder:
     """Return a small model with strong weights, so that mistakes show."""
     settings = EncoderDecoderSettings(
         source_vocabulary=31,
         target_vocabulary=37,
-        hidden=24,
+        hidden=hidden,
         embedding=7,
         maxout=11,
         rank=5,
@@ -158,6 +159,31 @@ def test_words_of_long_and_short_pairs(
     offsets = np.cumsum([0, *(len(target) + 1 for target in targets[:-1])])
     totals = scorer.score(from_lists(sources), from_lists(targets))
     np.testing.assert_allclose(np.add.reduceat(found, offsets), totals, rtol=1e-12)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("unit", ["gated", "lstm"])
+def test_cores_change_no_bit(
+    unit: UnitName, precision: Precision, rng: np.random.Generator
+) -> None:
+    """Scores, those of words too, have the same bits with one core and with several.
+
+    With 8 units an AMD Zen 5 rounds products otherwise when more cores share them.
+    """
+    model = model_of("code", unit, hidden=8)
+    sources, targets = from_lists(phrases(rng, 90, 31)), from_lists(phrases(rng, 90, 37))
+    found: list[tuple[bytes, bytes]] = []
+    before = torch.get_num_threads()
+    try:
+        for threads in (1, 2, 3, 5):
+            torch.set_num_threads(threads)
+            scorer = SharedScorer(model, "cpu", precision, 20)
+            both = scorer.score(sources, targets), scorer.score_words(sources, targets)
+            found.append((both[0].tobytes(), both[1].tobytes()))
+            assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+    assert len(set(found)) == 1
 
 
 def test_each_prefix_once() -> None:
