@@ -17,7 +17,8 @@ PROJECT = Path(__file__).resolve().parent.parent
 class Cost:
     """What a command took: wall-clock and CPU seconds, and the peak memory in MiB.
 
-    The memory is that of the largest process of the command.
+    The memory is that of the largest process of the command, or of this process if that is larger:
+    the system counts from before a new process becomes the command.
     """
 
     wall: float
