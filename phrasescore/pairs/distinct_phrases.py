@@ -1,4 +1,4 @@
-"""Which phrases occur again: 128-bit digests, sorted in parts that fit in memory.
+"""Which phrases occur again: 128-bit digests and a hash table of them.
 
 A table need not be sorted. Two different phrases share a digest with probability 2^-128, so among
 10^8 phrases a wrong match has a chance of about 10^-23.
@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import compiled
+from phrasescore.compiled import compiled, leaf
 from phrasescore.hashing import murmur_mix, splitmix
 
 Digests = NDArray[np.uint64]
 Rows = NDArray[np.int64]
 
-# 4 million digests take 64 MB, and about three times that while they are sorted
-ROWS_AT_ONCE = 1 << 22
+_FREE = -1
 _SEED_1, _SEED_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1B54A32D192ED03)
 
 
@@ -55,12 +54,11 @@ def pair_digests(sources: Any, targets: Any) -> Any:
     return digests
 
 
-def first_rows(digests: Digests, rows_at_once: int = ROWS_AT_ONCE) -> Rows:
+def first_rows(digests: Digests) -> Rows:
     """Find for every row the first row with the same digest.
 
     Args:
-        digests: (N, 2) uint64, possibly memory-mapped.
-        rows_at_once: About how many rows to sort at a time.
+        digests: (N, 2) uint64.
 
     Returns:
         (N,) int64; a row that is its own first row is the first of its kind.
@@ -68,31 +66,25 @@ def first_rows(digests: Digests, rows_at_once: int = ROWS_AT_ONCE) -> Rows:
     >>> first_rows(np.array([[7, 7], [1, 2], [7, 7]], np.uint64)).tolist()
     [0, 1, 0]
     """
-    parts = -(-len(digests) // rows_at_once)
     first = np.empty(len(digests), np.int64)
-    for part in range(parts):
-        rows = _rows_of_part(digests, part, parts, rows_at_once)
-        keys = np.asarray(digests[rows])
-        # a stable sort: rows with the same digest stay in their order
-        order = np.lexsort((keys[:, 1], keys[:, 0]))
-        keys = keys[order]
-        new = np.ones(len(rows), np.bool_)  # none, where a part happens to be empty
-        new[1:] = (keys[1:] != keys[:-1]).any(axis=1)
-        starts = np.flatnonzero(new)
-        leaders = rows[order[starts]]
-        first[rows[order]] = np.repeat(leaders, np.diff(np.r_[starts, len(rows)]))
+    slots = np.full(1 << (2 * len(digests)).bit_length(), _FREE, np.int32)
+    _find_first_rows(digests, slots, first)
     return first
 
 
-def _rows_of_part(digests: Digests, part: int, parts: int, rows_at_once: int) -> Rows:
-    """The rows, in order, whose digests fall into one part; equal digests share their part."""
-    if parts == 1:
-        return np.arange(len(digests))
-    found = [
-        begin + np.flatnonzero(digests[begin : begin + rows_at_once, 0] % np.uint64(parts) == part)
-        for begin in range(0, len(digests), rows_at_once)
-    ]
-    return np.concatenate(found)
+@leaf
+def _find_first_rows(digests: Digests, slots: NDArray[np.int32], first: Rows) -> None:
+    """Look every row up in a hash table of rows, ``slots``, with open addressing."""
+    mask = np.uint64(slots.size - 1)
+    for row in range(len(digests)):
+        slot = digests[row, 0] & mask
+        while slots[slot] >= 0 and (
+            digests[slots[slot], 0] != digests[row, 0] or digests[slots[slot], 1] != digests[row, 1]
+        ):
+            slot = (slot + np.uint64(1)) & mask
+        if slots[slot] < 0:
+            slots[slot] = row
+        first[row] = slots[slot]
 
 
 def is_first(first: Rows) -> NDArray[np.bool_]:

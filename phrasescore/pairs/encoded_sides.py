@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from phrasescore.errors import InputError
 from phrasescore.files.json_files import read_object
-from phrasescore.pairs.distinct_phrases import Digests, phrase_digests
+from phrasescore.pairs.disk_arrays import ROWS_AT_ONCE, DiskArray, write_npy
+from phrasescore.pairs.distinct_phrases import phrase_digests
 from phrasescore.pairs.phrase_pairs import MANIFEST, EncodedPairs, load_pairs
 from phrasescore.progress import Progress
 from phrasescore.provenance import write_json
@@ -28,17 +29,17 @@ from phrasescore.words.outside_words import OutsideWords
 from phrasescore.words.vocabulary import UNK_ID, Coverage, shortlist
 from phrasescore.words.word_table import WordTable
 
-ROWS_AT_ONCE = 1 << 20
 SIDES: tuple[Side, Side] = ("source", "target")
 # a pattern of all that is ever in a folder of pairs, relative to it
 FILES_OF_PAIRS = (
     r"pairs\.json|(source|target)\.((tokens|offsets|groups)\.npy|(vocabulary|outside)\.txt)"
-    r"|scratch(/((source|target)\.(numbers|lengths|digests)|pair\.digests))?"
+    r"|scratch(/((source|target|pair)\.(numbers|lengths|digests|first)"
+    r"|dealt\.(digests|order|first|numbers|local)))?"
 )
 # ids fit into two bytes up to here
 _SMALL_VOCABULARY = 1 << 16
 
-Mask = NDArray[np.bool_]
+Mask = NDArray[np.bool_] | DiskArray
 
 
 def encode_once(
@@ -85,25 +86,25 @@ class StreamedSide:
     """One side of all lines that were read, in word numbers."""
 
     words: WordTable
-    numbers: NDArray[np.int32]
-    lengths: NDArray[np.int32]
-    digests: Digests
+    numbers: DiskArray
+    lengths: DiskArray
+    digests: DiskArray
 
-    def _chunks(self, kept: Mask) -> Iterator[tuple[Any, Any]]:
-        """Yield lengths and word numbers of the kept lines, a million lines at a time."""
+    def _chunks(self, kept: Mask) -> Iterator[NDArray[np.int32]]:
+        """Yield the word numbers of the kept lines, a million lines at a time."""
         position = 0
         for begin in range(0, len(self.lengths), ROWS_AT_ONCE):
             lengths = self.lengths[begin : begin + ROWS_AT_ONCE]
             chosen = kept[begin : begin + ROWS_AT_ONCE]
             end = position + int(lengths.sum(dtype=np.int64))
             numbers = self.numbers[position:end]
-            yield lengths[chosen], numbers[np.repeat(chosen, lengths)]
+            yield numbers[np.repeat(chosen, lengths)]
             position = end
 
     def _counts(self, kept: Mask) -> NDArray[np.int64]:
         """(words,) int64, how often each word occurs in the kept lines."""
         total = np.zeros(len(self.words), np.int64)
-        for _, numbers in self._chunks(kept):
+        for numbers in self._chunks(kept):
             total += np.bincount(numbers, minlength=len(total))
         return total
 
@@ -139,19 +140,23 @@ class StreamedSide:
     def write_ids(self, folder: Path, name: str, kept: Mask, ids: NDArray[np.int32]) -> None:
         """Write the kept lines as ids, in ``NAME.tokens.npy`` and ``NAME.offsets.npy``."""
         kind = np.uint16 if int(ids.max(initial=0)) < _SMALL_VOCABULARY else np.int32
-        offsets = np.zeros(int(kept.sum()) + 1, np.int64)
-        np.cumsum(self.lengths[kept], dtype=np.int64, out=offsets[1:])
-        np.save(folder / f"{name}.offsets.npy", offsets)
-        described = {
-            "descr": np.lib.format.dtype_to_descr(np.dtype(kind)),
-            "fortran_order": False,
-            "shape": (int(offsets[-1]),),
-        }
-        # not mapped: a full disk would end the process without a word
-        with (folder / f"{name}.tokens.npy").open("wb") as stream:
-            np.lib.format.write_array_header_1_0(stream, described)
-            for _, numbers in self._chunks(kept):
-                stream.write(ids[numbers].astype(kind).data)
+        rows, tokens = 0, 0
+        for ends in self._ends(kept):
+            rows, tokens = rows + len(ends), int(ends[-1])
+        write_npy(folder / f"{name}.offsets.npy", np.int64, rows, self._ends(kept))
+        encoded = (ids[numbers] for numbers in self._chunks(kept))
+        write_npy(folder / f"{name}.tokens.npy", kind, tokens, encoded)
+
+    def _ends(self, kept: Mask) -> Iterator[NDArray[np.int64]]:
+        """Yield 0, and then where each kept line ends among their words."""
+        ends = np.zeros(1, np.int64)
+        yield ends
+        for begin in range(0, len(self.lengths), ROWS_AT_ONCE):
+            rows = slice(begin, begin + ROWS_AT_ONCE)
+            lengths = self.lengths[rows][kept[rows]]
+            if lengths.size:
+                ends = ends[-1] + np.cumsum(lengths, dtype=np.int64)
+                yield ends
 
 
 def stream_sides(
@@ -178,14 +183,9 @@ def stream_sides(
     return [
         StreamedSide(
             words[side],
-            mapped(scratch / f"{side}.numbers", np.int32),
-            mapped(scratch / f"{side}.lengths", np.int32),
-            mapped(scratch / f"{side}.digests", np.uint64).reshape(-1, 2),
+            DiskArray(scratch / f"{side}.numbers", np.int32),
+            DiskArray(scratch / f"{side}.lengths", np.int32),
+            DiskArray(scratch / f"{side}.digests", (np.uint64, 2)),
         )
         for side in sides
     ]
-
-
-def mapped(path: Path, kind: Any) -> NDArray[Any]:
-    """Map a raw file; an empty one, the targets of a table without any, cannot be mapped."""
-    return np.memmap(path, kind, mode="r") if path.stat().st_size else np.empty(0, kind)

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from phrasescore.errors import CorpusError, counted
 from phrasescore.files.byte_streams import sha256_of
 from phrasescore.files.pipes import can_be_read_again
-from phrasescore.pairs.distinct_phrases import first_rows, groups_of
 from phrasescore.pairs.encoded_sides import SIDES, StreamedSide, encode_once, stream_sides
 from phrasescore.pairs.phrase_pairs import EncodedPairs, PairSettings
+from phrasescore.pairs.repeated_rows import RepeatedRows
 from phrasescore.streaming.text_blocks import TextBlock, Texts
 from phrasescore.table.block import TokenSpans
 from phrasescore.table.phrase_table import Side
@@ -66,7 +66,9 @@ def encode_texts(
         lines = _TextsInTurn()
         blocks = lines.read(paths, held_out, settings.factor)
         sides = dict(zip(names, stream_sides(blocks, scratch, "reading texts", names), strict=True))
-        return _write(Path(folder), sides, settings, lines.to_learn_from, max_length, every)
+        return _write(
+            Path(folder), scratch, sides, settings, lines.to_learn_from, max_length, every
+        )
 
     return encode_once(Path(folder), identity, write)
 
@@ -95,13 +97,14 @@ def _blocks(paths: Paths, factor: int) -> Iterator[TextBlock]:
 
 def _write(
     folder: Path,
+    scratch: Path,
     sides: Mapping[Side, StreamedSide],
     settings: PairSettings,
     to_learn_from: int,
     max_length: int,
     paths: Sequence[Path],
 ) -> dict[str, Any]:
-    lengths = np.stack([np.asarray(side.lengths) for side in sides.values()])
+    lengths = np.stack([side.lengths[...] for side in sides.values()])
     empty, long = (lengths == 0).any(axis=0), (lengths > max_length).any(axis=0)
     learned = np.arange(lengths.shape[1]) < to_learn_from
     kept = ~empty & ~(long & learned)
@@ -121,7 +124,8 @@ def _write(
     for side, streamed in sides.items():
         words, size = kept & learned, sizes[side]
         coverage, ids = streamed.write_words(folder, side, words, words, size)
-        groups = groups_of(first_rows(streamed.digests))
+        sentences = RepeatedRows(streamed.digests.blocks(), len(kept), scratch, side)
+        groups = np.concatenate(list(sentences.numbers()))
         np.save(folder / f"{side}.groups.npy", groups[kept])
         streamed.write_ids(folder, side, kept, ids)
         report[side] = dataclasses.asdict(coverage)

@@ -13,11 +13,11 @@ from phrasescore.words.token_sequences import from_lists
 phrases = st.lists(st.lists(st.integers(0, 3), max_size=3), min_size=1, max_size=40)
 
 
-@given(phrases, st.integers(1, 50))
-def test_first_rows(sequences: list[list[int]], rows_at_once: int) -> None:
-    """Equal sequences have the same first row, whatever the size of the parts sorted at a time."""
+@given(phrases)
+def test_first_rows(sequences: list[list[int]]) -> None:
+    """Equal sequences have the same first row."""
     flat = from_lists(sequences)
-    first = first_rows(phrase_digests(flat.tokens, flat.offsets), rows_at_once)
+    first = first_rows(phrase_digests(flat.tokens, flat.offsets))
     assert first.tolist() == [sequences.index(sequence) for sequence in sequences]
 
 
