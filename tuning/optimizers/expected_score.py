@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,8 @@ from tuning.metrics.metric_scores import objective_score
 from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.candidate_pool import PoolArrays
 from tuning.optimizers.climbing import Region
-from tuning.optimizers.line_search import Point, point_at
+from tuning.optimizers.line_search import Point, score_candidates
+from tuning.optimizers.workers import Workers
 
 # deviations of the model score within a sentence: from nearly uniform to nearly decided
 SHARPNESSES = (3.0, 6.0, 12.0, 25.0, 50.0)
@@ -35,73 +37,86 @@ _LONGEST_STEP = 0.5
 _SHORTEST_STEP = 1e-8
 
 
-class _Likely(NamedTuple):
-    """The candidates that are likely at all; room for as many as there are candidates.
-
-    Attributes:
-        rows: Which candidates, sentence by sentence.
-        probabilities: Of each.
-        begins: (S + 1,) where each sentence's begin.
-        sums: (K,) the expected statistics.
-    """
-
-    rows: NDArray[np.int64]
-    probabilities: NDArray[np.float64]
-    begins: NDArray[np.int64]
-    sums: NDArray[np.float64]
-
-
+# what Python calls takes arrays, not named tuples: numba takes long to look at those
 @leaf
-def _expect(pool: PoolArrays, point: Point, sharpness: float, likely: _Likely) -> None:
-    """Find the likely candidates and the expected statistics."""
-    count = 0
-    likely.sums[:] = 0.0
-    likely.begins[0] = 0
-    for sentence in range(point.winners.size):
-        begin, end = pool.starts[sentence], pool.starts[sentence + 1]
-        least = point.scores[point.winners[sentence]] + LEAST_LN / sharpness
-        first = count
+def _expect(
+    starts: NDArray[np.int64],
+    scores: NDArray[np.float64],
+    winners: NDArray[np.int64],
+    sharpness: float,
+    rows: NDArray[np.int64],
+    probabilities: NDArray[np.float64],
+    ends: NDArray[np.int64],
+) -> None:
+    """Find the likely candidates of some sentences; the fields of ``_Likely`` are filled."""
+    for sentence in range(winners.size):
+        begin, end = starts[sentence], starts[sentence + 1]
+        least = scores[winners[sentence]] + LEAST_LN / sharpness
+        count = begin
         total = 0.0
         for row in range(begin, end):
-            if point.scores[row] > least:
-                likely.rows[count] = row
-                chance = math.exp(sharpness * (point.scores[row] - least) + LEAST_LN)
-                likely.probabilities[count] = chance
+            if scores[row] > least:
+                rows[count] = row
+                chance = math.exp(sharpness * (scores[row] - least) + LEAST_LN)
+                probabilities[count] = chance
                 total += chance
                 count += 1
-        for i in range(first, count):
-            likely.probabilities[i] /= total
-            for column in range(likely.sums.size):
-                statistic = pool.statistics[likely.rows[i], column]
-                likely.sums[column] += likely.probabilities[i] * statistic
-        likely.begins[sentence + 1] = count
+        for i in range(begin, count):
+            probabilities[i] /= total
+        ends[sentence] = count
 
 
 @leaf
-def _differentiate(
-    pool: PoolArrays,
-    likely: _Likely,
+def _value(
     slopes: NDArray[np.float64],
     sharpness: float,
+    statistics: NDArray[np.int16],
+    starts: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    probabilities: NDArray[np.float64],
+    ends: NDArray[np.int64],
     worth: NDArray[np.float64],
-    gradient: NDArray[np.float64],
 ) -> None:
-    """Fill (F,) with sharpness times the covariance of a candidate's value and its features."""
-    for sentence in range(likely.begins.size - 1):
-        begin, end = likely.begins[sentence], likely.begins[sentence + 1]
+    """Find what the likely candidates of some sentences are worth: their part of the gradient."""
+    for sentence in range(ends.size):
+        begin, end = starts[sentence], ends[sentence]
         mean = 0.0
         for i in range(begin, end):
-            worth[i] = 0.0
+            value = 0.0
             for column in range(slopes.size):
-                worth[i] += slopes[column] * pool.statistics[likely.rows[i], column]
-            mean += likely.probabilities[i] * worth[i]
+                value += slopes[column] * statistics[rows[i], column]
+            worth[i] = value
+            mean += probabilities[i] * value
         for i in range(begin, end):
-            worth[i] = sharpness * likely.probabilities[i] * (worth[i] - mean)
-    for feature in range(gradient.size):
-        total = 0.0
-        for i in range(likely.begins[-1]):
-            total += worth[i] * pool.features[feature, likely.rows[i]]
-        gradient[feature] = total
+            worth[i] = sharpness * probabilities[i] * (worth[i] - mean)
+
+
+@leaf
+def _add_up(
+    values: NDArray[Any],
+    first: int,
+    factors: NDArray[np.float64],
+    starts: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    sums: NDArray[np.float64],
+) -> None:
+    """Fill ``sums`` with those of (N, C) values from ``first`` on, each times its factor.
+
+    An addition waits for the one before, so four sums are formed abreast.
+    """
+    for place in range(0, sums.size, 4):
+        last = sums.size - 1
+        p, q, r = min(place + 1, last), min(place + 2, last), min(place + 3, last)
+        a = b = c = d = 0.0
+        for sentence in range(ends.size):
+            for i in range(starts[sentence], ends[sentence]):
+                row, factor = rows[i], factors[i]
+                a += factor * values[first + place, row]
+                b += factor * values[first + p, row]
+                c += factor * values[first + q, row]
+                d += factor * values[first + r, row]
+        sums[place], sums[p], sums[q], sums[r] = a, b, c, d
 
 
 def _slopes(objective: Objective, sums: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -117,50 +132,103 @@ def _slopes(objective: Objective, sums: NDArray[np.float64]) -> NDArray[np.float
     return slopes
 
 
-def expected_score(
-    pool: PoolArrays, weights: NDArray[np.float64], sharpness: float, objective: Objective
-) -> tuple[float, NDArray[np.float64]]:
-    """Return the expected score, and its gradient by the weights.
+class ExpectedScore:
+    """The expected score of a point, and on demand its gradient.
 
     Args:
         pool: The candidates.
         weights: (F,).
         sharpness: What model scores are multiplied with.
         objective: What is expected.
+        workers: Threads that share the work. Each sum is formed by one of them in one order, so
+            their number changes nothing.
+
+    Attributes:
+        score: The expected score.
     """
-    candidates, columns = pool.statistics.shape
-    likely = _Likely(
-        np.empty(candidates, np.int64), np.empty(candidates),
-        np.empty(len(pool.starts), np.int64), np.empty(columns),
-    )  # fmt: skip
-    _expect(pool, point_at(pool, weights), sharpness, likely)
-    gradient = np.empty(len(weights))
-    worth = np.empty(int(likely.begins[-1]))
-    slopes = _slopes(objective, likely.sums)
-    _differentiate(pool, likely, slopes, sharpness, worth, gradient)
-    return objective_score(objective, likely.sums), gradient
+
+    def __init__(
+        self,
+        pool: PoolArrays,
+        weights: NDArray[np.float64],
+        sharpness: float,
+        objective: Objective,
+        workers: Workers,
+    ) -> None:
+        self._pool, self._sharpness, self._objective = pool, sharpness, objective
+        self._workers = workers
+        candidates, sentences = len(pool.statistics), len(pool.starts) - 1
+        # the likely candidates of a sentence, and the probability of each, stand where its
+        # candidates begin; there they end
+        self._rows = np.empty(candidates, np.int64)
+        self._probabilities = np.empty(candidates)
+        self._ends = np.empty(sentences, np.int64)
+        point = Point(np.empty(candidates), np.empty(sentences, np.int64))
+
+        def expect(part: slice) -> None:
+            starts, winners = pool.starts[part.start : part.stop + 1], point.winners[part]
+            score_candidates(pool.features, starts, weights, point.scores, winners)
+            ends = self._ends[part]
+            _expect(starts, point.scores, winners, sharpness, self._rows, self._probabilities, ends)
+
+        workers.share_range(expect, sentences)
+        self._sums = self._added_up(pool.statistics.T, self._probabilities)
+        self.score = objective_score(objective, self._sums)
+
+    def _added_up(self, values: NDArray[Any], factors: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return (N,) the sums of (N, C) values of the likely candidates, times their factors."""
+        sums = np.empty(len(values))
+
+        def add_up(part: slice) -> None:
+            where = self._pool.starts, self._rows, self._ends
+            _add_up(values, part.start, factors, *where, sums[part])
+
+        self._workers.share_range(add_up, len(sums))
+        return sums
+
+    def gradient(self) -> NDArray[np.float64]:
+        """Return (F,) sharpness times the covariance of a candidate's value and its features."""
+        pool, slopes = self._pool, _slopes(self._objective, self._sums)
+        worth = np.empty(len(self._rows))
+
+        def value(part: slice) -> None:
+            _value(
+                slopes, self._sharpness, pool.statistics, pool.starts[part], self._rows,
+                self._probabilities, self._ends[part], worth,
+            )  # fmt: skip
+
+        self._workers.share_range(value, len(self._ends))
+        return self._added_up(pool.features, worth)
 
 
 class _Ascent:
     """Gradient ascent with Barzilai-Borwein steps, in weights measured by their spread."""
 
     def __init__(
-        self, pool: PoolArrays, region: Region, objective: Objective, sharpness: float
+        self,
+        pool: PoolArrays,
+        region: Region,
+        objective: Objective,
+        sharpness: float,
+        workers: Workers,
     ) -> None:
-        self._pool, self._region, self._objective = pool, region, objective
-        self._sharpness = sharpness
+        self._region = region
+        self._expected = partial(
+            ExpectedScore, pool=pool, sharpness=sharpness, objective=objective, workers=workers
+        )
         self._free = np.zeros(len(region.spread), bool)
         self._free[region.free] = True
 
-    def value(self, weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        """Return the score and its gradient by free weights measured by their spread."""
-        score, gradient = expected_score(self._pool, weights, self._sharpness, self._objective)
-        gradient = np.where(self._free, gradient * self._region.spread, 0.0)
+    def gradient(
+        self, weights: NDArray[np.float64], expected: ExpectedScore
+    ) -> NDArray[np.float64]:
+        """Return the gradient at some weights by free weights measured by their spread."""
+        gradient = np.where(self._free, expected.gradient() * self._region.spread, 0.0)
         if self._region.scalable:
             # a change that only scales the weights is not a direction
             scaled = weights / self._region.spread
             gradient -= (gradient @ scaled) / (scaled @ scaled) * scaled
-        return score, gradient
+        return gradient
 
     def allowed(self, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return weights within their bounds, of size 1 if they are scalable."""
@@ -173,7 +241,8 @@ class _Ascent:
         """Climb from a point for a few steps."""
         spread = self._region.spread
         weights = self.allowed(weights / spread)
-        score, gradient = self.value(weights)
+        expected = self._expected(weights=weights)
+        gradient = self.gradient(weights, expected)
         length = 0.1
         for _ in range(_STEPS):
             size, steepness = np.linalg.norm(weights / spread), np.linalg.norm(gradient)
@@ -182,17 +251,18 @@ class _Ascent:
             factor = min(length, _LONGEST_STEP * size) / steepness
             while factor * steepness > _SHORTEST_STEP * size:
                 moved = self.allowed(weights / spread + factor * gradient)
-                new_score, new_gradient = self.value(moved)
-                if new_score > score:
+                reached = self._expected(weights=moved)
+                if reached.score > expected.score:
                     break
                 factor *= 0.3
             else:
                 break
             change = (moved - weights) / spread
-            bend = float(change @ (gradient - new_gradient))
-            weights, score, gradient = moved, new_score, new_gradient
+            weights, expected = moved, reached
             if np.linalg.norm(change) < _CONVERGED * size:
                 break
+            old_gradient, gradient = gradient, self.gradient(weights, expected)
+            bend = float(change @ (old_gradient - gradient))
             steepness = np.linalg.norm(gradient)
             straight = float(change @ change)
             length = steepness * straight / bend if bend > 0.0 else 2 * np.sqrt(straight)
@@ -204,6 +274,7 @@ def anneal(
     weights: NDArray[np.float64],
     region: Region,
     objective: Objective,
+    workers: Workers,
     sharpnesses: Sequence[float] = SHARPNESSES,
 ) -> NDArray[np.float64]:
     """Return weights of high expected score, found by climbing at rising sharpness.
@@ -213,11 +284,12 @@ def anneal(
         weights: (F,) where to begin.
         region: Where weights may be.
         objective: What is expected.
+        workers: Threads that share the work.
         sharpnesses: One climb for each.
     """
     for sharpness in sharpnesses:
         if not region.scalable:
             size = float(np.linalg.norm((weights / region.spread)[region.free]))
             sharpness /= size or 1.0
-        weights = _Ascent(pool, region, objective, sharpness).climb(weights)
+        weights = _Ascent(pool, region, objective, sharpness, workers).climb(weights)
     return weights

@@ -70,13 +70,14 @@ class Point(NamedTuple):
 
 
 @leaf
-def _score(
+def score_candidates(
     features: NDArray[np.float32],
     starts: NDArray[np.int64],
     weights: NDArray[np.float64],
     scores: NDArray[np.float64],
     winners: NDArray[np.int64],
 ) -> None:
+    """Fill the fields of ``Point`` for the sentences whose candidates begin at ``starts``."""
     for sentence in range(winners.size):
         begin, end = starts[sentence], starts[sentence + 1]
         combine(features, begin, end, weights, scores[begin:end])
@@ -90,7 +91,7 @@ def _score(
 def point_at(pool: PoolArrays, weights: NDArray[np.float64]) -> Point:
     """Score all candidates with (F,) weights."""
     point = Point(np.empty(pool.features.shape[1]), np.empty(len(pool.starts) - 1, np.int64))
-    _score(pool.features, pool.starts, weights, *point)
+    score_candidates(pool.features, pool.starts, weights, *point)
     return point
 
 

@@ -116,7 +116,9 @@ class _Search:
 
     def _climb(self, point: _Begin, seed: int, workers: Workers) -> tuple[Weights, float, int]:
         problem, region = self._problem, self._region
-        begin = anneal(problem.pool, point.weights, region, problem.objective, point.sharpnesses)
+        begin = anneal(
+            problem.pool, point.weights, region, problem.objective, workers, point.sharpnesses
+        )
         return climb(self._lines, begin, region, point.full_passes, seed, workers)
 
     def shaken(self) -> _Begin:

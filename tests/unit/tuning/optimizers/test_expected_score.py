@@ -11,9 +11,12 @@ from tests.support.candidate_pools import problem_of, random_pool
 from tests.support.plain_optimization import plain_expected_score
 from tuning.metrics.metric_scores import ALL_COLUMNS
 from tuning.metrics.metric_settings import Objective
-from tuning.optimizers.expected_score import anneal, expected_score
+from tuning.optimizers.expected_score import ExpectedScore, anneal
 from tuning.optimizers.problem_checks import prepare
+from tuning.optimizers.workers import Workers
 
+# a pool of threads that none has been started of: everything is done here
+ALONE = Workers(1)
 COLUMNS = [(9, Objective()), (ALL_COLUMNS, Objective(0.5, 0.3, 0.2))]
 
 
@@ -26,7 +29,7 @@ def test_the_compiled_score_is_the_plain_one(
     rng = np.random.default_rng(2)
     pool = random_pool(rng, 8, 12, 4, whole=False, columns=columns)
     weights = rng.normal(size=4)
-    score, _ = expected_score(pool, weights, sharpness, objective)
+    score = ExpectedScore(pool, weights, sharpness, objective, ALONE).score
     plain = plain_expected_score(pool, weights, sharpness, objective.shares)
     assert score == pytest.approx(plain, abs=1e-12)
 
@@ -37,7 +40,7 @@ def test_the_gradient_is_that_of_small_differences(columns: int, objective: Obje
     rng = np.random.default_rng(3)
     pool = random_pool(rng, 8, 12, 4, whole=False, columns=columns)
     weights = 0.3 * rng.normal(size=4)
-    _, gradient = expected_score(pool, weights, 1.0, objective)
+    gradient = ExpectedScore(pool, weights, 1.0, objective, ALONE).gradient()
     for i, step in enumerate(np.eye(4) * 1e-5):
         above, below = (
             plain_expected_score(pool, weights + move, 1.0, objective.shares)
@@ -46,12 +49,31 @@ def test_the_gradient_is_that_of_small_differences(columns: int, objective: Obje
         assert gradient[i] == pytest.approx((above - below) / 2e-5, abs=1e-5)
 
 
+@pytest.mark.parametrize(("columns", "objective"), COLUMNS)
+@pytest.mark.parametrize("threads", [2, 3, 8])
+def test_threads_change_no_bit(columns: int, objective: Objective, threads: int) -> None:
+    """Score and gradient of any number of threads; some sentences have no candidates."""
+    rng = np.random.default_rng(5)
+    pool = random_pool(rng, 40, 12, 7, whole=False, columns=columns)
+    pool = pool._replace(starts=np.insert(pool.starts, [0, 20, 41], pool.starts[[0, 20, 40]]))
+    weights = rng.normal(size=7)
+    alone = ExpectedScore(pool, weights, 3.0, objective, ALONE)
+    with Workers(threads) as workers:
+
+        def shared() -> tuple[float, bytes]:
+            expected = ExpectedScore(pool, weights, 3.0, objective, workers)
+            return expected.score, expected.gradient().tobytes()
+
+        for _ in range(20):
+            assert workers.run([shared]) == [(alone.score, alone.gradient().tobytes())]
+
+
 def test_a_sharp_expectation_is_the_score_of_the_best() -> None:
     """As sharpness grows the expected score becomes the score itself."""
     rng = np.random.default_rng(4)
     problem = problem_of(random_pool(rng, 8, 12, 4, whole=False), rng.normal(size=4).tolist())
-    score, _ = expected_score(problem.pool, problem.start, 1e5, problem.objective)
-    assert score == pytest.approx(problem.score(problem.start), abs=1e-9)
+    expected = ExpectedScore(problem.pool, problem.start, 1e5, problem.objective, ALONE)
+    assert expected.score == pytest.approx(problem.score(problem.start), abs=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -67,7 +89,7 @@ def test_annealing_raises_the_expected_score(seed: int) -> None:
     shares = problem.objective.shares
     for given in (problem, bounded):
         ready, region, _ = prepare(given)
-        end = anneal(ready.pool, ready.start, region, problem.objective)
+        end = anneal(ready.pool, ready.start, region, problem.objective, ALONE)
         size = np.linalg.norm(end / region.spread) / np.linalg.norm(ready.start / region.spread)
         begin = ready.start * size
         sharpness = 50.0 / np.linalg.norm(end / region.spread)

@@ -24,6 +24,16 @@ def test_results_come_in_order(threads: int, jobs: int) -> None:
             assert found == [[(number, part) for part in range(4)] for number in range(jobs)]
 
 
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("count", [0, 1, 5, 100])
+def test_ranges_cover_everything_in_order(threads: int, count: int) -> None:
+    """What is shared by ranges is done once, whoever does it."""
+    things = list(range(count))
+    with Workers(threads) as workers:
+        (found,) = workers.run([lambda: workers.share_range(lambda part: things[part], count)])
+    assert [thing for part in found for thing in part] == things
+
+
 def test_one_job_has_both_threads() -> None:
     """Two parts that wait for each other come to an end."""
     both = threading.Barrier(2, timeout=30)
