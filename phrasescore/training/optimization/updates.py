@@ -21,6 +21,7 @@ from phrasescore.training.evaluation import HeldOutFigure, score_share
 from phrasescore.training.optimization.crew import Crew, can_fork
 from phrasescore.training.optimization.flat_weights import FlatWeights, shared_array
 from phrasescore.training.optimization.gradient import ShareGradient
+from phrasescore.training.optimization.kept_memory import keep_freed_memory, release_freed_memory
 from phrasescore.training.optimization.optimizers import Optimizer
 from phrasescore.training.optimization.process_group import Processes
 from phrasescore.training.recipes import bound_gradient
@@ -73,6 +74,8 @@ class Updates:
         self._rows = shared_array(work.largest, np.int64)
         self._asked = shared_array(5, np.float64)
         self._found = shared_array(2 * self._members, np.float64).reshape(-1, 2)
+        if work.model.device.type == "cpu":
+            keep_freed_memory()
         steps = self._differentiate, self._add_up, self._step, self._score
         self._crew = Crew(self._members, steps)
         if self._members > 1:
@@ -121,6 +124,7 @@ class Updates:
     def close(self) -> None:
         """End the other processes; this one has all cores again."""
         self._crew.close()
+        release_freed_memory()
         torch.set_num_threads(self._threads)
 
     # -- what each member does -----------------------------------------------------------------
