@@ -82,7 +82,7 @@ def climb(
     """
     rng = np.random.RandomState(seed)
     axes = np.eye(len(weights))
-    point = point_at(search.pool, weights)
+    point = point_at(search.pool, weights, workers)
     best = -np.inf
     lines = passes = 0
     gained = True
@@ -108,7 +108,7 @@ def climb(
                 weights = weights + step * axes[features[chosen]]
                 if region.scalable:
                     weights /= np.abs(weights).sum()
-                point = point_at(search.pool, weights)
+                point = point_at(search.pool, weights, workers)
                 gained = True
         passes += 1
     return weights, best, lines

@@ -32,6 +32,7 @@ from phrasescore.compiled import leaf
 from tuning.metrics.metric_scores import score_of_sums
 from tuning.optimizers.candidate_pool import PoolArrays
 from tuning.optimizers.envelope import EnvelopeSpace, envelope
+from tuning.optimizers.workers import Workers
 
 NARROW = 1e-6
 BEYOND = 0.1
@@ -88,10 +89,20 @@ def score_candidates(
         winners[sentence] = best if begin < end else -1
 
 
-def point_at(pool: PoolArrays, weights: NDArray[np.float64]) -> Point:
-    """Score all candidates with (F,) weights."""
+def point_at(
+    pool: PoolArrays, weights: NDArray[np.float64], workers: Workers | None = None
+) -> Point:
+    """Score all candidates with (F,) weights; workers may share the sentences."""
     point = Point(np.empty(pool.features.shape[1]), np.empty(len(pool.starts) - 1, np.int64))
-    score_candidates(pool.features, pool.starts, weights, *point)
+
+    def score(part: slice) -> None:
+        starts, winners = pool.starts[part.start : part.stop + 1], point.winners[part]
+        score_candidates(pool.features, starts, weights, point.scores, winners)
+
+    if workers:
+        workers.share_range(score, len(point.winners))
+    else:
+        score(slice(0, len(point.winners)))
     return point
 
 
