@@ -178,6 +178,7 @@ def summary(results: list[Result]) -> dict[str, object]:
         "median bleu": statistics.median(bleu),
         "wall": round(statistics.median(result.cost.wall for result in results), 2),
         "cpu": round(statistics.median(result.cost.cpu for result in results), 2),
+        "memory": round(max(result.cost.memory for result in results), 0),
         **({"wall of the optimiser alone": round(statistics.median(alone), 2)} if alone else {}),
     }
 
