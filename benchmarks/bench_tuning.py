@@ -7,7 +7,7 @@ sacrebleu from what the weights choose. The result is JSON on standard output.
 
     python -m benchmarks.bench_tuning GOLDEN --moses-bin FOLDER
     python -m benchmarks.bench_tuning GOLDEN --moses-bin FOLDER --part mira --copies 10
-    python -m benchmarks.bench_tuning GOLDEN --part threads
+    python -m benchmarks.bench_tuning GOLDEN --part threads [--copies 10]
     python -m benchmarks.bench_tuning GOLDEN --moses-bin FOLDER --part loop --loop INI DEV.EN
         DEV.FR --scripts mosesdecoder/scripts
 
@@ -238,7 +238,7 @@ def parts(options: argparse.Namespace, scratch: Path) -> dict[str, object]:
     golden = options.golden.resolve()
     moses = options.moses_bin.resolve() if options.moses_bin else Path()
     if options.part == "threads":
-        return mert_threads.measured(golden, options.seeds)
+        return mert_threads.measured(copied(golden, options.copies, scratch), options.seeds)
     if options.part == "loop":
         ini, source, reference = (path.resolve() for path in options.loop)
         scripts = options.scripts.resolve()
