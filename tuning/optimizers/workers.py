@@ -26,7 +26,8 @@ class _Parts(Generic[Result]):
         self._left, self._lock = len(parts), threading.Lock()
         # held until all are done; an Event takes longer
         self._under_way = threading.Lock()
-        self._under_way.acquire()
+        if parts:
+            self._under_way.acquire()
 
     def work(self) -> None:
         """Do what nobody has begun."""
@@ -41,8 +42,8 @@ class _Parts(Generic[Result]):
                 self._errors.append(error)
             with self._lock:
                 self._left -= 1
-            if not self._left:
-                self._under_way.release()
+                if not self._left:
+                    self._under_way.release()
 
     def results(self) -> list[Result]:
         """Wait for all parts; return their results in order."""
