@@ -11,6 +11,7 @@ from abc import ABC
 import torch
 from torch import Tensor, nn
 
+from phrasescore.model.maxout import maxout
 from phrasescore.model.sequence_model import Batch, Regularisation, SequenceModel
 from phrasescore.model.softmax import (
     gathered_log_softmax,
@@ -28,7 +29,6 @@ class MaxoutReadout(SequenceModel, ABC):
 
     def _add_readout(self, H: int, E: int, C: int, M: int, R: int, V: int) -> None:
         """Add the parameters of the output; C is the size of a context, 0 for none."""
-        self._maxout = M
         self.readout_state = nn.Parameter(torch.empty(H, 2 * M))  # O_h
         self.readout_bias = nn.Parameter(torch.empty(2 * M))
         self.readout_word = nn.Parameter(torch.empty(E, 2 * M))  # O_y
@@ -74,10 +74,10 @@ class MaxoutReadout(SequenceModel, ABC):
         dtype = hidden.dtype
         readout = hidden @ self.readout_state.to(dtype) + previous @ self.readout_word.to(dtype)
         readout = readout + read
-        maxout = readout.view(*hidden.shape[:2], self._maxout, 2).amax(3)  # (L, B, M)
+        larger = maxout(readout)  # (L, B, M)
         if regularisation is not None:
-            maxout = regularisation.dropped(maxout)
-        return maxout @ self.output_inner.to(dtype)
+            larger = regularisation.dropped(larger)
+        return larger @ self.output_inner.to(dtype)
 
     def _summed_loss(
         self, features: Tensor, batch: Batch, regularisation: Regularisation | None = None
