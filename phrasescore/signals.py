@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_LATER = 0.02  # seconds
 
 
 def _heard() -> list[signal.Signals]:
@@ -18,7 +20,17 @@ def _heard() -> list[signal.Signals]:
     return [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
 
 
+def _torch_is_being_read() -> bool:
+    spec = getattr(sys.modules.get("torch"), "__spec__", None)
+    return bool(getattr(spec, "_initializing", False))
+
+
 def _interrupt(number: int, _frame: Any) -> None:
+    # torch's C++ that sets up a module aborts the process if Python raises: so a little later
+    if _torch_is_being_read():
+        signal.signal(signal.SIGALRM, _interrupt)
+        signal.setitimer(signal.ITIMER_REAL, _LATER)
+        return
     raise KeyboardInterrupt
 
 
@@ -30,6 +42,7 @@ def interrupt_on_signals() -> None:
 
 def ignore_signals() -> None:
     """Let nothing disturb the last steps of a command that has been interrupted already."""
+    signal.setitimer(signal.ITIMER_REAL, 0.0)
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 
