@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,6 +15,7 @@ from phrasescore.errors import SettingsError
 from phrasescore.provenance import machine
 
 Found = TypeVar("Found")
+Item = TypeVar("Item")
 
 
 def choose_device(name: str) -> torch.device:
@@ -72,6 +74,26 @@ def processor_of(device: torch.device) -> str:
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     return str(machine()["processor"])
+
+
+def each_on_one_core(
+    pool: ThreadPoolExecutor, work: Callable[[Item], Found], items: Iterable[Item]
+) -> Iterator[Found]:
+    """Do work on items in the threads of a pool, each on one core; yield the results in order.
+
+    On some processors the last digits of a product depend on how many cores share it; here they
+    depend on the item alone.
+    """
+
+    def alone(item: Item) -> Found:
+        torch.set_num_threads(1)
+        return work(item)
+
+    before = torch.get_num_threads()
+    try:
+        yield from pool.map(alone, items)
+    finally:
+        torch.set_num_threads(before)
 
 
 def has_fast_bf16(device: torch.device) -> bool:

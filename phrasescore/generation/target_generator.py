@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from phrasescore.device import choose_device, in_fitting_parts
+from phrasescore.device import choose_device, each_on_one_core, in_fitting_parts
 from phrasescore.errors import ModelError
 from phrasescore.generation.targets import Targets
 from phrasescore.model.sequence_model import StepModel
@@ -80,20 +80,14 @@ class TargetGenerator:
         cuts = cut_by_area(sources.lengths[order], self._group, self._area)
 
         def work(rows: NDArray[np.int64]) -> Targets:
-            torch.set_num_threads(1)
             with torch.inference_mode():
                 return self._method.targets(
                     self._model, sources.select(rows), rows + first, self._chunk
                 )
 
-        before = torch.get_num_threads()
-        try:
-            parts = self._pool.map(
-                lambda rows: in_fitting_parts(work, rows), [order[c] for c in cuts]
-            )
-            found = [targets for each in parts for _, targets in each]
-        finally:
-            torch.set_num_threads(before)
+        groups = [order[c] for c in cuts]
+        parts = each_on_one_core(self._pool, lambda rows: in_fitting_parts(work, rows), groups)
+        found = [targets for each in parts for _, targets in each]
         targets = _in_order(found, order)
         if (np.diff(targets.offsets) == 0).any() or np.isnan(targets.ln_p).any():
             raise ModelError(

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from phrasescore.device import choose_device, in_fitting_parts
+from phrasescore.device import choose_device, each_on_one_core, in_fitting_parts
 from phrasescore.model.networks.attention_model import AttentionModel
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.sequence_model import END, SequenceModel
@@ -68,17 +68,12 @@ class PhraseSummaries:
         def work(rows: Rows) -> None:
             in_fitting_parts(lambda part: self._read(phrases, part, found), rows)
 
-        before = torch.get_num_threads()
-        try:
-            groups = [order[cut] for cut in cut_in_groups(order, phrases, self._group)]
-            list(self._pool.map(work, groups))
-        finally:
-            torch.set_num_threads(before)
+        groups = [order[cut] for cut in cut_in_groups(order, phrases, self._group)]
+        list(each_on_one_core(self._pool, work, groups))
         return found
 
     def _read(self, phrases: TokenSequences, rows: Rows, found: NDArray[np.float32]) -> None:
         """Fill in the summaries of sorted rows."""
-        torch.set_num_threads(1)
         part = phrases.select(rows)
         new = is_new(part)
         encode = self._free.get()

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from phrasescore.device import choose_device, in_fitting_parts
+from phrasescore.device import choose_device, each_on_one_core, in_fitting_parts
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
 from phrasescore.model.sequence_model import SequenceModel
@@ -143,14 +143,10 @@ class SharedScorer:
         def fit(rows: Rows) -> list[tuple[Rows, SharedWork]]:
             return in_fitting_parts(work, rows)
 
-        before = torch.get_num_threads()
-        try:
-            for parts in self._pool.map(fit, self._groups(sources, targets)):
-                if len(parts) > 1:  # what did not fit once is not tried again
-                    self._group = min(self._group, max(len(rows) for rows, _ in parts))
-                self.work += sum((done for _, done in parts), SharedWork())
-        finally:
-            torch.set_num_threads(before)
+        for parts in each_on_one_core(self._pool, fit, self._groups(sources, targets)):
+            if len(parts) > 1:  # what did not fit once is not tried again
+                self._group = min(self._group, max(len(rows) for rows, _ in parts))
+            self.work += sum((done for _, done in parts), SharedWork())
 
     def _groups(self, sources: TokenSequences, targets: TokenSequences) -> list[Rows]:
         order = pair_order(sources, targets)
@@ -165,7 +161,6 @@ class SharedScorer:
         self, sources: TokenSequences, targets: TokenSequences, rows: Rows, keep: Keep
     ) -> SharedWork:
         """Score sorted pairs."""
-        torch.set_num_threads(1)
         sources, targets = sources.select(rows), targets.select(rows)
         new = is_new(sources)
         trie = build_trie(targets, np.cumsum(new) - 1)

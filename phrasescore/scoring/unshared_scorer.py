@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from phrasescore.device import choose_device, in_fitting_parts
+from phrasescore.device import choose_device, each_on_one_core, in_fitting_parts
 from phrasescore.model.sequence_model import END, Batch, SequenceModel
 from phrasescore.scoring.shared_work import SharedWork
 from phrasescore.words.token_sequences import TokenSequences, as_matrix
@@ -63,7 +63,6 @@ class UnsharedScorer:
         ln_p = np.empty(len(targets), np.float64)
 
         def work(rows: Rows) -> None:
-            torch.set_num_threads(1)
             read, _ = as_matrix(sources.select(rows), END)
             predicted, _ = as_matrix(targets.select(rows), END)
             batch = Batch(torch.from_numpy(read), torch.from_numpy(predicted), None, predicted.size)
@@ -71,13 +70,8 @@ class UnsharedScorer:
                 found = self._model.score(batch.to(self.device))
             ln_p[rows] = found.sum(1, dtype=torch.float64).cpu().numpy()
 
-        before = torch.get_num_threads()
-        try:
-            batches = self._batches(sources.lengths, targets.lengths)
-            for _ in self._pool.map(lambda rows: in_fitting_parts(work, rows), batches):
-                pass
-        finally:
-            torch.set_num_threads(before)
+        batches = self._batches(sources.lengths, targets.lengths)
+        list(each_on_one_core(self._pool, lambda rows: in_fitting_parts(work, rows), batches))
         self.work += SharedWork.unshared(sources, targets)
         return ln_p
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from phrasescore.device import choose_device, in_fitting_parts
+from phrasescore.device import choose_device, each_on_one_core, in_fitting_parts
 from phrasescore.model.networks.attention_model import AttentionModel
 from phrasescore.model.sequence_model import END, Batch
 from phrasescore.scoring.pair_order import cut_by_area
@@ -55,22 +55,16 @@ class SoftAlignments:
         found: dict[int, Alignment] = {}
 
         def work(rows: Rows) -> list[tuple[int, Alignment]]:
-            torch.set_num_threads(1)
             together = self._batch(sources.select(rows), targets.select(rows))
             return [
                 (row, together[at, : T[row] + 1, : S[row] + 1].copy())
                 for at, row in enumerate(rows.tolist())
             ]
 
-        before = torch.get_num_threads()
-        try:
-            parts = self._pool.map(
-                lambda rows: in_fitting_parts(work, rows), [order[c] for c in cuts]
-            )
-            for _, aligned in itertools.chain.from_iterable(parts):
-                found.update(aligned)
-        finally:
-            torch.set_num_threads(before)
+        groups = [order[c] for c in cuts]
+        parts = each_on_one_core(self._pool, lambda rows: in_fitting_parts(work, rows), groups)
+        for _, aligned in itertools.chain.from_iterable(parts):
+            found.update(aligned)
         return [found[row] for row in range(len(S))]
 
     def _batch(self, sources: TokenSequences, targets: TokenSequences) -> NDArray[np.float32]:

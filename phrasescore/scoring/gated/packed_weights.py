@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from phrasescore.device import each_on_one_core
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.units import GatedUnit
 
@@ -137,20 +138,13 @@ def pack(
 
 
 def _project(words: Tensor, weight: Tensor, bias: Tensor, rows: Tensor) -> None:
-    """Fill a table, part by part, each on one core.
+    """Fill a table, part by part: scores must not depend on ``--threads``."""
 
-    On some processors the last digits of a product depend on how many cores share it, and scores
-    must not depend on ``--threads``.
-    """
-
-    def work(part: Tensor, into: Tensor) -> None:
-        torch.set_num_threads(1)
+    def project(part: tuple[Tensor, Tensor]) -> None:
+        known, into = part
         with torch.inference_mode():
-            into.copy_(torch.addmm(bias, part, weight))
+            into.copy_(torch.addmm(bias, known, weight))
 
-    before = torch.get_num_threads()
-    try:
-        with ThreadPoolExecutor(before) as pool:
-            list(pool.map(work, torch.split(words, _ROWS), torch.split(rows, _ROWS)))
-    finally:
-        torch.set_num_threads(before)
+    parts = zip(torch.split(words, _ROWS), torch.split(rows, _ROWS), strict=True)
+    with ThreadPoolExecutor(torch.get_num_threads()) as pool:
+        list(each_on_one_core(pool, project, parts))
