@@ -74,7 +74,8 @@ class Updates:
         self._rows = shared_array(work.largest, np.int64)
         self._asked = shared_array(5, np.float64)
         self._found = shared_array(2 * self._members, np.float64).reshape(-1, 2)
-        if work.model.device.type == "cpu":
+        self._keeps_memory = work.model.device.type == "cpu"
+        if self._keeps_memory:
             keep_freed_memory()
         steps = self._differentiate, self._add_up, self._step, self._score
         self._crew = Crew(self._members, steps)
@@ -124,7 +125,8 @@ class Updates:
     def close(self) -> None:
         """End the other processes; this one has all cores again."""
         self._crew.close()
-        release_freed_memory()
+        if self._keeps_memory:
+            release_freed_memory()
         torch.set_num_threads(self._threads)
 
     # -- what each member does -----------------------------------------------------------------
