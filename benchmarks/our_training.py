@@ -10,7 +10,6 @@ from phrasescore.model.sequence_model import SequenceModel
 from phrasescore.pairs.phrase_pairs import EncodedPairs
 from phrasescore.training.batches import Indices, uniform_plan
 from phrasescore.training.evaluation import lengths_of
-from phrasescore.training.optimization.gradient import ShareGradient
 from phrasescore.training.optimization.process_group import Processes
 from phrasescore.training.optimization.updates import LEAST_SHARE, Updates, Work
 from phrasescore.training.recipes import recipe_named
@@ -28,7 +27,7 @@ def fast_updates(
     work = Work(
         model=model,
         pairs=pairs,
-        gradient=ShareGradient(model, pairs, dtype, settings),
+        settings=settings,
         optimizer=recipe_named("fast", settings.learns_from).optimizer,
         plan=uniform_plan,
         dtype=dtype,

@@ -175,6 +175,13 @@ class SequenceModel(StepModel):
             regularisation: For kinds that have it (``Kind.regularised``).
         """
 
+    def multiplied(self) -> list[nn.Parameter]:
+        """Return weights that a loss takes in the type of its products, once, and uses no further.
+
+        Training may keep these in that type; a kind that names none loses nothing but time.
+        """
+        return []
+
     @abstractmethod
     def score(self, batch: Batch, dtype: torch.dtype | None = None) -> Tensor:
         """Return ln p of every target word and of the final </s>, ``(B, T + 1)``, 0 for padding.

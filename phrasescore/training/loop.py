@@ -27,7 +27,6 @@ from phrasescore.training.checkpoint import (
 )
 from phrasescore.training.curves import CURVES, Curves, described
 from phrasescore.training.evaluation import HeldOutFigure, lengths_of
-from phrasescore.training.optimization.gradient import ShareGradient
 from phrasescore.training.optimization.process_group import Processes
 from phrasescore.training.optimization.updates import LEAST_SHARE, Updates, Work
 from phrasescore.training.rare_words import seen_once
@@ -85,16 +84,16 @@ class Trainer:
         self.plan_held_out = uniform_plan
         if run.settings.learns_from != "phrases":
             self.plan_held_out = bucket_plan
-        gradient = run.model, run.pairs, self._dtype, run.settings, run.processes.rank, rare
         work = Work(
             model=run.model,
             pairs=run.pairs,
-            gradient=ShareGradient(*gradient),
+            settings=run.settings,
             optimizer=self._recipe.optimizer,
             plan=self.plan_held_out,
             dtype=self._dtype,
             largest=max(map(len, vars(run.split).values())),
             least=LEAST_SHARE[run.settings.learns_from],
+            rare=rare,
         )
         self._updates = Updates(work, run.threads, run.processes)
         self._words_per_batch = self._rate = 0.0
@@ -110,8 +109,7 @@ class Trainer:
         path = self.run.folder / LATEST
         self.state, weights, optimizer = load_checkpoint(path)
         with another_refused(path):
-            self.run.model.load_state_dict(weights)
-            self._updates.moments.copy_(optimizer["moments"])
+            self._updates.take_up(weights, optimizer["moments"])
 
     def train(self) -> None:
         """Train until the epochs, the time or the patience are used up.

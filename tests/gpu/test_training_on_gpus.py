@@ -72,7 +72,7 @@ def test_recorded_work_gives_the_gradient_of_the_cpu(
             for device, each in differentiate.items()
         }
         assert losses[GPU] == pytest.approx(losses[CPU], rel=bound)
-        gradients = [each.gradients[0].cpu() for each in weights.values()]
+        gradients = [each.gradient.cpu() for each in weights.values()]
         difference = torch.linalg.vector_norm(gradients[1] - gradients[0])
         assert difference <= bound * torch.linalg.vector_norm(gradients[0])
 

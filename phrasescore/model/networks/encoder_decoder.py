@@ -209,6 +209,12 @@ class EncoderDecoder(MaxoutReadout):
         context = self.summaries(batch.source, lengths[0] if lengths else None, dtype)
         return self._summed_loss(self.features(context, batch.target), batch)
 
+    def multiplied(self) -> list[nn.Parameter]:
+        """See :meth:`SequenceModel.multiplied`: not what is looked up, nor what softmax sums."""
+        summed = self.source_embedding, self.target_embedding, self.output_words
+        known = set(map(id, summed))
+        return [each for each in self.parameters() if each.ndim > 1 and id(each) not in known]
+
     def score(self, batch: Batch, dtype: torch.dtype | None = None) -> Tensor:
         """See :meth:`SequenceModel.score`."""
         lengths = batch.lengths

@@ -9,10 +9,13 @@ are added up in a fixed order, so results repeat to the bit for a given number o
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from phrasescore.model.sequence_model import SequenceModel
 from phrasescore.pairs.training_pairs import TrainingPairs
@@ -25,6 +28,7 @@ from phrasescore.training.optimization.kept_memory import keep_freed_memory, rel
 from phrasescore.training.optimization.optimizers import Optimizer
 from phrasescore.training.optimization.process_group import Processes
 from phrasescore.training.recipes import bound_gradient
+from phrasescore.training.training_settings import TrainingSettings
 
 # pairs; a smaller share leaves the matrix products too thin
 LEAST_SHARE = {"phrases": 8, "sentences": 32, "text": 32}
@@ -38,22 +42,24 @@ class Work:
     Attributes:
         model: On its device; its parameters move into one stretch of memory.
         pairs: All pairs.
-        gradient: Of a share of a batch.
+        settings: Whose dropout and label smoothing the loss has.
         optimizer: By which gradients change the weights.
         plan: Cuts held-out pairs into batches.
         dtype: What the matrix products run in; ``None`` for the parameters' own.
         largest: Rows that are worked on at once, at most.
         least: Pairs of a share, at least.
+        rare: ``(V,)`` target words of which some are learnt as unknown; ``None`` for none.
     """
 
     model: SequenceModel
     pairs: TrainingPairs
-    gradient: ShareGradient
+    settings: TrainingSettings
     optimizer: Optimizer
     plan: Plan
     dtype: torch.dtype | None
     largest: int
     least: int
+    rare: NDArray[np.bool_] | None = None
 
 
 class Updates:
@@ -69,8 +75,10 @@ class Updates:
         self._work, self._processes = work, processes
         alone = work.model.device.type != "cpu" or not can_fork()
         self._members = 1 if alone else threads
-        self._weights = FlatWeights(work.model, self._members)
+        self._weights = FlatWeights(work.model, self._members, work.dtype)
         self.moments = self._weights.moments
+        given = self._weights.working, work.pairs, work.dtype, work.settings, processes.rank
+        self._gradient = ShareGradient(*given, work.rare)
         self._rows = shared_array(work.largest, np.int64)
         self._asked = shared_array(5, np.float64)
         self._found = shared_array(2 * self._members, np.float64).reshape(-1, 2)
@@ -101,7 +109,7 @@ class Updates:
         loss = float(self._found[:shares, 0].sum())
         self._crew.do(_SUM)
         if self._processes.world > 1:
-            gradient = self._weights.gradients[0]
+            gradient = self._weights.gradient
             self._processes.add_up([gradient])
             self._found[:, 1] = 0.0
             self._found[0, 1] = float(torch.linalg.vector_norm(gradient)) ** 2
@@ -122,6 +130,20 @@ class Updates:
         total, words = self._found.sum(0)
         return HeldOutFigure(len(rows), int(words), float(total / words))
 
+    def take_up(self, weights: Mapping[str, Tensor], moments: Tensor) -> None:
+        """Go on from these.
+
+        Args:
+            weights: The model's, by name.
+            moments: What the optimiser remembered.
+
+        Raises:
+            RuntimeError: They are another model's.
+        """
+        self._work.model.load_state_dict(weights)
+        self.moments.copy_(moments)
+        self._weights.narrow()
+
     def close(self) -> None:
         """End the other processes; this one has all cores again."""
         self._crew.close()
@@ -140,22 +162,22 @@ class Updates:
         if member < shares:
             mine = share(self._rows[:count], member, shares)
             gradient = self._weights.gradient_views(member)
-            self._found[member, 0] = self._work.gradient(mine, number, member, gradient)
+            self._found[member, 0] = self._gradient(mine, number, member, gradient)
 
     def _add_up(self, member: int) -> None:
         shares, part = int(self._asked[1]), self._weights.part(member, self._members)
-        total = self._weights.gradients[0, part]
-        for other in range(1, shares):
-            total += self._weights.gradients[other, part]
-        self._found[member, 1] = float(torch.linalg.vector_norm(total)) ** 2
+        self._weights.add_up(shares, part)
+        self._found[member, 1] = float(torch.linalg.vector_norm(self._weights.gradient[part])) ** 2
 
     def _step(self, member: int) -> None:
         number, rate, scale = int(self._asked[2]), *map(float, self._asked[3:5])
-        part = self._weights.part(member, self._members)
-        values, gradient = self._weights.values[part], self._weights.gradients[0, part]
-        bound_gradient(values, gradient, math.sqrt(self._found[:, 1].sum()), scale)
-        moments = self._weights.moments[:, part]
-        self._work.optimizer.step(values, gradient, moments, rate, number + 1)
+        norm = math.sqrt(self._found[:, 1].sum())
+
+        def change(values: Tensor, gradient: Tensor, moments: Tensor) -> None:
+            bound_gradient(values, gradient, norm, scale)
+            self._work.optimizer.step(values, gradient, moments, rate, number + 1)
+
+        self._weights.change(self._weights.part(member, self._members), change)
 
     def _score(self, member: int) -> None:
         rows, work = self._rows[: int(self._asked[0])], self._work

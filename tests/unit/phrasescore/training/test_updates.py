@@ -18,7 +18,6 @@ from phrasescore.pairs.table_encoding import encode_table
 from phrasescore.training.batches import uniform_plan
 from phrasescore.training.evaluation import lengths_of
 from phrasescore.training.optimization.crew import Crew
-from phrasescore.training.optimization.gradient import ShareGradient
 from phrasescore.training.optimization.optimizers import Adam
 from phrasescore.training.optimization.process_group import Processes
 from phrasescore.training.optimization.updates import Updates, Work
@@ -43,8 +42,8 @@ def trained(pairs: EncodedPairs, threads: int) -> tuple[torch.Tensor, float, flo
     )
     model = EncoderDecoder(sizes)
     model.initialise(torch.Generator().manual_seed(2), "scaled")
-    gradient = ShareGradient(model, pairs, None, TrainingSettings(max_epochs=1))
-    work = Work(model, pairs, gradient, Adam(), uniform_plan, None, largest=len(pairs), least=4)
+    settings = TrainingSettings(max_epochs=1)
+    work = Work(model, pairs, settings, Adam(), uniform_plan, None, largest=len(pairs), least=4)
     before = torch.get_num_threads()
     updates = Updates(work, threads, Processes(CPU))
     rows = np.arange(len(pairs))
