@@ -8,15 +8,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from phrasescore.model.sequence_model import SequenceModel
-from phrasescore.pairs.training_pairs import Split, TrainingPairs
+from phrasescore.pairs.held_out import Split
+from phrasescore.pairs.training_pairs import TrainingPairs
 from phrasescore.progress import Progress
 from phrasescore.resuming.interruption import StopRequest
 from phrasescore.training.advice import better_size
-from phrasescore.training.batches import Indices, bucket_plan, share, uniform_plan
+from phrasescore.training.batches import bucket_plan, share, uniform_plan
 from phrasescore.training.checkpoint import (
     BEST,
     LATEST,
@@ -26,9 +26,10 @@ from phrasescore.training.checkpoint import (
     save_checkpoint,
 )
 from phrasescore.training.curves import CURVES, Curves, described
-from phrasescore.training.evaluation import HeldOutFigure, lengths_of
+from phrasescore.training.evaluation import HeldOutFigure
 from phrasescore.training.optimization.process_group import Processes
 from phrasescore.training.optimization.updates import LEAST_SHARE, Updates, Work
+from phrasescore.training.passes import STRETCH, Passes, PlannedBatch
 from phrasescore.training.rare_words import seen_once
 from phrasescore.training.recipes import recipe_of
 from phrasescore.training.training_settings import TrainingSettings
@@ -73,14 +74,15 @@ class Trainer:
         self.run, self._say = run, say
         self._settings = run.settings
         self._processes = run.processes
-        self._recipe, self._batch_size, self._highest_rate = recipe_of(
+        self._recipe, size, self._highest_rate = recipe_of(
             run.settings, len(run.split.training), run.model.settings
         )
         self._dtype = torch.bfloat16 if run.settings.precision == "bf16" else None
         rare = None
         if run.settings.learns_from == "text" and run.settings.recipe == "fast":
             rare = seen_once(run.pairs.target, run.split.training)
-        self._lengths = lengths_of(run.pairs, run.split.training)
+        learnt = run.pairs, run.split.training
+        self._passes = Passes(*learnt, self._recipe.plan, size, run.settings.seed)
         self.plan_held_out = uniform_plan
         if run.settings.learns_from != "phrases":
             self.plan_held_out = bucket_plan
@@ -91,12 +93,12 @@ class Trainer:
             optimizer=self._recipe.optimizer,
             plan=self.plan_held_out,
             dtype=self._dtype,
-            largest=max(map(len, vars(run.split).values())),
+            largest=self._largest(),
             least=LEAST_SHARE[run.settings.learns_from],
             rare=rare,
         )
         self._updates = Updates(work, run.threads, run.processes)
-        self._words_per_batch = self._rate = 0.0
+        self._rate = 0.0
         self._stop = StopRequest()
         self.state = TrainingState()
 
@@ -141,11 +143,16 @@ class Trainer:
         """End what works for the trainer; it can train and score no more."""
         self._updates.close()
 
+    def _largest(self) -> int:
+        """Return how many pairs are worked on at once, at most: a batch is of one stretch."""
+        parts = self.run.split
+        held_out = len(parts.held_out_sources), len(parts.held_out_pairs)
+        return max(min(len(parts.training), STRETCH), *held_out)
+
     def _epoch(self, progress: Progress, curves: Curves | None) -> None:
-        plan = self._plan(self.state.epoch)
-        while self.state.position < len(plan):
-            self._update(plan[self.state.position], progress)
-            if self._evaluation_due(len(plan)):
+        for batch in self._passes.batches(self.state.epoch, self.state.position):
+            self._update(batch, progress)
+            if self._evaluation_due(batch.is_last):
                 self._evaluate(curves)
                 if self._finished():
                     return
@@ -155,30 +162,21 @@ class Trainer:
         self.state.epoch += 1
         self.state.position = 0
 
-    def _plan(self, epoch: int) -> list[Indices]:
-        rng = np.random.default_rng([self._settings.seed, epoch])
-        plan = self._recipe.plan(*self._lengths, self._batch_size, rng)
-        words = int(self._lengths[1].sum()) + len(self._lengths[1])
-        self._words_per_batch = words / len(plan)
-        return plan
-
-    def _update(self, chosen: Indices, progress: Progress) -> None:
+    def _update(self, batch: PlannedBatch, progress: Progress) -> None:
         state, processes = self.state, self._processes
-        rows = self.run.split.training[chosen]
-        words = int(self._lengths[1][chosen].sum()) + len(chosen)
         rate = self._recipe.rate(self._highest_rate, state.updates, self._fraction())
         # one constant for all batches, so that each pair weighs the same
-        scale = 1.0 / self._words_per_batch if self._recipe.mean_loss else 1.0
-        mine = share(rows, processes.rank, processes.world)
+        scale = 1.0 / batch.words_per_batch if self._recipe.mean_loss else 1.0
+        mine = share(batch.rows, processes.rank, processes.world)
         loss = self._updates(mine, state.updates, rate, scale)
         self._rate = rate
         state.updates += 1
         state.position += 1
-        state.words += words
+        state.words += batch.words
         state.loss += loss * processes.world
-        state.loss_words += words
+        state.loss_words += batch.words
         state.seconds = self._seconds()
-        progress.advance(words, self._note())
+        progress.advance(batch.words, self._note())
 
     def _note(self) -> str:
         note = f"nll {self.state.loss / self.state.loss_words:.3f}"
@@ -196,14 +194,13 @@ class Trainer:
         """The part of the run that is done, 0 to 1: by epochs or by time, whichever is more."""
         by_epochs = by_time = 0.0
         if self._settings.max_epochs:
-            by_epochs = self._passes() / self._settings.max_epochs
+            by_epochs = self._passes_done() / self._settings.max_epochs
         if self._settings.max_seconds:
             by_time = self._processes.agree(self._seconds()) / self._settings.max_seconds
         return min(1.0, max(by_epochs, by_time))
 
-    def _passes(self) -> float:
-        words = float(self._lengths[1].sum()) + max(1, len(self._lengths[1]))
-        return self.state.words / words
+    def _passes_done(self) -> float:
+        return self.state.words / max(1, self._passes.words)
 
     def _finished(self) -> bool:
         settings, state = self._settings, self.state
@@ -216,20 +213,17 @@ class Trainer:
     def _progress(self) -> Progress:
         total = None
         if self._settings.max_epochs is not None:
-            words = float(self._lengths[1].sum()) + len(self._lengths[1])
-            total = self._settings.max_epochs * words
+            total = float(self._settings.max_epochs * self._passes.words)
         progress = Progress("training", total, "words")
         progress.advance(self.state.words)
         return progress
 
     # -- evaluation ----------------------------------------------------------------------------
 
-    def _evaluation_due(self, batches: int) -> bool:
-        last = self._settings.max_epochs is not None and (
-            self.state.epoch == self._settings.max_epochs - 1 and self.state.position == batches
-        )
+    def _evaluation_due(self, pass_ends: bool) -> bool:
         if self._settings.evaluations is None:
-            return self.state.position == batches
+            return pass_ends
+        last = pass_ends and self.state.epoch + 1 == self._settings.max_epochs
         passed = int(self._fraction() * self._settings.evaluations)
         return last or passed > self.state.evaluations
 
@@ -256,7 +250,7 @@ class Trainer:
                 self._advise(self._settings.max_seconds)
 
     def _advise(self, seconds: float) -> None:
-        passes = self._passes() / max(self._fraction(), 1e-9)
+        passes = self._passes_done() / max(self._fraction(), 1e-9)
         size = better_size(self.run.model.settings, passes)
         if size is not None and self._settings.recipe == "fast":
             self._say(
@@ -269,7 +263,7 @@ class Trainer:
         seconds = self._seconds()
         return {
             "updates": state.updates,
-            "epoch": round(self._passes(), 3),
+            "epoch": round(self._passes_done(), 3),
             "seconds": round(seconds, 1),
             "words_per_second": round(state.words / max(seconds, 1e-9)),
             "learning_rate": self._rate,

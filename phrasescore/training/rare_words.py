@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from phrasescore.model.sequence_model import UNKNOWN, Batch
-from phrasescore.pairs.training_pairs import PairSide, Rows
+from phrasescore.pairs.held_out import Remainder
+from phrasescore.pairs.training_pairs import PairSide
 
 SHARE = 0.5  # the rest teaches the words themselves
 _ROWS_AT_ONCE = 1 << 16
 
 
-def seen_once(side: PairSide, rows: Rows) -> NDArray[np.bool_] | None:
+def seen_once(side: PairSide, rows: Remainder) -> NDArray[np.bool_] | None:
     """Return which words stand once in some sentences, ``(V,)``; ``None`` where <unk> stands there.
 
     Args:
@@ -32,7 +33,7 @@ def seen_once(side: PairSide, rows: Rows) -> NDArray[np.bool_] | None:
     return None if counts[UNKNOWN] else counts == 1
 
 
-def word_counts(side: PairSide, rows: Rows) -> NDArray[np.int64]:
+def word_counts(side: PairSide, rows: Remainder) -> NDArray[np.int64]:
     """Return how often each word stands in some phrases or sentences, ``(V,)``; </s> does not."""
     counts = np.zeros(len(side.vocabulary), np.int64)
     for begin in range(0, len(rows), _ROWS_AT_ONCE):

@@ -22,7 +22,8 @@ from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
 from phrasescore.model.saved_model import put_right, refuse_others, save_model
 from phrasescore.model.sequence_model import END
-from phrasescore.pairs.training_pairs import Split, TrainingPairs, split
+from phrasescore.pairs.held_out import Split, split
+from phrasescore.pairs.training_pairs import TrainingPairs
 from phrasescore.provenance import provenance
 from phrasescore.resuming.interruption import interruptible
 from phrasescore.resuming.lock import held

@@ -11,6 +11,7 @@ by itself at every update, which is an eighth of its time at paper size. The bit
 from __future__ import annotations
 
 import copy
+import itertools
 import mmap
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -57,6 +58,7 @@ class FlatWeights:
         sizes = [-(-parameter.numel() // _ALIGNED) * _ALIGNED for parameter in parameters]
         self._starts = [sum(sizes[:at]) for at in range(len(sizes) + 1)]
         N = self._starts[-1]
+        self._runs = _runs(self._starts, self._is_narrow)
         self.values = _zeros(1, N, device)[0]
         self._gradients = _zeros(shares, N, device)
         self.gradient = self._gradients[0]
@@ -110,10 +112,9 @@ class FlatWeights:
 
     def _blocks(self, part: slice) -> Iterator[tuple[slice, bool]]:
         """Cut a part into what a cache holds through several passes; say what is narrow."""
-        for place, narrow in enumerate(self._is_narrow):
-            start, end = max(self._starts[place], part.start), self._starts[place + 1]
-            end = min(end, part.stop)
-            for first in range(start, end, _BLOCK):
+        for begin, stop, narrow in self._runs:
+            end = min(stop, part.stop)
+            for first in range(max(begin, part.start), end, _BLOCK):
                 yield slice(first, min(first + _BLOCK, end)), narrow
 
     def _narrowed(self, model: SequenceModel) -> SequenceModel:
@@ -126,6 +127,15 @@ class FlatWeights:
     def _view(self, flat: Tensor, place: int) -> Tensor:
         shape, start = self._shapes[place], self._starts[place]
         return flat[start : start + shape.numel()].view(shape)
+
+
+def _runs(starts: list[int], kinds: list[bool]) -> list[tuple[int, int, bool]]:
+    """Return beginning, end and kind of parameters of one kind that follow each other."""
+    runs = []
+    for kind, group in itertools.groupby(range(len(kinds)), kinds.__getitem__):
+        places = list(group)
+        runs.append((starts[places[0]], starts[places[-1] + 1], kind))
+    return runs
 
 
 def _zeros(rows: int, columns: int, device: torch.device) -> Tensor:

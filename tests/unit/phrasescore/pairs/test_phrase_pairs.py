@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from phrasescore.errors import InputError, SettingsError
+from phrasescore.pairs import held_out
+from phrasescore.pairs.held_out import split
 from phrasescore.pairs.phrase_pairs import EncodedPairs, PairSettings, load_pairs
 from phrasescore.pairs.table_encoding import encode_table
-from phrasescore.pairs.training_pairs import split
 
 
 @pytest.fixture(scope="module")
@@ -23,18 +24,23 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> EncodedPairs:
     return encode_table(folder / "table", folder / "work", PairSettings())
 
 
-def test_parts_are_disjoint_and_whole(pairs: EncodedPairs) -> None:
+@pytest.mark.parametrize("few", [1 << 21, 10], ids=["few sources", "many sources"])
+def test_parts_are_disjoint_and_whole(
+    pairs: EncodedPairs, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every pair is in exactly one part; no source held out by source is anywhere else."""
+    monkeypatch.setattr(held_out, "_FEW", few)
+    monkeypatch.setattr(held_out, "_AT_ONCE", 300)
     parts = split(pairs, 100, 150, seed=1)
-    rows = np.concatenate([parts.training, parts.held_out_sources, parts.held_out_pairs])
+    rows = np.concatenate([parts.training[:], parts.held_out_sources, parts.held_out_pairs])
     assert np.array_equal(np.sort(rows), np.arange(len(pairs)))
     groups = pairs.source.groups
-    others = np.concatenate([parts.training, parts.held_out_pairs])
+    others = np.concatenate([parts.training[:], parts.held_out_pairs])
     assert not set(groups[parts.held_out_sources]) & set(groups[others])
     assert len(parts.held_out_pairs) == 150
     # whole sources are drawn until there are enough; the largest has 24 pairs
     assert 100 <= len(parts.held_out_sources) < 100 + 24
-    for part in (parts.training, parts.held_out_sources, parts.held_out_pairs):
+    for part in (parts.training[:], parts.held_out_sources, parts.held_out_pairs):
         assert np.array_equal(part, np.sort(part))
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from phrasescore.errors import CorpusError
+from phrasescore.pairs.held_out import split
 from phrasescore.pairs.phrase_pairs import EncodedPairs, PairSettings
 from phrasescore.pairs.text_encoding import encode_texts
-from phrasescore.pairs.training_pairs import split
 
 SOURCE = b"the house\n\nthe house\na b c d\nthe cat\nx\n"
 TARGET = b"la maison\nrien\nla maison\na b\nle chat\n \n"

@@ -1,0 +1,80 @@
+"""Passes over more pairs than are held at a time: every pair once, mixed, and resumed anywhere."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from phrasescore.pairs.held_out import Remainder
+from phrasescore.pairs.phrase_pairs import EncodedPairs, PairSettings
+from phrasescore.pairs.table_encoding import encode_table
+from phrasescore.training import passes
+from phrasescore.training.batches import uniform_plan
+from phrasescore.training.passes import Passes
+from tests.support.builders import write_phrase_table
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> EncodedPairs:
+    folder = tmp_path_factory.mktemp("pairs")
+    return encode_table(write_phrase_table(folder / "table", 900), folder / "pairs", PairSettings())
+
+
+@pytest.fixture(params=[1 << 21, 64], ids=["one stretch", "many stretches"])
+def stretch(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setattr(passes, "STRETCH", request.param)
+    monkeypatch.setattr(passes, "_RUN", 8)
+    return int(request.param)
+
+
+def passes_of(pairs: EncodedPairs, seed: int = 1) -> tuple[Passes, Remainder]:
+    rows = Remainder(len(pairs), np.arange(3, len(pairs), 7))
+    return Passes(pairs, rows, uniform_plan, 16, seed), rows
+
+
+def test_a_pass_has_every_pair_once(pairs: EncodedPairs, stretch: int) -> None:
+    through, rows = passes_of(pairs)
+    batches = list(through.batches(0))
+    seen = np.concatenate([batch.rows for batch in batches])
+    assert np.array_equal(np.sort(seen), rows[:])
+    assert [batch.is_last for batch in batches] == [False] * (len(batches) - 1) + [True]
+    assert sum(batch.words for batch in batches) == through.words
+    for batch in batches:
+        assert batch.words == int((pairs.target.lengths(batch.rows) + 1).sum())
+
+
+def test_a_pass_goes_on_anywhere(pairs: EncodedPairs, stretch: int) -> None:
+    """What is left of it is the same, whatever number of batches is done."""
+    through, _ = passes_of(pairs)
+    batches = list(through.batches(2))
+    for done in (1, len(batches) // 2, len(batches) - 1, len(batches)):
+        again = list(passes_of(pairs)[0].batches(2, done))
+        assert len(again) == len(batches) - done
+        for one, other in zip(batches[done:], again, strict=True):
+            assert np.array_equal(one.rows, other.rows)
+            assert one.words_per_batch == other.words_per_batch
+
+
+def test_passes_differ(pairs: EncodedPairs, stretch: int) -> None:
+    first, second = (list(passes_of(pairs)[0].batches(number)) for number in (0, 1))
+    other = list(passes_of(pairs, seed=2)[0].batches(0))
+    rows = [np.concatenate([batch.rows for batch in each]) for each in (first, second, other)]
+    assert not np.array_equal(rows[0], rows[1])
+    assert not np.array_equal(rows[0], rows[2])
+
+
+def test_a_stretch_comes_from_all_over_the_table(
+    pairs: EncodedPairs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its runs are drawn, so the first batches are not of the first pairs."""
+    monkeypatch.setattr(passes, "STRETCH", 64)
+    monkeypatch.setattr(passes, "_RUN", 4)
+    through, rows = passes_of(pairs)
+    seen: list[int] = []
+    for batch in through.batches(0):
+        seen.extend(batch.rows.tolist())
+        if len(seen) >= 64:
+            break
+    quarters = np.bincount(np.array(seen[:64]) * 4 // len(pairs), minlength=4)
+    assert (quarters > 0).all()
+    assert len(rows) > 4 * 64
