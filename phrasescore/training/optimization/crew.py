@@ -7,6 +7,7 @@ products.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import sys
@@ -104,9 +105,10 @@ class Crew:
     def _serve(self, number: int, orders: socket.socket) -> None:
         ignore_signals()  # the first member hears them, and ends the others
         torch.set_num_threads(1)
-        while order := orders.recv(1):
-            self._steps[order[0]](number)
-            orders.send(_DONE)
+        with contextlib.suppress(ConnectionError):  # it is gone, with something unread
+            while order := orders.recv(1):
+                self._steps[order[0]](number)
+                orders.send(_DONE)
 
 
 def _lost(process: int) -> StorageError:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -82,6 +84,26 @@ def test_a_lost_process_is_told() -> None:
         crew.do(1)
     crew.close()
     assert _children() == before
+
+
+def test_members_of_a_killed_process_end_in_silence() -> None:
+    """They may have an answer for it that it has not read, or an order that nobody waits for."""
+    program = (
+        "import os, signal, time\n"
+        "from phrasescore.training.optimization.crew import Crew\n"
+        "def die(member):\n"
+        "    if member == 0:\n"
+        "        time.sleep(0.3)\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "crew = Crew(3, [lambda member: None, die])\n"
+        "crew.do(0)\n"
+        "crew._known.add(1)\n"
+        "crew.do(1)\n"
+    )
+    # the pipe is at its end when the last of them has ended
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60)
+    assert done.returncode == -signal.SIGKILL
+    assert done.stderr == b""
 
 
 def _children() -> set[str]:
