@@ -139,6 +139,9 @@ class ArpaFile:
             if order == 1:
                 self._look_for_unknown(ngrams)
             yield ngrams
+        if order == 1:
+            # a block has room for a word on each of its shortest lines; what is near is found fast
+            self.words.trim()
 
     def _look_for_unknown(self, unigrams: NGrams) -> None:
         for row in np.flatnonzero(unigrams.words[:, 0] == UNKNOWN_WORD).tolist():

@@ -179,6 +179,17 @@ class WordTable:
             _fill_slots(arrays)
         self.arrays = arrays
 
+    def trim(self) -> None:
+        """Give back the room that was made for words which did not come."""
+        arrays, size = self.arrays, len(self)
+        length = 1 << (2 * size - 1).bit_length()
+        self.arrays = arrays._replace(
+            text=arrays.text[: arrays.ends[size]].copy(),
+            ends=arrays.ends[: size + 1].copy(),
+            slots=np.full(length, _FREE, np.int32),
+        )
+        _fill_slots(self.arrays)
+
     def add_spans(self, data: Bytes, begins: Any, ends: Any) -> NDArray[np.int32]:
         """Return the id of each of n words, which are added if they are new.
 

@@ -77,6 +77,13 @@ def test_values_are_those_of_the_file(tmp_path: Path) -> None:
     assert bigrams.first_line == 13
 
 
+def test_the_vocabulary_takes_no_more_room_than_it_needs(tmp_path: Path) -> None:
+    """However many words a block could have held, those that it had are kept."""
+    with open_arpa(write(tmp_path, BIGRAMS + b"\n" * 100_000)) as model:
+        list(model.blocks())
+        assert sum(array.size for array in model.words.arrays) < 50
+
+
 @pytest.mark.parametrize(
     "variant",
     [
