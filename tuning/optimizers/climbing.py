@@ -9,14 +9,13 @@ the weights themselves hardly ever gain anything, and a line that ends costs a t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tuning.optimizers.line_search import LineSearch, point_at
+from tuning.optimizers.line_search import LineSearch
+from tuning.optimizers.points import point_at
 from tuning.optimizers.workers import Workers
 
 # a gain smaller than this is rounding
@@ -47,16 +46,14 @@ class Region(NamedTuple):
     scalable: bool
 
 
-def _ranges(
-    weights: NDArray[np.float64], features: NDArray[np.int64], region: Region, reach: float
-) -> Iterator[tuple[float, float]]:
-    """Yield how far the line along each of some weights goes, by reach and bounds."""
+def _ends(weights: NDArray[np.float64], region: Region, reach: float) -> NDArray[np.float64]:
+    """Return (F, 2) how far the line along each weight goes, by reach and bounds."""
     size = np.linalg.norm((weights / region.spread)[region.free])
-    for feature in features.tolist():
-        length = reach * size * region.spread[feature]
-        low = max(-length, region.lower[feature] - weights[feature])
-        high = min(length, region.upper[feature] - weights[feature])
-        yield min(low, 0.0), max(high, 0.0)
+    lengths = reach * size * region.spread
+    ends = np.empty((len(weights), 2))
+    np.minimum(np.maximum(-lengths, region.lower - weights), 0.0, out=ends[:, 0])
+    np.maximum(np.minimum(lengths, region.upper - weights), 0.0, out=ends[:, 1])
+    return ends
 
 
 def climb(
@@ -89,26 +86,23 @@ def climb(
     while gained:
         gained = False
         reach = np.inf if passes < full_passes else _REACH
+        ends = _ends(weights, region, reach)
         order = np.empty_like(region.free)
         order[rng.permutation(len(order))] = region.free
         for begin in range(0, len(order), _AT_ONCE):
             features = order[begin : begin + _AT_ONCE]
-            ranges = _ranges(weights, features, region, reach)
-            found = workers.share(
-                [
-                    partial(search.along, point, axes[feature], *ends)
-                    for feature, ends in zip(features, ranges, strict=True)
-                ]
-            )
+            found = search.along(point, axes[features], ends[features], workers)
             lines += len(found)
-            chosen = int(np.argmax([score for _, score in found]))
-            step, score = found[chosen]
+            scores = [score for _, score in found]
+            score = max(scores)
+            chosen = scores.index(score)
             if score > best + _GAIN:
                 best = score
-                weights = weights + step * axes[features[chosen]]
+                weights = weights + found[chosen][0] * axes[features[chosen]]
                 if region.scalable:
                     weights /= np.abs(weights).sum()
                 point = point_at(search.pool, weights, workers)
+                ends = _ends(weights, region, reach)
                 gained = True
         passes += 1
     return weights, best, lines

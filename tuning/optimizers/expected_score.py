@@ -3,17 +3,12 @@
 Every sentence chooses its candidates at random with probability proportional to exp(sharpness
 times model score); the objective of the expected statistics is the expected score (Smith and
 Eisner 2006; Rosti et al. 2010). At low sharpness it has few local optima, at high sharpness it
-becomes the score of the single best candidates. Annealing climbs it at rising sharpness.
-
-Weights are measured by the spread of their features, so that sharpness means the same everywhere.
+becomes the score of the single best candidates.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,19 +17,14 @@ from phrasescore.compiled import leaf
 from tuning.metrics.metric_scores import objective_score
 from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.candidate_pool import PoolArrays
-from tuning.optimizers.climbing import Region
-from tuning.optimizers.line_search import Point, score_candidates
+from tuning.optimizers.points import Point, score_candidates
 from tuning.optimizers.workers import Workers
 
-# deviations of the model score within a sentence: from nearly uniform to nearly decided
-SHARPNESSES = (3.0, 6.0, 12.0, 25.0, 50.0)
-_STEPS = 15
 # ln of how much less likely than the best a candidate may be: the rest says nothing
 LEAST_LN = -12.0
 _RELATIVE_DIFFERENCE = 1e-4
-_CONVERGED = 1e-3
-_LONGEST_STEP = 0.5
-_SHORTEST_STEP = 1e-8
+# likely candidates of all sentences together: with fewer, sharing takes longer than it saves
+_FEW = 10_000
 
 
 # what Python calls takes arrays, not named tuples: numba takes long to look at those
@@ -92,8 +82,29 @@ def _value(
 
 
 @leaf
+def _add_statistics(
+    statistics: NDArray[np.int16],
+    probabilities: NDArray[np.float64],
+    starts: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    sums: NDArray[np.float64],
+) -> int:
+    """Fill ``sums`` with the expected statistics; return how many candidates are likely."""
+    sums[:] = 0.0
+    count = 0
+    for sentence in range(ends.size):
+        count += ends[sentence] - starts[sentence]
+        for i in range(starts[sentence], ends[sentence]):
+            row, probability = rows[i], probabilities[i]
+            for column in range(sums.size):
+                sums[column] += probability * statistics[row, column]
+    return count
+
+
+@leaf
 def _add_up(
-    values: NDArray[Any],
+    values: NDArray[np.float32],
     first: int,
     factors: NDArray[np.float64],
     starts: NDArray[np.int64],
@@ -101,7 +112,7 @@ def _add_up(
     ends: NDArray[np.int64],
     sums: NDArray[np.float64],
 ) -> None:
-    """Fill ``sums`` with those of (N, C) values from ``first`` on, each times its factor.
+    """Fill ``sums`` with those of (F, C) values from ``first`` on, each times its factor.
 
     An addition waits for the one before, so four sums are formed abreast.
     """
@@ -119,10 +130,11 @@ def _add_up(
         sums[place], sums[p], sums[q], sums[r] = a, b, c, d
 
 
-def _slopes(objective: Objective, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+def _slopes(objective: Objective, sums: list[float]) -> NDArray[np.float64]:
     """The derivative of the objective by each summed statistic, by central differences."""
     slopes = np.zeros(len(sums))
-    for column, size in enumerate((_RELATIVE_DIFFERENCE * sums).tolist()):
+    for column, value in enumerate(sums):
+        size = _RELATIVE_DIFFERENCE * value
         if size > 0.0:
             moved = sums.copy()
             moved[column] += size
@@ -172,24 +184,17 @@ class ExpectedScore:
             _expect(starts, point.scores, winners, sharpness, self._rows, self._probabilities, ends)
 
         workers.share_range(expect, sentences)
-        self._sums = self._added_up(pool.statistics.T, self._probabilities)
+        sums = np.empty(pool.statistics.shape[1])
+        likely = pool.starts, self._rows, self._ends
+        self._likely = _add_statistics(pool.statistics, self._probabilities, *likely, sums)
+        # in Python's own numbers, whose arithmetic is quicker
+        self._sums: list[float] = sums.tolist()
         self.score = objective_score(objective, self._sums)
-
-    def _added_up(self, values: NDArray[Any], factors: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return (N,) the sums of (N, C) values of the likely candidates, times their factors."""
-        sums = np.empty(len(values))
-
-        def add_up(part: slice) -> None:
-            where = self._pool.starts, self._rows, self._ends
-            _add_up(values, part.start, factors, *where, sums[part])
-
-        self._workers.share_range(add_up, len(sums))
-        return sums
 
     def gradient(self) -> NDArray[np.float64]:
         """Return (F,) sharpness times the covariance of a candidate's value and its features."""
         pool, slopes = self._pool, _slopes(self._objective, self._sums)
-        worth = np.empty(len(self._rows))
+        worth, gradient = np.empty(len(self._rows)), np.empty(len(pool.features))
 
         def value(part: slice) -> None:
             _value(
@@ -197,99 +202,13 @@ class ExpectedScore:
                 self._probabilities, self._ends[part], worth,
             )  # fmt: skip
 
-        self._workers.share_range(value, len(self._ends))
-        return self._added_up(pool.features, worth)
+        def add_up(part: slice) -> None:
+            likely = pool.starts, self._rows, self._ends
+            _add_up(pool.features, part.start, worth, *likely, gradient[part])
 
-
-class _Ascent:
-    """Gradient ascent with Barzilai-Borwein steps, in weights measured by their spread."""
-
-    def __init__(
-        self,
-        pool: PoolArrays,
-        region: Region,
-        objective: Objective,
-        sharpness: float,
-        workers: Workers,
-    ) -> None:
-        self._region = region
-        self._expected = partial(
-            ExpectedScore, pool=pool, sharpness=sharpness, objective=objective, workers=workers
-        )
-        self._free = np.zeros(len(region.spread), bool)
-        self._free[region.free] = True
-
-    def gradient(
-        self, weights: NDArray[np.float64], expected: ExpectedScore
-    ) -> NDArray[np.float64]:
-        """Return the gradient at some weights by free weights measured by their spread."""
-        gradient = np.where(self._free, expected.gradient() * self._region.spread, 0.0)
-        if self._region.scalable:
-            # a change that only scales the weights is not a direction
-            scaled = weights / self._region.spread
-            gradient -= (gradient @ scaled) / (scaled @ scaled) * scaled
-        return gradient
-
-    def allowed(self, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return weights within their bounds, of size 1 if they are scalable."""
-        weights = np.clip(scaled * self._region.spread, self._region.lower, self._region.upper)
-        if self._region.scalable:
-            weights = weights / np.linalg.norm(weights / self._region.spread)
-        return weights
-
-    def climb(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Climb from a point for a few steps."""
-        spread = self._region.spread
-        weights = self.allowed(weights / spread)
-        expected = self._expected(weights=weights)
-        gradient = self.gradient(weights, expected)
-        length = 0.1
-        for _ in range(_STEPS):
-            size, steepness = np.linalg.norm(weights / spread), np.linalg.norm(gradient)
-            if steepness == 0.0:
-                break
-            factor = min(length, _LONGEST_STEP * size) / steepness
-            while factor * steepness > _SHORTEST_STEP * size:
-                moved = self.allowed(weights / spread + factor * gradient)
-                reached = self._expected(weights=moved)
-                if reached.score > expected.score:
-                    break
-                factor *= 0.3
+        for work, count in ((value, len(self._ends)), (add_up, len(gradient))):
+            if self._likely < _FEW:
+                work(slice(0, count))
             else:
-                break
-            change = (moved - weights) / spread
-            weights, expected = moved, reached
-            if np.linalg.norm(change) < _CONVERGED * size:
-                break
-            old_gradient, gradient = gradient, self.gradient(weights, expected)
-            bend = float(change @ (old_gradient - gradient))
-            steepness = np.linalg.norm(gradient)
-            straight = float(change @ change)
-            length = steepness * straight / bend if bend > 0.0 else 2 * np.sqrt(straight)
-        return weights
-
-
-def anneal(
-    pool: PoolArrays,
-    weights: NDArray[np.float64],
-    region: Region,
-    objective: Objective,
-    workers: Workers,
-    sharpnesses: Sequence[float] = SHARPNESSES,
-) -> NDArray[np.float64]:
-    """Return weights of high expected score, found by climbing at rising sharpness.
-
-    Args:
-        pool: The candidates.
-        weights: (F,) where to begin.
-        region: Where weights may be.
-        objective: What is expected.
-        workers: Threads that share the work.
-        sharpnesses: One climb for each.
-    """
-    for sharpness in sharpnesses:
-        if not region.scalable:
-            size = float(np.linalg.norm((weights / region.spread)[region.free]))
-            sharpness /= size or 1.0
-        weights = _Ascent(pool, region, objective, sharpness, workers).climb(weights)
-    return weights
+                self._workers.share_range(work, count)
+        return gradient

@@ -30,80 +30,14 @@ from numpy.typing import NDArray
 
 from phrasescore.compiled import leaf
 from tuning.metrics.metric_scores import score_of_sums
+from tuning.optimizers.breakpoints import BLOCK, SortSpace, find_changes, sort
 from tuning.optimizers.candidate_pool import PoolArrays
-from tuning.optimizers.envelope import EnvelopeSpace, envelope
+from tuning.optimizers.envelope import EnvelopeSpace
+from tuning.optimizers.points import Point
 from tuning.optimizers.workers import Workers
 
 NARROW = 1e-6
 BEYOND = 0.1
-_BLOCK = 8
-
-
-@leaf
-def combine(
-    features: NDArray[np.float32],
-    begin: int,
-    end: int,
-    weights: NDArray[np.float64],
-    out: NDArray[np.float64],
-) -> None:
-    """Fill ``out`` with the weighted sums of features of the candidates from begin to end."""
-    # a slice, because compiled code would check begin + i for a negative index every time
-    out[: end - begin] = 0.0
-    for feature in range(weights.size):
-        weight = weights[feature]
-        if weight != 0.0:
-            values = features[feature, begin:end]
-            for i in range(values.size):
-                out[i] += weight * values[i]
-
-
-class Point(NamedTuple):
-    """A point in weight space as the pool sees it.
-
-    Attributes:
-        scores: (C,) the model scores of all candidates.
-        winners: (S,) the best candidate of each sentence, the first of equals; -1 if none.
-    """
-
-    scores: NDArray[np.float64]
-    winners: NDArray[np.int64]
-
-
-@leaf
-def score_candidates(
-    features: NDArray[np.float32],
-    starts: NDArray[np.int64],
-    weights: NDArray[np.float64],
-    scores: NDArray[np.float64],
-    winners: NDArray[np.int64],
-) -> None:
-    """Fill the fields of ``Point`` for the sentences whose candidates begin at ``starts``."""
-    for sentence in range(winners.size):
-        begin, end = starts[sentence], starts[sentence + 1]
-        combine(features, begin, end, weights, scores[begin:end])
-        best = begin
-        for i in range(begin + 1, end):
-            if scores[i] > scores[best]:
-                best = i
-        winners[sentence] = best if begin < end else -1
-
-
-def point_at(
-    pool: PoolArrays, weights: NDArray[np.float64], workers: Workers | None = None
-) -> Point:
-    """Score all candidates with (F,) weights; workers may share the sentences."""
-    point = Point(np.empty(pool.features.shape[1]), np.empty(len(pool.starts) - 1, np.int64))
-
-    def score(part: slice) -> None:
-        starts, winners = pool.starts[part.start : part.stop + 1], point.winners[part]
-        score_candidates(pool.features, starts, weights, point.scores, winners)
-
-    if workers:
-        workers.share_range(score, len(point.winners))
-    else:
-        score(slice(0, len(point.winners)))
-    return point
 
 
 class _Lines(NamedTuple):
@@ -121,6 +55,11 @@ class _Lines(NamedTuple):
         where: (C,) where the winner of some sentence changes, in no order.
         before: (C,) the candidate that wins before each change.
         after: (C,) the one that wins after it.
+        bits: (C,) those of ``where``.
+        keys: (2, C), see ``SortSpace``.
+        places: (2, C), the same.
+        begins: (8, 256), the same.
+        edges: (C + 2,) where the intervals begin and end.
     """
 
     slopes: NDArray[np.float64]
@@ -134,100 +73,24 @@ class _Lines(NamedTuple):
     where: NDArray[np.float64]
     before: NDArray[np.int64]
     after: NDArray[np.int64]
+    bits: NDArray[np.uint64]
+    keys: NDArray[np.uint64]
+    places: NDArray[np.int64]
+    begins: NDArray[np.int64]
+    edges: NDArray[np.float64]
 
-
-@leaf
-def _keep(
-    slopes: NDArray[np.float64],
-    intercepts: NDArray[np.float64],
-    winner: int,
-    low: float,
-    high: float,
-    lines: tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]],
-) -> int:
-    """Keep the candidates that can win between low and high; return how many.
-
-    Their lead over the winner at 0 is linear in the step, so it is largest at an end.
-    """
-    kept, kept_slopes, kept_intercepts = lines
-    slope, intercept = slopes[winner], intercepts[winner]
-    kept[0], kept_slopes[0], kept_intercepts[0] = winner, slope, intercept
-    count = 1
-    for begin in range(0, slopes.size, _BLOCK):
-        lead = 1.0
-        if begin + _BLOCK <= slopes.size:
-            # a block at a time, and a closer look only where one of them leads
-            lead = 0.0
-            for j in range(begin, begin + _BLOCK):
-                rise = slopes[j] - slope
-                lead = max(lead, intercepts[j] - intercept + max(low * rise, high * rise))
-        if lead > 0.0:
-            for j in range(begin, min(begin + _BLOCK, slopes.size)):
-                rise = slopes[j] - slope
-                kept[count], kept_slopes[count], kept_intercepts[count] = (
-                    j,
-                    slopes[j],
-                    intercepts[j],
-                )
-                count += intercepts[j] - intercept + max(low * rise, high * rise) > 0.0
-    return count
-
-
-# numba takes long to look at a named tuple, so what Python calls takes arrays
-@leaf
-def _find_changes(
-    direction: NDArray[np.float64],
-    low: float,
-    high: float,
-    features: NDArray[np.float32],
-    statistics: NDArray[np.int16],
-    starts: NDArray[np.int64],
-    scores: NDArray[np.float64],
-    winners: NDArray[np.int64],
-    line_slopes: NDArray[np.float64],
-    kept: NDArray[np.int64],
-    kept_slopes: NDArray[np.float64],
-    kept_intercepts: NDArray[np.float64],
-    found: NDArray[np.int64],
-    breakpoints: NDArray[np.float64],
-    waiting: NDArray[np.int64],
-    sums: NDArray[np.float64],
-    where: NDArray[np.float64],
-    before: NDArray[np.int64],
-    after: NDArray[np.int64],
-) -> int:
-    """Find all changes of winner between low and high, and the sums at low; return how many.
-
-    All but the first three arguments are the fields of the pool, of the point and of `_Lines`.
-    """
-    total = 0
-    sums[:] = 0.0
-    some = np.isfinite(low) and np.isfinite(high)
-    for sentence in range(winners.size):
-        begin, end = starts[sentence], starts[sentence + 1]
-        if begin == end:
-            continue
-        slopes, intercepts = line_slopes[: end - begin], scores[begin:end]
-        combine(features, begin, end, direction, slopes)
-        if some:
-            winner = winners[sentence] - begin
-            lines = (kept, kept_slopes, kept_intercepts)
-            count = _keep(slopes, intercepts, winner, low, high, lines)
-            slopes, intercepts = kept_slopes[:count], kept_intercepts[:count]
-        space = EnvelopeSpace(found, breakpoints, waiting)
-        changes = envelope(slopes, intercepts, low, high, space)
-        for change in range(changes + 1):
-            column = begin + (kept[found[change]] if some else found[change])
-            if change > 0:
-                after[total] = column
-                total += 1
-            else:
-                for k in range(sums.size):
-                    sums[k] += statistics[column, k]
-            if change < changes:
-                where[total] = breakpoints[change]
-                before[total] = column
-    return total
+    @classmethod
+    def of(cls, pool: PoolArrays) -> _Lines:
+        """Return room for lines through the candidates of a pool."""
+        most = int(np.diff(pool.starts).max(initial=0)) + BLOCK
+        candidates, columns = pool.statistics.shape
+        where = np.empty(candidates)
+        return cls(
+            np.empty(most), np.empty(most, np.int64), np.empty(most), np.empty(most),
+            *EnvelopeSpace.of(most), np.empty(columns),
+            where, np.empty(candidates, np.int64), np.empty(candidates, np.int64),
+            where.view(np.uint64), *SortSpace.of(candidates), np.empty(candidates + 2),
+        )  # fmt: skip
 
 
 @leaf
@@ -268,6 +131,68 @@ def _best_interval(
     return best_place, best
 
 
+# numba takes long to look at a named tuple, so what Python calls takes arrays
+@leaf
+def _search(
+    directions: NDArray[np.float64],
+    ends: NDArray[np.float64],
+    found: NDArray[np.float64],
+    shares: NDArray[np.float64],
+    features: NDArray[np.float32],
+    statistics: NDArray[np.int16],
+    starts: NDArray[np.int64],
+    scores: NDArray[np.float64],
+    winners: NDArray[np.int64],
+    slopes: NDArray[np.float64],
+    kept: NDArray[np.int64],
+    kept_slopes: NDArray[np.float64],
+    kept_intercepts: NDArray[np.float64],
+    envelope_winners: NDArray[np.int64],
+    breakpoints: NDArray[np.float64],
+    waiting: NDArray[np.int64],
+    sums: NDArray[np.float64],
+    where: NDArray[np.float64],
+    before: NDArray[np.int64],
+    after: NDArray[np.int64],
+    bits: NDArray[np.uint64],
+    keys: NDArray[np.uint64],
+    places: NDArray[np.int64],
+    begins: NDArray[np.int64],
+    edges: NDArray[np.float64],
+) -> None:
+    """Search along (L, F) directions between (L, 2) ends, with (3,) shares of the metrics.
+
+    The arguments after the shares are the fields of the pool, of the point and of `_Lines`. A row
+    of (L, 6) ``found`` gets the best score, the ends of the best interval, how far from 0 the
+    farther of the first and the last breakpoint is, and whether the interval is the first, and
+    the last. All but the score are 0 where there is no breakpoint.
+    """
+    for line in range(len(found)):
+        low, high = ends[line, 0], ends[line, 1]
+        count = find_changes(
+            directions[line], low, high, features, statistics, starts, scores, winners, slopes,
+            kept, kept_slopes, kept_intercepts, envelope_winners, breakpoints, waiting, sums,
+            where, before, after,
+        )  # fmt: skip
+        order = places[sort(bits[:count], keys, places, begins), :count]
+        edges[0], edges[count + 1] = low, high
+        for i in range(count):
+            edges[i + 1] = where[order[i]]
+        narrow = -1.0
+        if count:
+            narrow = NARROW * (edges[1 + 3 * count // 4] - edges[1 + count // 4])
+        place, score = _best_interval(
+            statistics, sums, before, after, order, edges[: count + 2], narrow, shares
+        )
+        row = found[line]
+        row[:] = 0.0
+        row[0] = score
+        if count and score > -np.inf:
+            row[1], row[2] = edges[place], edges[place + 1]
+            row[3] = max(abs(edges[1]), abs(edges[count]))
+            row[4], row[5] = place == 0, place == count
+
+
 def step_into(
     left: float, right: float, reach: float, *, left_is_bound: bool, right_is_bound: bool
 ) -> float:
@@ -297,49 +222,43 @@ class LineSearch:
 
     def _lines(self) -> _Lines:
         if not hasattr(self._own, "lines"):
-            self._own.lines = self._new_lines()
+            self._own.lines = _Lines.of(self.pool)
         lines: _Lines = self._own.lines
         return lines
 
-    def _new_lines(self) -> _Lines:
-        most = int(np.diff(self.pool.starts).max(initial=0)) + _BLOCK
-        candidates, columns = self.pool.statistics.shape
-        return _Lines(
-            np.empty(most), np.empty(most, np.int64), np.empty(most), np.empty(most),
-            *EnvelopeSpace.of(most), np.empty(columns),
-            np.empty(candidates), np.empty(candidates, np.int64), np.empty(candidates, np.int64),
-        )  # fmt: skip
-
     def along(
-        self, point: Point, direction: NDArray[np.float64], low: float, high: float
-    ) -> tuple[float, float]:
-        """Return the best step along a direction and the score it reaches.
+        self,
+        point: Point,
+        directions: NDArray[np.float64],
+        ends: NDArray[np.float64],
+        workers: Workers | None = None,
+    ) -> list[tuple[float, float]]:
+        """Return the best step along each of L directions and the score it reaches.
 
         Args:
             point: Step 0.
-            direction: (F,) how the weights change with the step.
-            low: The smallest step allowed, at most 0; minus infinity where there is no bound.
-            high: The largest step allowed, at least 0.
+            directions: (L, F) how the weights change with the step.
+            ends: (L, 2) the smallest step allowed, at most 0, and the largest, at least 0;
+                infinite where there is no bound.
+            workers: Threads that share the lines.
         """
-        lines = self._lines()
-        arrays = (*self.pool, *point, *lines)
-        count = _find_changes(direction, low, high, *arrays)
-        where = lines.where[:count]
-        order = np.argsort(where)
-        edges = np.empty(count + 2)
-        edges[0], edges[1:-1], edges[-1] = low, where[order], high
-        narrow = NARROW * (edges[1 + 3 * count // 4] - edges[1 + count // 4]) if count else -1.0
-        place, score = _best_interval(
-            self.pool.statistics, lines.sums, lines.before, lines.after, order, edges, narrow,
-            self._shares,
-        )  # fmt: skip
-        if not count or score == -np.inf:
-            return 0.0, score
-        step = step_into(
-            float(edges[place]),
-            float(edges[place + 1]),
-            max(abs(float(edges[1])), abs(float(edges[-2]))) or 1.0,
-            left_is_bound=place == 0,
-            right_is_bound=place == count,
-        )
-        return step, score
+        found = np.empty((len(ends), 6))
+
+        def search(part: slice) -> None:
+            arrays = (*self.pool, *point, *self._lines())
+            _search(directions[part], ends[part], found[part], self._shares, *arrays)
+
+        if workers:
+            workers.share_range(search, len(ends))
+        else:
+            search(slice(0, len(ends)))
+        return [
+            (
+                step_into(
+                    left, right, reach or 1.0,
+                    left_is_bound=bool(first), right_is_bound=bool(last),
+                ),
+                score,
+            )
+            for score, left, right, reach, first, last in found.tolist()
+        ]  # fmt: skip

@@ -4,7 +4,7 @@ The corpus score is piecewise constant with very many local optima, and most sta
 to a poor one. So the search has three parts:
 
 1. *Annealing*: the expected score at rising sharpness leads from the start weights to a good
-   region (``tuning.optimizers.expected_score``).
+   region (``tuning.optimizers.annealing``).
 2. *Climbing*: exact line searches along single weights (``tuning.optimizers.climbing``).
 3. *Restarts*: the best point so far is shaken by a tenth or a fifth of the weights' size and
    climbed from, four such climbs at a time. Every twentieth begins from random weights instead,
@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tuning.optimizers.annealing import SHARPNESSES, anneal
 from tuning.optimizers.climbing import Region, climb
-from tuning.optimizers.expected_score import SHARPNESSES, anneal
 from tuning.optimizers.line_search import LineSearch
 from tuning.optimizers.optimizer import Problem, Solution, Weights, written
 from tuning.optimizers.problem_checks import defect_of, prepare
@@ -104,11 +104,12 @@ class _Search:
     def climb_from(self, points: Sequence[_Begin], workers: Workers) -> None:
         """Climb from some points at a time and keep the best end; the first of equals."""
         seeds = self._rng.integers(1 << 31, size=len(points)).tolist()
-        jobs = [
-            partial(self._climb, point, seed, workers)
-            for point, seed in zip(points, seeds, strict=True)
-        ]
-        for weights, score, lines in workers.run(jobs):
+        # what takes longest begins first: the last to begin keeps the other threads waiting
+        order = sorted(range(len(points)), key=lambda place: -len(points[place].sharpnesses))
+        ends = workers.run(
+            [partial(self._climb, points[place], seeds[place], workers) for place in order]
+        )
+        for _, (weights, score, lines) in sorted(zip(order, ends, strict=True)):
             self.climbs += 1
             self.lines += lines
             if score > self.best_score and not defect_of(weights, self._region):

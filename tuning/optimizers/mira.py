@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from phrasescore.compiled import leaf
 from tuning.metrics.metric_scores import score_of_sums
 from tuning.optimizers.candidate_pool import PoolArrays
-from tuning.optimizers.line_search import combine
 from tuning.optimizers.optimizer import Problem, Solution, Weights, written
+from tuning.optimizers.points import combine
 from tuning.optimizers.problem_checks import defect_of, prepare
 
 _REFERENCE_LENGTH = 8

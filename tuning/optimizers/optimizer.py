@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tuning.metrics.metric_scores import objective_score
 from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.candidate_pool import PoolArrays
-from tuning.optimizers.line_search import point_at
+from tuning.optimizers.points import point_at
 
 _DIGITS = 9
 Weights = NDArray[np.float64]

@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from tuning.metrics.metric_scores import sentence_scores
 from tuning.optimizers.climbing import Region
-from tuning.optimizers.line_search import LineSearch, point_at
+from tuning.optimizers.line_search import LineSearch
 from tuning.optimizers.optimizer import Problem, Solution, Weights, written
+from tuning.optimizers.points import point_at
 from tuning.optimizers.problem_checks import defect_of, prepare
 
 _ITERATIONS = 50
@@ -111,7 +112,8 @@ def _best_between(problem: Problem, region: Region, learnt: Weights) -> tuple[We
         sizes = [np.linalg.norm((weights / region.spread)[free]) for weights in (start, learnt)]
         learnt[free] *= sizes[0] / sizes[1] if sizes[1] > 0 else 0.0
     search = LineSearch(problem.pool, problem.objective.shares)
-    share, _ = search.along(point_at(problem.pool, start), learnt - start, 0.0, 1.0)
+    point, ends = point_at(problem.pool, start), np.array([[0.0, 1.0]])
+    ((share, _),) = search.along(point, (learnt - start)[np.newaxis], ends)
     return start + share * (learnt - start), share
 
 

@@ -18,9 +18,11 @@ from tests.support.candidate_pools import (
 from tests.support.plain_optimization import plain_line_search
 from tuning.metrics.metric_scores import ALL_COLUMNS
 from tuning.metrics.metric_settings import Objective
+from tuning.optimizers.breakpoints import SortSpace, sort
 from tuning.optimizers.candidate_pool import PoolArrays
-from tuning.optimizers.line_search import BEYOND, LineSearch, combine, point_at
+from tuning.optimizers.line_search import BEYOND, LineSearch
 from tuning.optimizers.optimizer import Problem, Weights
+from tuning.optimizers.points import combine, point_at
 
 SEEDS = st.integers(0, 1 << 30)
 BLEU_SHARES = Objective().shares
@@ -32,7 +34,8 @@ def searched(
     """Return the step found and the score claimed."""
     point = point_at(problem.pool, problem.start)
     search = LineSearch(problem.pool, problem.objective.shares)
-    return search.along(point, direction, low, high)
+    (found,) = search.along(point, direction[np.newaxis], np.array([[low, high]]))
+    return found
 
 
 def random_line(seed: int, *, columns: int = 9) -> tuple[Problem, Weights]:
@@ -83,6 +86,29 @@ def test_the_compiled_search_is_the_plain_one(seed: int, columns: int) -> None:
     plain = plain_line_search(problem.pool, problem.start, direction, shares)
     assert score == pytest.approx(plain[1], abs=1e-12)
     assert step == pytest.approx(plain[0], abs=1e-9)
+
+
+@given(st.lists(st.floats(allow_nan=False) | st.sampled_from([1.0, -1.0, 1.5, np.inf])))
+def test_breakpoints_are_sorted_as_numpy_sorts_them(given: list[float]) -> None:
+    """Any numbers, infinite ones and equals too; equals keep their order."""
+    values = np.array(given, np.float64) + 0.0
+    space = SortSpace.of(len(values))
+    row = sort(values.view(np.uint64), *space)
+    assert space.places[row].tolist() == np.argsort(values, kind="stable").tolist()
+
+
+@pytest.mark.parametrize("lines", [1, 3])
+def test_lines_searched_together_are_searched_as_alone(lines: int) -> None:
+    """Each with its own ends; what one leaves behind disturbs no other."""
+    problem, _ = random_line(11)
+    directions = np.random.default_rng(11).integers(-5, 6, (lines, len(problem.start))) * 1.0
+    ends = np.array([[-np.inf, np.inf], [-0.3, 0.5], [0.0, 0.0]])[:lines]
+    search = LineSearch(problem.pool, problem.objective.shares)
+    found = search.along(point_at(problem.pool, problem.start), directions, ends)
+    alone = [
+        searched(problem, line, *bounds) for line, bounds in zip(directions, ends, strict=True)
+    ]
+    assert found == alone
 
 
 @given(SEEDS)
