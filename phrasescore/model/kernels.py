@@ -146,6 +146,7 @@ def softmax_gradient(
     grad_bias: Array,
     smoothing: float,
     normaliser_weight: float,
+    scratch: Array,
 ) -> float:
     """Turn logits into the gradient of the loss, and return its sum over the rows.
 
@@ -159,10 +160,10 @@ def softmax_gradient(
         grad_bias: ``(V,)`` float32, added to.
         smoothing: What is wanted is one-hot for a share of 1 - smoothing, uniform for the rest.
         normaliser_weight: What keeps Z, the sum of exp(logit), near 1; 0 leaves it free.
+        scratch: ``(V,)`` float32 of no meaning: made here, it would need more of numba to be read.
     """
     N, V = logits.shape
     kept, even = np.float32(1.0 - smoothing), np.float32(smoothing / V)
-    scratch = np.empty(V, np.float32)
     loss = 0.0
     for n in range(N):
         row = logits[n]
@@ -199,7 +200,7 @@ def softmax_gradient(
 def log_softmax_at(logits: Array, bias: Array, wanted: Array, out: Array, scratch: Array) -> None:
     """Set ``out (N,)`` to ln softmax of the rows of ``logits (N, V)`` plus bias at the wanted.
 
-    ``scratch (V,)`` float32 is of no meaning: made here, it would need more of numba to be read.
+    ``scratch (V,)`` float32 is of no meaning.
     """
     N, V = logits.shape
     for n in range(N):

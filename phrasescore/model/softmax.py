@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
@@ -152,7 +153,9 @@ def _softmax_gradient(
     """
     if kernels.can_compile(logits):
         x, b, ids, out = map(kernels.array_of, (logits, bias, wanted, grad_bias))
-        return float(kernels.softmax_gradient(x, b, ids, out, smoothing, normaliser_weight))
+        scratch = np.empty(len(b), np.float32)
+        asked = smoothing, normaliser_weight, scratch
+        return float(kernels.softmax_gradient(x, b, ids, out, *asked))
     full = logits.to(bias.dtype) + bias
     at = torch.arange(len(wanted), device=wanted.device)
     log_probabilities = full.log_softmax(1)
