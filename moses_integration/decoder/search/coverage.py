@@ -29,6 +29,8 @@ COVERAGE = np.dtype(
         ("last_step", np.int32),
         ("options", np.int32),  # the options of all of them
         ("entries", np.int32),  # hypotheses that cube pruning has put into the stack
+        ("member", np.int32),  # the best hypothesis that has it, once cube pruning sorted them
+        ("members", np.int32),  # how many have it
     ],
     align=True,
 )

@@ -8,7 +8,6 @@ the pop limit.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from moses_integration.decoder.features.lm_scoring import score_after
 from moses_integration.decoder.features.reordering_feature import MONOTONE, SWAP, turn_to
@@ -46,35 +45,44 @@ _ADD_EDGES, _BEGIN_CELLS, _FILL_STACK = range(3)  # what is done with a stack, i
 
 
 @leaf
-def _members(stacks: Stacks, coverage: int, first: int, size: int, found: NDArray[np.int32]) -> int:
-    """Write those of the sorted hypotheses from ``first`` on that have a coverage; count them."""
-    count = 0
-    for place in range(first, size):
-        number = stacks.numbers[place]
-        if stacks.records[number].coverage == coverage:
-            found[count] = number
-            count += 1
-    return count
+def _chain_members(search: SentenceSearch, size: int) -> None:
+    """Chain the sorted hypotheses of a stack that have the same coverage, the best first.
+
+    The chains of the stack's hash table are not needed any more: nothing is put into it.
+    """
+    stacks, coverages = search.stacks, search.coverages.records
+    for place in range(size):
+        coverage = coverages[stacks.records[stacks.numbers[place]].coverage]
+        coverage.member, coverage.members = NONE, 0
+    for place in range(size - 1, -1, -1):
+        record = stacks.records[stacks.numbers[place]]
+        coverage = coverages[record.coverage]
+        record.chain = coverage.member
+        coverage.member = stacks.numbers[place]
+        coverage.members += 1
 
 
 @leaf
 def _rank(
     model: Model,
     stacks: Stacks,
-    members: NDArray[np.int32],
+    number: int,
     start: int,
     distortion: int,
     ranked: Records,
 ) -> int:
     """Rank hypotheses by score and the cost of the jump to a phrase that starts at ``start``.
 
+    They are ``number`` and those chained behind it.
+
     Returns:
         How many there are whose jump is within the limit, if there is a limit. Without one they
         stay as they are.
     """
     count = 0
-    for number in members:
-        record = stacks.records[number]
+    while number != NONE:
+        record, own = stacks.records[number], number
+        number = np.int64(record.chain)
         distance = abs(record.end + 1 - start)
         if 0 <= distortion < distance:
             continue
@@ -84,7 +92,7 @@ def _rank(
             ranked[place] = ranked[place - 1]
             place -= 1
         one = ranked[place]
-        one.score, one.number, one.lm_state = score, number, record.lm_state
+        one.score, one.number, one.lm_state = score, own, record.lm_state
         one.start, one.turn = record.start, turn_to(record.end, start)
         one.base = with_forward(model, score, record.option, one.turn)
         count += 1
@@ -92,20 +100,13 @@ def _rank(
 
 
 @leaf
-def _add_edges(search: SentenceSearch, cubes: Cubes, first: int, size: int) -> bool:
-    """Add the edges out of the coverage of ``stacks.numbers[first]``; return whether they fit.
-
-    Of the sorted hypotheses from ``first`` on, those with the same coverage take part.
-    """
-    stacks, steps = search.stacks, search.coverages.steps
-    number = stacks.records[stacks.numbers[first]].coverage
-    coverage = search.coverages.records[number]
+def _add_edges(search: SentenceSearch, cubes: Cubes, number: int) -> bool:
+    """Add the edges out of a coverage, whose hypotheses are chained; return whether they fit."""
+    coverage, steps = search.coverages.records[number], search.coverages.steps
     count = coverage.last_step - coverage.first_step
     used = cubes.used[0]
-    members = stacks.numbers[size:]
-    alike = _members(stacks, number, first, size, members)
     room = used.edges + count <= cubes.edges.size
-    if not room or used.ranked + count * alike > cubes.ranked.size:
+    if not room or used.ranked + count * coverage.members > cubes.ranked.size:
         return False
     start, begin, found = np.int64(NONE), np.int64(0), np.int64(0)
     for at in range(coverage.first_step, coverage.last_step):
@@ -113,8 +114,8 @@ def _add_edges(search: SentenceSearch, cubes: Cubes, first: int, size: int) -> b
             start, begin = np.int64(steps[at].start), np.int64(used.ranked)
             found = _rank(
                 search.model,
-                stacks,
-                members[:alike],
+                search.stacks,
+                np.int64(coverage.member),
                 start,
                 search.limits.distortion,
                 cubes.ranked[begin:],
@@ -318,16 +319,15 @@ def _add_all_edges(search: SentenceSearch, cubes: Cubes) -> int:
         prune(stacks, progress.stack, search.limits)
     # the members are sorted again after every pause, to the same order
     size = sort_members(stacks, progress.stack)
+    _chain_members(search, size)
     while progress.expanded < size:
-        coverage = stacks.records[stacks.numbers[progress.expanded]].coverage
-        first = 0
-        while stacks.records[stacks.numbers[first]].coverage != coverage:
-            first += 1
-        if first == progress.expanded:
+        number = stacks.numbers[progress.expanded]
+        coverage = stacks.records[number].coverage
+        if number == search.coverages.records[coverage].member:
             distortion = search.limits.distortion
             if not find_steps(search.coverages, coverage, search.sentence, distortion):
                 return NEEDS_COVERAGES
-            if not _add_edges(search, cubes, first, size):
+            if not _add_edges(search, cubes, coverage):
                 return NEEDS_EDGES
         progress.expanded += 1
     return DONE

@@ -76,7 +76,7 @@ class Stacks(NamedTuple):
         worst: Totals below are not let in, shape (stacks,).
         totals: Scratch memory for pruning, shape (2 * stack size,).
         pruned: Scratch memory for pruning, shape (2 * stack size,).
-        numbers: The hypotheses of one stack, as `sort_members` leaves them, and room for as many.
+        numbers: The hypotheses of one stack, as `sort_members` leaves them.
         used: One number, how many records are in use.
     """
 
@@ -110,7 +110,7 @@ def new_stacks(longest_sentence: int, stack_size: int) -> Stacks:
         worst=np.empty(count),
         totals=np.empty(2 * stack_size),
         pruned=np.empty(2 * stack_size, np.int32),
-        numbers=np.empty(2 * _FIRST_RECORDS, np.int32),
+        numbers=np.empty(_FIRST_RECORDS, np.int32),
         used=np.zeros(1, np.int64),
     )
 
@@ -123,7 +123,7 @@ def with_room(stacks: Stacks, extra: int) -> Stacks:
     more = missing + stacks.records.size
     return stacks._replace(
         records=np.concatenate([stacks.records, np.empty(more, HYPOTHESIS)]),
-        numbers=np.concatenate([stacks.numbers, np.empty(2 * more, np.int32)]),
+        numbers=np.concatenate([stacks.numbers, np.empty(more, np.int32)]),
     )
 
 
