@@ -55,6 +55,8 @@ def leaf(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]
 
 
 def inlined(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Compile a small ``leaf`` of an inner loop: its arguments would take longer than it does."""
-    declare = numba.njit(**_LEAF, inline="always")
-    return cast("Callable[Parameters, Result]", declare(function))
+    """Compile a small ``leaf`` of an inner loop: its arguments would take longer than it does.
+
+    LLVM puts it where it is called, not numba: that would look at its statements at every call.
+    """
+    return compiled_with(**_LEAF, forceinline=True)(function)
