@@ -203,22 +203,34 @@ def _score_boundary(
     phrase: int,
     model: int,
     state: int,
+    last: bool,
 ) -> tuple[float, int]:
-    """Score the words that lack a full history in a phrase; return also the state at its end.
+    """Score the words that lack a full history in a phrase, and ``</s>`` if it is the last.
 
-    As soon as the state is the one that the phrase alone would lead to, the rest is known.
+    As soon as the state is the one that the phrase alone would lead to, the rest is known. One
+    place scores all these words, ``</s>`` too: what is inlined is compiled at each of its places.
     """
     begin, end = phrases.first[phrase], phrases.first[phrase + 1]
     context = models.order[model] - 1
-    log10 = 0.0
-    for at in range(begin, min(begin + context, end)):
-        known = phrases.words[model, at]
-        word_log10, state = _score_word(models, recent, model, state, known.word)
-        log10 += word_log10
-        if state == known.state:
-            return log10 + known.rest, np.int64(phrases.words[model, end - 1].state)
-    if end - begin >= context:
+    boundary = min(begin + context, end)
+    if context == 0:
         state = np.int64(phrases.words[model, end - 1].state)
+    log10 = 0.0
+    at = begin
+    while at < boundary or last:
+        ends = at >= boundary
+        known = phrases.words[model, min(at, end - 1)]
+        word = np.int64(models.end_word[model]) if ends else np.int64(known.word)
+        word_log10, state = _score_word(models, recent, model, state, word)
+        log10 += word_log10
+        if ends:
+            break
+        at += 1
+        if state == known.state:
+            log10 += known.rest
+            at, state = boundary, np.int64(phrases.words[model, end - 1].state)
+        elif at == boundary and end - begin >= context:
+            state = np.int64(phrases.words[model, end - 1].state)
     return log10, state
 
 
@@ -256,11 +268,7 @@ def score_after(
         if model + 1 < models.order.size:  # divisions take longer than what they are for
             own = state % nodes
             state //= nodes
-        log10, after = _score_boundary(models, phrases, recent, phrase, model, own)
-        if last:
-            word = models.end_word[model]
-            log10_end, after = _score_word(models, recent, model, after, word)
-            log10 += log10_end
+        log10, after = _score_boundary(models, phrases, recent, phrase, model, own, last)
         total += weights[model] * LN_10 * log10
         following += radix * after
         radix *= nodes
