@@ -46,6 +46,8 @@ def call(folder: Path, code: str, **environment: str) -> list[str]:
     """Run a line of Python beside the modules; return the words it prints."""
     paths = os.pathsep.join([str(folder), str(PROJECT)])
     environment = {"NUMBA_CACHE_DIR": str(folder / "cache"), **environment}
+    # Python takes a file of the same second and size for the one whose bytecode it has kept
+    environment["PYTHONDONTWRITEBYTECODE"] = "1"
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
         env={**os.environ, "PYTHONPATH": paths, **environment},
