@@ -152,7 +152,8 @@ def sort(
     """
     begins[:] = 0
     for i in range(bits.size):
-        key = bits[i] ^ (_SIGN if bits[i] < _SIGN else _ALL)
+        # -0 is no less than 0
+        key = _SIGN if bits[i] == _SIGN else bits[i] ^ (_SIGN if bits[i] < _SIGN else _ALL)
         keys[0, i], places[0, i] = key, i
         for byte in range(_BYTES):
             begins[byte, (key >> np.uint64(8 * byte)) & np.uint64(255)] += 1

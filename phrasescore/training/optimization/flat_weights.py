@@ -59,6 +59,8 @@ class FlatWeights:
         self._starts = [sum(sizes[:at]) for at in range(len(sizes) + 1)]
         N = self._starts[-1]
         self._runs = _runs(self._starts, self._is_narrow)
+        # a GPU takes longer to be asked for a block than to do it
+        self._block = _BLOCK if device.type == "cpu" else N
         self.values = _zeros(1, N, device)[0]
         self._gradients = _zeros(shares, N, device)
         self.gradient = self._gradients[0]
@@ -114,8 +116,8 @@ class FlatWeights:
         """Cut a part into what a cache holds through several passes; say what is narrow."""
         for begin, stop, narrow in self._runs:
             end = min(stop, part.stop)
-            for first in range(max(begin, part.start), end, _BLOCK):
-                yield slice(first, min(first + _BLOCK, end)), narrow
+            for first in range(max(begin, part.start), end, self._block):
+                yield slice(first, min(first + self._block, end)), narrow
 
     def _narrowed(self, model: SequenceModel) -> SequenceModel:
         working = copy.deepcopy(model)

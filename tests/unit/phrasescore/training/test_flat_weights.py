@@ -16,6 +16,7 @@ from phrasescore.pairs.phrase_pairs import EncodedPairs, PairSettings
 from phrasescore.pairs.table_encoding import encode_table
 from phrasescore.training.batches import uniform_plan
 from phrasescore.training.evaluation import lengths_of
+from phrasescore.training.optimization import flat_weights
 from phrasescore.training.optimization.flat_weights import FlatWeights
 from phrasescore.training.optimization.gradient import ShareGradient
 from phrasescore.training.optimization.optimizers import Adam
@@ -53,6 +54,13 @@ def model_of(pairs: EncodedPairs, **settings: Any) -> EncoderDecoder:
     return model
 
 
+def changed_sizes(model: EncoderDecoder) -> list[int]:
+    """Return how many numbers each call of a rule is given."""
+    weights, found = FlatWeights(model, 1), list[int]()
+    weights.change(slice(0, len(weights.values)), lambda *each: found.append(len(each[0])))
+    return found
+
+
 def batches_of(pairs: EncodedPairs) -> list[np.ndarray[Any, np.dtype[np.int64]]]:
     rows = np.arange(len(pairs))
     return uniform_plan(*lengths_of(pairs, rows), 24, np.random.default_rng(1))
@@ -86,6 +94,16 @@ def test_narrow_weights_have_the_gradient_of_wide_ones(
     assert losses[0] == losses[1]
     assert torch.equal(narrow.gradient, wide.gradient)
     assert narrow.gradient.any()
+
+
+def test_all_weights_of_a_gpu_are_changed_at_once(
+    pairs: EncodedPairs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blocks are for the caches of a processor; a GPU would be asked for each of them."""
+    monkeypatch.setattr(flat_weights, "_BLOCK", 64)
+    on_gpu, on_cpu = (changed_sizes(model_of(pairs).to(device)) for device in ("meta", "cpu"))
+    assert on_gpu == [sum(on_cpu)]
+    assert max(on_cpu) == 64
 
 
 @pytest.mark.parametrize("threads", [1, 2])
