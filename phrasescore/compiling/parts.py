@@ -32,6 +32,7 @@ from numba.core.untyped_passes import (
 )
 
 from phrasescore.compiling.cache import Cache
+from phrasescore.compiling.indices import count_from_front
 
 # for what our functions do without: functions in functions, `with`, literal lists and the like
 _NEEDLESS = (
@@ -59,8 +60,20 @@ class _PartLibrary(JITCodeLibrary):
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class _PartLowering(NativeLowering):
-    """numba's lowering, without machine code."""
+class _WholeLowering(NativeLowering):
+    """numba's lowering, of functions whose indices count from the front."""
+
+    _name = "whole_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        """Lower a function."""
+        count_from_front(state.func_ir, state.calltypes)
+        return bool(super().run_pass(state))
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _PartLowering(_WholeLowering):
+    """The same, without machine code."""
 
     _name = "part_lowering"
 
@@ -77,7 +90,7 @@ class _PartLowering(NativeLowering):
 
 
 class _WholeCompiler(CompilerBase):
-    lowering: type = NativeLowering
+    lowering: type = _WholeLowering
 
     def define_pipelines(self) -> list[PassManager]:
         """Return numba's own steps that our functions need, with our lowering among them."""

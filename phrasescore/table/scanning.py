@@ -58,7 +58,8 @@ def _plain_scores(data: Any, begin: int, end: int) -> int:
 def _may_be_rule(data: Any, row: Any) -> bool:
     """Whether both sides end in a bracket and the source has something before its label."""
     if (
-        row[TARGET] == row[TARGET_END]
+        row[SOURCE] == row[SOURCE_END]
+        or row[TARGET] == row[TARGET_END]
         or data[row[SOURCE_END] - 1] != CLOSE
         or data[row[TARGET_END] - 1] != CLOSE
     ):
@@ -206,14 +207,13 @@ def find_runs(data: Any, spans: Any, starts: Any) -> int:
     runs = 0
     for line in range(len(spans)):
         begin, length = spans[line, SOURCE], spans[line, SOURCE_END] - spans[line, SOURCE]
-        before = spans[line - 1, SOURCE]
-        if (
-            line == 0
-            or spans[line - 1, SOURCE_END] - before != length
-            or not same_bytes(data, begin, data, before, length)
-        ):
-            starts[runs] = line
-            runs += 1
+        if line > 0:
+            before = spans[line - 1, SOURCE]
+            equal = spans[line - 1, SOURCE_END] - before == length
+            if equal and same_bytes(data, begin, data, before, length):
+                continue
+        starts[runs] = line
+        runs += 1
     return runs
 
 

@@ -41,6 +41,9 @@ def _expect(
     """Find the likely candidates of some sentences; the fields of ``_Likely`` are filled."""
     for sentence in range(winners.size):
         begin, end = starts[sentence], starts[sentence + 1]
+        ends[sentence] = begin
+        if begin == end:
+            continue  # a sentence without candidates has no winner
         least = scores[winners[sentence]] + LEAST_LN / sharpness
         count = begin
         total = 0.0

@@ -146,8 +146,8 @@ def note_cell(cubes: Cubes, edge: Record, row: int, column: int) -> bool:
 @inlined
 def _is_better(total: float, cell: int, other: Record) -> bool:
     """Whether a cell comes before another one: of equal totals that which was scored earlier."""
-    # no jumps: which is better cannot be foreseen
-    return (total > other.total) | ((total == other.total) & (cell < other.cell))
+    # no jumps: which is better cannot be foreseen; and == would ask whether one is no number
+    return (total > other.total) | ((total >= other.total) & (cell < other.cell))
 
 
 @leaf
