@@ -11,17 +11,20 @@ This uses numba's own extension points (a dispatcher, a pass, a code library) as
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
-from numba.core import types
+import numba
+from numba.core import config, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import PassManager, register_pass
+from numba.core.lowering import Lower
 from numba.core.registry import CPUDispatcher
-from numba.core.typed_passes import DumpParforDiagnostics, NativeLowering
+from numba.core.typed_passes import DumpParforDiagnostics, IRLegalization, NativeLowering
 from numba.core.untyped_passes import (
     FindLiterallyCalls,
     InlineClosureLikes,
@@ -31,8 +34,10 @@ from numba.core.untyped_passes import (
     WithLifting,
 )
 
+from phrasescore.compiling import shortcuts
 from phrasescore.compiling.cache import Cache
 from phrasescore.compiling.indices import count_from_front
+from phrasescore.compiling.lowering import ShortLower
 
 # for what our functions do without: functions in functions, `with`, literal lists and the like
 _NEEDLESS = (
@@ -44,6 +49,9 @@ _NEEDLESS = (
     LiteralPropagationSubPipelinePass,
     DumpParforDiagnostics,
 )
+
+# what is made shorter is numba's alone where it is another, or where a debugger wants to know all
+_KNOWN = (0, 61) <= numba.version_info.short <= (0, 68) and not vars(config)["DEBUGINFO_DEFAULT"]
 
 
 class _PartLibrary(JITCodeLibrary):
@@ -60,10 +68,22 @@ class _PartLibrary(JITCodeLibrary):
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
+class _Legalization(IRLegalization):
+    """numba's, which says where variables end: for those who count references."""
+
+    _name = "our_legalization"
+
+    def run_pass(self, state: Any) -> bool:
+        """Prepare a function for lowering."""
+        return bool(state.flags.nrt or state.func_ir.is_generator) and super().run_pass(state)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
 class _WholeLowering(NativeLowering):
     """numba's lowering, of functions whose indices count from the front."""
 
     _name = "whole_lowering"
+    lowering_class = ShortLower if _KNOWN else Lower
 
     def run_pass(self, state: Any) -> bool:
         """Lower a function."""
@@ -95,11 +115,18 @@ class _WholeCompiler(CompilerBase):
     def define_pipelines(self) -> list[PassManager]:
         """Return numba's own steps that our functions need, with our lowering among them."""
         ours = PassManager("ours")
+        instead: dict[type, type] = {NativeLowering: self.lowering}
+        if _KNOWN:
+            instead[IRLegalization] = _Legalization
         for step, purpose in DefaultPassBuilder.define_nopython_pipeline(self.state).passes:
             if step not in _NEEDLESS:
-                ours.add_pass(self.lowering if step is NativeLowering else step, purpose)
+                ours.add_pass(instead.get(step, step), purpose)
         ours.finalize()
         return [ours]
+
+    def _compile_core(self) -> Any:
+        with shortcuts.taken() if _KNOWN else contextlib.nullcontext():
+            return super()._compile_core()
 
 
 class _PartCompiler(_WholeCompiler):
