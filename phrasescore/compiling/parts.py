@@ -54,6 +54,17 @@ _NEEDLESS = (
 _KNOWN = (0, 61) <= numba.version_info.short <= (0, 68) and not vars(config)["DEBUGINFO_DEFAULT"]
 
 
+class _WholeLibrary(JITCodeLibrary):
+    """Code that Python calls, through a wrapper that numba makes for it."""
+
+    def _optimize_functions(self, module: Any) -> None:
+        # the wrapper is run once a call: what optimises all of the code is enough for it
+        if module.name == "wrapper":
+            module.data_layout = self._codegen._data_layout
+        else:
+            super()._optimize_functions(module)
+
+
 class _PartLibrary(JITCodeLibrary):
     """Code that others link in: it stays as it is until they are optimised."""
 
@@ -84,10 +95,13 @@ class _WholeLowering(NativeLowering):
 
     _name = "whole_lowering"
     lowering_class = ShortLower if _KNOWN else Lower
+    library: type = _WholeLibrary
 
     def run_pass(self, state: Any) -> bool:
         """Lower a function."""
         count_from_front(state.func_ir, state.calltypes)
+        state.library = self.library(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()  # as numba does where it makes one
         return bool(super().run_pass(state))
 
 
@@ -96,10 +110,10 @@ class _PartLowering(_WholeLowering):
     """The same, without machine code."""
 
     _name = "part_lowering"
+    library = _PartLibrary
 
     def run_pass(self, state: Any) -> bool:
         """Lower a function to code that has not been optimised."""
-        state.library = _PartLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
         state.flags.no_compile = True
         super().run_pass(state)
         # what callers look their callee up by is otherwise its address
