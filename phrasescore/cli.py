@@ -22,7 +22,7 @@ from phrasescore.files.pipes import pipes_read_once
 from phrasescore.files.system_errors import STANDARD_OUTPUT, out_of_memory, refusal, unwritable
 from phrasescore.signals import ignore_signals, interrupt_on_signals
 
-_OBJECTS = 100_000  # made since garbage was last looked for
+_OBJECTS = 400_000  # made since garbage was last looked for: more than torch and numba together
 _READER_GONE = 141  # as a shell reports a process that SIGPIPE ended
 
 # name -> (module:command, what it does)
@@ -127,14 +127,15 @@ def cli(debug: bool) -> None:
 def main() -> None:
     """Run the command line; print errors as one sentence and exit with their status."""
     interrupt_on_signals()
-    # imports make some hundred thousand objects, none of them garbage: to look through them time
-    # and again takes a tenth of a short command
+    # imports make some hundred thousand objects, none of them garbage: to look through them takes
+    # a tenth of a short command
     gc.set_threshold(_OBJECTS)
     try:
         _mend_streams()
         status = _status(debug="--debug" in sys.argv[1:])
     except KeyboardInterrupt:
         status = _interrupted("interrupted")
+    gc.freeze()  # nor does Python look through them when it ends
     sys.exit(_flush() or status)
 
 
