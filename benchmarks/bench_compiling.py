@@ -19,9 +19,12 @@ from phrasescore.compiling.warm_up import STEPS, write_texts
 # a command that writes a row for each function that it compiled: name, types, CPU seconds with
 # those it calls, and without them
 _JOB = """
-import atexit, json, sys, time
-from numba.core import event
+import json, sys, time
 from phrasescore.cli import main
+from phrasescore.compile_cache import find_place
+
+find_place()  # as every command does, before numba is read
+from numba.core import event
 
 class Clock(event.Listener):
     rows, inner = [], []
