@@ -3,8 +3,8 @@
 For ``records[i].total`` numba copies what it knows of the array to a place of its own, looks it up
 there twice, and does so again for the next item. For a variable it asks how large it is, and prints
 and parses a module each time, for the sake of a debugger. LLVM removes all of that, but only after
-it was made, printed, parsed and linked. What is left unsaid here makes no difference to the machine
-code of a function.
+it was made, printed, parsed and linked. What is left unsaid here changes no result, and
+functions run as fast.
 """
 
 from __future__ import annotations

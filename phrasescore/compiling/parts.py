@@ -95,7 +95,7 @@ class _WholeLowering(NativeLowering):
 
     _name = "whole_lowering"
     lowering_class = ShortLower if _KNOWN else Lower
-    library: type = _WholeLibrary
+    library: type = _WholeLibrary if _KNOWN else JITCodeLibrary
 
     def run_pass(self, state: Any) -> bool:
         """Lower a function."""
