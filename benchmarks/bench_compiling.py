@@ -21,9 +21,7 @@ from phrasescore.compiling.warm_up import STEPS, write_texts
 _JOB = """
 import json, sys, time
 from phrasescore.cli import main
-from phrasescore.compile_cache import find_place
-
-find_place()  # as every command does, before numba is read
+import phrasescore.compiled  # it chooses the cache folder, so it comes before numba
 from numba.core import event
 
 class Clock(event.Listener):

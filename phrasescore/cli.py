@@ -15,8 +15,7 @@ from collections.abc import Callable
 
 import click
 
-from phrasescore import __version__
-from phrasescore.compile_cache import find_place
+from phrasescore import __version__, compile_cache
 from phrasescore.errors import InterruptedWorkError, PhrasescoreError
 from phrasescore.files.pipes import pipes_read_once
 from phrasescore.files.system_errors import STANDARD_OUTPUT, out_of_memory, refusal, unwritable
@@ -102,7 +101,7 @@ class LazyGroup(click.Group):
         """Import and return one subcommand, or ``None`` for an unknown name."""
         if cmd_name not in COMMANDS:
             return None
-        find_place()
+        compile_cache.serves_a_command = True
         module, _, name = COMMANDS[cmd_name][0].partition(":")
         command = getattr(importlib.import_module(module), name)
         assert isinstance(command, click.Command)

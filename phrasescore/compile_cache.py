@@ -1,66 +1,72 @@
-"""Where compiled functions are kept from one call to the next, found before the first is compiled.
+"""The folder for compiled functions, chosen before numba is imported.
 
-numba keeps them beside the code or, where it cannot write there, in the user's cache folder. Where
-neither can be written (a read-only container, a home that is missing) it refuses to work at all.
+numba unpickles what lies in its cache folder, so whoever can write there can run code as this user.
+It also reads ``.numba_config.yaml`` of the current folder, which can name another cache folder.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
 from phrasescore.errors import SettingsError
+from phrasescore.files.private_folders import private_folder, user_cache_folder
 
 _VARIABLE = "NUMBA_CACHE_DIR"
 
-# in the name of a folder of our own, where nothing else can be written
-OWN_FOLDER = "phrasescore-compiled-"
+# readable by everybody, so that an image can be warmed up for users who cannot write it
+BESIDE_THE_PROGRAM = Path(__file__).parent / "__pycache__" / "compiled"
 
-# whether somebody waits who should hear that compiling takes a while
+# a folder that this user cannot write, but whose compiled functions may be used
+read_only_folder: Path | None = None
+
+# whether a command runs, whose user should hear that compiling takes a while
 serves_a_command = False
 
 
-def find_place() -> None:
-    """See to it, for a command, that numba does no needless work and can write what it did.
+def choose_folder() -> None:
+    """Choose numba's cache folder; `phrasescore.compiled` calls this before it imports numba.
 
     Raises:
-        SettingsError: There is none.
+        SettingsError: There is no such folder, or the current folder holds settings of numba.
     """
-    global serves_a_command
-    serves_a_command = True
+    global read_only_folder
+    if os.path.lexists(".numba_config.yaml"):
+        raise SettingsError(
+            "the current folder holds .numba_config.yaml, which can make numba run code of "
+            "whoever wrote it",
+            remedy="run the command in another folder, or remove that file",
+        )
     # it colours thousands of messages about types that it tried, which nobody reads
     os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
-    if any(map(_is_writable, _places())):
-        return
+    named, own = os.environ.get(_VARIABLE), _own_folders()
+    given = Path(named) if named and Path(named) not in own else None
+    for folder in own if given is None else [given, *own]:
+        try:
+            mode = 0o755 if folder == BESIDE_THE_PROGRAM else 0o700
+            found = private_folder(folder, _VARIABLE, mode)
+        except SettingsError:
+            if folder is given:
+                raise
+        except OSError:
+            pass
+        else:
+            if os.access(found, os.W_OK | os.X_OK):
+                os.environ[_VARIABLE] = str(found)
+                return
+            read_only_folder = read_only_folder or found
+    raise SettingsError(
+        "there is no folder for compiled functions that you alone can write",
+        remedy=f"name one with {_VARIABLE}",
+    )
+
+
+def _own_folders() -> list[Path]:
+    """Return the folders that are tried where the user names none, the best first."""
     import tempfile  # it costs a help text some milliseconds
 
-    folder = Path()
-    try:
-        folder = Path(tempfile.gettempdir()) / f"{OWN_FOLDER}{os.getuid()}"
-        folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
-        # what others can write there would run as this user
-        is_ours = found.st_uid == os.getuid() and not found.st_mode & 0o022
-    except OSError:
-        is_ours = False
-    if not is_ours or not folder.is_dir() or folder.is_symlink():
-        raise SettingsError(
-            "there is no folder for compiled functions that can be written",
-            remedy=f"name one with {_VARIABLE}",
-        )
-    os.environ[_VARIABLE] = str(folder)
-
-
-def _places() -> list[Path]:
-    """Return the folders that numba would try."""
-    named = os.environ.get(_VARIABLE)
-    # unlike Path.expanduser, this does not mind a user without a home
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111
-    return [*([Path(named)] if named else []), Path(__file__).parent, Path(home) / "numba"]
-
-
-def _is_writable(folder: Path) -> bool:
-    """Tell whether a folder, made if need be, can be written."""
-    while not folder.exists() and folder != folder.parent:
-        folder = folder.parent
-    return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
+    folders = [BESIDE_THE_PROGRAM, user_cache_folder() / "compiled"]
+    with contextlib.suppress(OSError):  # there is no temporary folder
+        folders.append(Path(tempfile.gettempdir()) / f"phrasescore-compiled-{os.getuid()}")
+    return folders

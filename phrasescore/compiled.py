@@ -11,11 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
 
-import numba
 from numpy.typing import NDArray
 
-from phrasescore.compiling import watch
-from phrasescore.compiling.parts import Kernel
+from phrasescore import compile_cache
+
+compile_cache.choose_folder()  # numba reads its settings when it is imported
+
+import numba  # noqa: E402
+
+from phrasescore.compiling import watch  # noqa: E402
+from phrasescore.compiling.parts import Kernel  # noqa: E402
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")

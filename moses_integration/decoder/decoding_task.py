@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Any
 
 from moses_integration.decoder.decoder import Decoder
-from moses_integration.decoder.loading.parsed_tables import default_folder
+from moses_integration.decoder.loading.parsed_tables import cache_folder
 from moses_integration.decoder.settings import (
     NBestSettings,
     OutputSettings,
@@ -128,8 +127,7 @@ def make_decoder(ini: MosesIni, options: Mapping[str, Any]) -> Decoder:
         # not "in (None, False)": 0 is a value, and equals False
         if options.get(field.name) is not None and options[field.name] is not False
     }
-    folder = options["cache_folder"]
-    cache = None if options["no_cache"] else Path(folder) if folder else default_folder()
+    cache = None if options["no_cache"] else cache_folder(options["cache_folder"])
     return Decoder(
         ini,
         settings=SearchSettings.of(ini, given),

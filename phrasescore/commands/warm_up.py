@@ -17,10 +17,10 @@ def warm_up(threads: int | None) -> None:
 
     Each command compiles what it needs when it first runs on a machine, and keeps it. This runs
     them all on a small text of their own in a temporary folder, so that an image or a cluster has
-    everything before the first job. The code is kept beside the program, where that can be written,
-    else in NUMBA_CACHE_DIR or in the user's cache folder; what lies beside the program is also read
-    by users who cannot write there. It holds for one version of phrasescore, Python and numba
-    and one kind of processor: on a cluster with several kinds run this on each.
+    everything before the first job. The code is kept in NUMBA_CACHE_DIR, else beside the program,
+    else in the user's cache folder; users who cannot write the first of them still read it. It
+    holds for one version of phrasescore, Python and numba and one kind of processor: on a cluster
+    with several kinds run this on each.
     """
     from phrasescore.compiling.warm_up import warm_up as compile_all
 

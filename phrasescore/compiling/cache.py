@@ -28,10 +28,8 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataC
 from numba.core.dispatcher import Dispatcher
 from numba.core.runtime import _nrt_python  # type: ignore[attr-defined]
 
-from phrasescore.compile_cache import OWN_FOLDER
+from phrasescore import compile_cache
 
-# numba's names for the folder that a user named and for that of the code (with _ before 0.62)
-_NAMED, _BESIDE = "UserProvidedCacheLocator", "InTreeCacheLocator"
 _TURNS = "compiling.lock"
 _LOOK_AGAIN, _LONGEST = 0.05, 60.0  # seconds; whoever holds up the others longer has been stopped
 
@@ -84,17 +82,12 @@ class Cache(FunctionCache):
         self._content = ""
         self._turn: int | None = None
         locator, source = self._impl.locator, function.__code__.co_filename
-        named = os.environ.get("NUMBA_CACHE_DIR", "")
-        # a folder that a user names is the only one, even if it cannot be written
-        wanted = _NAMED if named and OWN_FOLDER not in named else _BESIDE
-        places = [
-            kind(function, source).get_cache_path()
-            for kind in self._impl._locator_classes
-            if kind.__name__.lstrip("_") == wanted
-        ]
         known = self._impl.filename_base, locator.get_source_stamp()
         self._cache_file = _Files(self._cache_path, *known)
-        self._others = [_Files(path, *known) for path in places if path != self._cache_path]
+        self._others = []
+        if compile_cache.read_only_folder:
+            below = locator.get_suitable_cache_subpath(source)
+            self._others = [_Files(str(compile_cache.read_only_folder / below), *known)]
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """Return the code for these types; or ``None``, for who compiles it now and is alone."""

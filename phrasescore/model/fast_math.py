@@ -10,6 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
+# it chooses the cache folder, so it comes before numba
+import phrasescore.compiled  # noqa: F401
+
+# isort: split
 import numba
 import numpy as np
 from llvmlite import ir

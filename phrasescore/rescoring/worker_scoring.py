@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from phrasescore.closed_settings import from_mapping
 from phrasescore.cluster.worker_side import UnfitWorkerError, own_name, own_threads
-from phrasescore.compile_cache import find_place
 from phrasescore.errors import ClusterError, ModelError, SettingsError
 from phrasescore.files.byte_streams import GzipMember, compress_member
 
@@ -119,7 +118,6 @@ def describe_models(folders: list[str], asked: str, sample: tuple[bytes, str] | 
         ClusterError: A model cannot be loaded here.
         UnfitWorkerError: There is no such device here.
     """
-    find_place()
     from phrasescore.rescoring.model_loading import ComputeSettings, load_models
 
     values = json.loads(asked)
@@ -161,7 +159,6 @@ def score_block(job: str, text: bytes, known: str) -> tuple[bytes, str]:
         UnfitWorkerError: There is no such device here.
         PhrasescoreError: As ``BlockScorer.score`` does.
     """
-    find_place()
     scorer = _scorer_of(job)
     scored = scorer.score(_received(text, known))
     said = {

@@ -1,4 +1,4 @@
-"""Compiled functions find a place, or a sentence says that there is none."""
+"""Compiled functions are kept where nobody else can write, or a sentence says what is wrong."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import PROJECT
+from tests.conftest import PROJECT, Phrasescore
+from tests.support.random_system import write_random_system
 
 _MOUNT = "mount --bind {0} {0} && mount -o remount,bind,ro {0} || exit 99; "
 
@@ -52,3 +53,121 @@ def test_a_read_only_program_and_home(tmp_path: Path, temporary_is_writable: boo
     else:
         assert done.returncode == 2, done.stderr.decode()
         assert b"there is no folder for compiled functions" in done.stderr
+
+
+def _run(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a command in a process that has not imported numba yet."""
+    return subprocess.run(
+        [sys.executable, "-m", "phrasescore", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(PROJECT), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+
+
+def _plant(folder: Path, form: str) -> Path:
+    """Put settings of numba into a folder, and texts to evaluate."""
+    settings = folder / ".numba_config.yaml"
+    if form == "FIFO":
+        os.mkfifo(settings)
+    elif form == "folder":
+        settings.mkdir()
+    elif form.startswith("/"):
+        settings.symlink_to(form)
+    else:
+        settings.write_text(form)
+    (folder / "text").write_text("a b c d\n")
+    return settings
+
+
+@pytest.mark.parametrize(
+    "form", ["cache_dir: cache", "{", "[1]", "disable_jit: 1", "FIFO", "folder", "/dev/zero", "/no"]
+)
+def test_settings_of_numba_in_the_current_folder(tmp_path: Path, form: str) -> None:
+    """They could name a cache folder of a stranger, which numba unpickles."""
+    settings = _plant(tmp_path, form)
+    done = _run(tmp_path, "evaluate", "text", "--reference", "text")
+    assert done.returncode == 2, done.stderr
+    assert "the current folder holds .numba_config.yaml" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert sorted(tmp_path.iterdir()) == [settings, tmp_path / "text"]
+
+
+def test_help_does_not_mind_settings_of_numba(tmp_path: Path) -> None:
+    _plant(tmp_path, "{")
+    done = _run(tmp_path, "evaluate", "--help")
+    assert done.returncode == 0, done.stderr
+
+
+_IMPORTS = """
+import importlib, sys
+from phrasescore.errors import SettingsError
+for name in sys.argv[1:]:
+    try:
+        importlib.import_module(name)
+    except SettingsError:
+        pass
+    assert "numba" not in sys.modules, name
+"""
+
+
+def test_no_module_imports_numba_before_its_folder_is_chosen(tmp_path: Path) -> None:
+    """Libraries, Dask workers and tests import modules without a command."""
+    _plant(tmp_path, "cache_dir: cache")
+    paths = [
+        path.relative_to(PROJECT).with_suffix("")
+        for package in ("phrasescore", "moses_integration", "tuning")
+        for path in (PROJECT / package).rglob("*.py")
+        if path.parent.name != "compiling"  # only `phrasescore.compiled` imports these
+        and ("numba" in path.read_text() or "phrasescore.compiled" in path.read_text())
+    ]
+    assert len(paths) > 20
+    done = subprocess.run(
+        [sys.executable, "-c", _IMPORTS, *(".".join(path.parts) for path in paths)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+
+
+@pytest.fixture(params=["world", "sticky", "parent", "group", "owner"])
+def others_folder(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """A folder that another user can write or replace, named by a link."""
+    folder = tmp_path / "parent" / "cache"
+    folder.mkdir(parents=True)
+    modes = {"world": 0o777, "sticky": 0o1777, "group": 0o770}
+    if request.param == "parent":
+        folder.parent.chmod(0o777)
+    elif request.param in modes:
+        folder.chmod(modes[request.param])
+    if request.param in ("group", "owner"):
+        if os.geteuid() != 0:
+            pytest.skip("only root can give a folder away")
+        os.chown(folder, *((-1, 12345) if request.param == "group" else (12345, -1)))
+    (tmp_path / "link").symlink_to(folder)
+    return tmp_path / "link"
+
+
+def test_compiled_functions_where_others_can_write(tmp_path: Path, others_folder: Path) -> None:
+    (tmp_path / "text").write_text("a b c d\n")
+    place = str(others_folder)
+    done = _run(tmp_path, "evaluate", "text", "--reference", "text", NUMBA_CACHE_DIR=place)
+    assert done.returncode == 2, done.stderr
+    assert "NUMBA_CACHE_DIR needs a folder that you alone can write" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not list(others_folder.iterdir())
+
+
+def test_parsed_tables_where_others_can_write(
+    tmp_path: Path, others_folder: Path, phrasescore: Phrasescore
+) -> None:
+    ini = write_random_system(tmp_path, 3)
+    done = phrasescore("decode", ini, "--cache-folder", others_folder, stdin=b"s0\n")
+    assert done.returncode == 2, done.stderr.decode()
+    assert b"--cache-folder needs a folder that you alone can write" in done.stderr
+    assert not list(others_folder.iterdir())

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from phrasescore.errors import SettingsError, StorageError
 from phrasescore.files.byte_streams import open_output
+from phrasescore.files.private_folders import private_folder, user_cache_folder
 
 # of several types, as the files hold them
 Arrays = Mapping[str, NDArray[Any]]
@@ -27,17 +28,32 @@ _FORMAT = 2  # raise it when the meaning of the arrays changes
 _MOST_BYTES = 4 << 30  # the oldest files go when there are more
 
 
-def default_folder() -> Path:
-    """Return where parsed tables go unless the user says otherwise."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "phrasescore" / "tables"
+def cache_folder(named: str | None) -> Path | None:
+    """Return the folder for parsed tables, or ``None`` if there is none to trust or to write.
+
+    Args:
+        named: The folder that the user named, if any.
+
+    Raises:
+        SettingsError: Others can write into the folder that the user named.
+    """
+    try:
+        if named:
+            return private_folder(named, "--cache-folder")
+        return private_folder(user_cache_folder() / "tables", "the cache of parsed tables")
+    except SettingsError:
+        if named:
+            raise
+    except OSError:
+        pass
+    return None
 
 
 class ParsedTables:
     """A folder of parsed tables.
 
     Args:
-        folder: Where; made when the first table is stored. ``None`` keeps nothing.
+        folder: An existing folder; ``None`` keeps nothing.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -59,7 +75,6 @@ class ParsedTables:
             return stored
         arrays = parse()
         with contextlib.suppress(OSError, SettingsError, StorageError):  # a full or read-only disk
-            self._folder.mkdir(parents=True, exist_ok=True)
             with open_output(path) as stream:
                 save: Callable[..., None] = np.savez
                 save(stream, **arrays)
