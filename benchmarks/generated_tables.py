@@ -13,7 +13,7 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from isal import igzip
+from zlib_ng import gzip_ng
 
 GROUP = 1000  # pairs
 _GROUPS_OF_A_WORD = 1000
@@ -25,7 +25,7 @@ _SHARES = (0.80, 0.13, 0.05, 0.02)
 
 def write_table(path: Path, pairs: int, seed: int = 1) -> None:
     """Write a gzip phrase table of whole groups, at least so many pairs."""
-    with igzip.open(path, "wb", compresslevel=1) as stream:
+    with gzip_ng.open(path, "wb", compresslevel=3) as stream:
         for group in range(-(-pairs // GROUP)):
             stream.writelines(_lines(group, random.Random(seed * 1_000_003 + group)))
 

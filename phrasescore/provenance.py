@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from phrasescore import __version__
-from phrasescore.files.byte_streams import sha256_of, write_atomically
+from phrasescore.files.byte_streams import packer, sha256_of, write_atomically
 from phrasescore.files.pipes import can_be_read_again
 
-_LIBRARIES = ("torch", "numpy", "numba", "sacremoses", "sacrebleu", "safetensors", "isal")
+_LIBRARIES = ("torch", "numpy", "numba", "sacremoses", "sacrebleu", "safetensors")
 
 
 def provenance(
@@ -31,6 +31,7 @@ def provenance(
         "phrasescore": __version__,
         "python": platform.python_version(),
         "libraries": {name: _version(name) for name in _LIBRARIES},
+        "gzip": packer(),
         "machine": platform.machine(),
         "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
         "inputs": {str(path): sha256_of(path) for path in inputs if can_be_read_again(path)},

@@ -7,9 +7,10 @@ from importlib import metadata
 
 from phrasescore import __version__
 from phrasescore.errors import ClusterError
+from phrasescore.files.byte_streams import packer
 
 # those that decide the bytes of an output; builds of one version differ in what follows a plus
-_LIBRARIES = ("torch", "numpy", "isal")
+_LIBRARIES = ("torch", "numpy")
 
 
 class UnfitWorkerError(ClusterError):
@@ -28,7 +29,7 @@ class UnfitWorkerError(ClusterError):
 
 def versions() -> dict[str, str]:
     """Return the versions of what decides the bytes of an output."""
-    found = {"phrasescore": __version__}
+    found = {"phrasescore": __version__, "gzip": packer()}
     for name in _LIBRARIES:
         try:
             found[name] = metadata.version(name).partition("+")[0]

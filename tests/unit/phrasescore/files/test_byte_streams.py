@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from phrasescore.files.byte_streams import (
     read_lines,
     write_atomically,
 )
+from tests.support.warm_process import PROJECT
 
 TEXT = "a b ||| c\u00a0d\u2028e\u0085f\r\nlast".encode()
 
@@ -73,6 +76,27 @@ def test_the_same_bytes_however_they_are_handed_over(
         found.add((tmp_path / "out.gz").read_bytes())
     assert len(found) == 1
     assert gzip.decompress(found.pop()) == text
+
+
+# two processes have their memory at different addresses
+PACKING = """
+import hashlib
+from phrasescore.files.byte_streams import compress_member
+digest = hashlib.sha256()
+for number in range(40_000):
+    start = b"%x " % (number * 2654435761)
+    text = start + b"une maison bleue " * 4 + start + b"a blue house "
+    digest.update(compress_member(text * 3))
+print(digest.hexdigest())
+"""
+
+
+def test_the_same_bytes_wherever_memory_lies() -> None:
+    """What is compressed does not depend on the addresses that a process happens to use."""
+    command = [sys.executable, "-c", PACKING]
+    started = [subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE) for _ in range(2)]
+    first, second = (process.communicate(timeout=60)[0] for process in started)
+    assert first == second != b""
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
