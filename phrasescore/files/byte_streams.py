@@ -154,11 +154,15 @@ def as_written(data: bytes, path: str | Path) -> bytes:
 
 
 @contextlib.contextmanager
-def open_output(path: str | Path) -> Iterator[BinaryIO]:
+def open_output(path: str | Path, *, packed: bool = False) -> Iterator[BinaryIO]:
     """Open a file for writing that gets its final name only when it is whole.
 
     The data go to a hidden file beside it, which is flushed to disk and renamed at the end, or
     removed if the block raises. A name ending in ``.gz`` is compressed. ``-`` is standard output.
+
+    Args:
+        path: The final name.
+        packed: Whether the data are compressed already if the name says so.
 
     Raises:
         SettingsError: The folder does not exist or cannot be written.
@@ -182,7 +186,7 @@ def open_output(path: str | Path) -> Iterator[BinaryIO]:
         raise unwritable(error, path) from None
     try:
         with raw:
-            if part is not None and is_gzip_name(path):
+            if part is not None and is_gzip_name(path) and not packed:
                 with io.BufferedWriter(_GzipMembers(raw), _BLOCK) as zipped:
                     yield cast(BinaryIO, zipped)
             else:

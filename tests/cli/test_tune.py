@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ from tests.conftest import Phrasescore, StartPhrasescore
 from tests.support import fake_moses
 from tests.support.killed import kill_when, wait_for
 from tests.support.toy_system import TOY_WEIGHTS, ToySystem, toy_list, write_toy_system
-from tests.support.warm_process import Started
+from tests.support.warm_process import PROJECT, Observed, Started, Surroundings, WarmProcesses
 
 # long enough to be killed in, short enough to wait for
 RESTARTS = "1200"
@@ -121,6 +122,34 @@ def test_killed_in_every_phase(faulty: Faulty) -> None:
         assert (killed / name).read_bytes() == (whole / name).read_bytes()
     assert weights_of(killed) == weights_of(faulty.folder / "whole")
     assert not list(killed.rglob(".*.part"))
+
+
+@pytest.mark.parametrize("seeds", ["1", "2"])
+@pytest.mark.parametrize("name", ["weights.json", "nbest.gz", "decoder.log"])
+def test_killed_between_two_files_of_a_round(
+    warm_processes: WarmProcesses, toy: ToySystem, tmp_path: Path, name: str, seeds: str
+) -> None:
+    """Whichever file of a round got its name last, the same command makes what is missing."""
+    options = ("--decoder", "embedded", "--rounds", "1", "--restarts", "3", "--seeds", seeds)
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+
+    def tune(output: str, named: str | None = None) -> Observed:
+        surroundings = Surroundings(tmp_path, environment, named=named)
+        return warm_processes.observe([*arguments(toy, output), *options], surroundings)
+
+    assert tune("killed", name).status == -signal.SIGKILL
+    for output in ("killed", "whole"):
+        ended = tune(output)
+        assert ended.status == 0, ended.errors.decode()
+    files = [
+        {path.relative_to(folder): path for path in folder.rglob("*") if path.is_file()}
+        for folder in (tmp_path / "killed", tmp_path / "whole")
+    ]
+    assert files[0].keys() == files[1].keys()
+    for path in files[0]:
+        assert files[0][path].stat().st_size > 0
+        if path.name == "nbest.gz":
+            assert files[0][path].read_bytes() == files[1][path].read_bytes()
 
 
 @pytest.mark.parametrize(

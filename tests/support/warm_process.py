@@ -58,6 +58,7 @@ class Surroundings:
         signals: Which signals it gets, each after so many seconds.
         last_step: It is killed when it is about to make, rename or remove a file, or to truncate
             one, for this time, counted from 1.
+        named: It is killed at the first such step after a file got this name.
     """
 
     folder: Path
@@ -71,6 +72,7 @@ class Surroundings:
     largest_file: int | None = None
     signals: tuple[tuple[float, int], ...] = ()
     last_step: int | None = None
+    named: str | None = None
 
 
 @dataclass(frozen=True)
@@ -142,6 +144,7 @@ class WarmProcesses:
             "largest_file": surroundings.largest_file,
             "signals": surroundings.signals,
             "last_step": surroundings.last_step,
+            "named": surroundings.named,
         }
         (read, fed), (out, printed), (err, told), (report, reported) = (os.pipe() for _ in "0123")
         if surroundings.stdout == "abandoned":
@@ -332,25 +335,27 @@ def _limit(request: dict[str, Any]) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
     if request["largest_file"] is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (request["largest_file"],) * 2)
-    if request["last_step"] is not None:
-        _die_at(request["last_step"])
+    if request["last_step"] is not None or request["named"] is not None:
+        _die_at(request["last_step"] or 0, request["named"])
 
 
-def _die_at(step: int) -> None:
-    """Kill this process when it is about to change a folder for this time."""
+def _die_at(step: int, name: str | None) -> None:
+    """Kill this process when it is about to change a folder for this time, or after a rename."""
     left = step
 
     def count(event: str, arguments: tuple[Any, ...]) -> None:
         nonlocal left
         if event == "open":
-            name, _, flags = arguments
-            if not flags & os.O_CREAT or str(name) == os.devnull:
+            path, _, flags = arguments
+            if not flags & os.O_CREAT or str(path) == os.devnull:
                 return
         elif event not in ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate"):
             return
         left -= 1
         if not left:
             os.kill(os.getpid(), signal.SIGKILL)
+        if event == "os.rename" and Path(arguments[1]).name == name:
+            left = 1
 
     sys.addaudithook(count)
 

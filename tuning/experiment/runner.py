@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -147,7 +148,12 @@ class Runner:
         job = Job(step.name, step.work.words, self._folder, log, part, made)
         ended = self._place.run(job)
         if part is not None and output is not None:
-            part.replace(output) if ended.status == 0 else part.unlink()
+            if ended.status == 0:
+                with part.open("rb") as printed:
+                    os.fsync(printed.fileno())  # the stamp that follows says that it is whole
+                part.replace(output)
+            else:
+                part.unlink()
         self._check(step, ended.status, log)
         return ended.seconds, ended.cpu_seconds
 

@@ -27,7 +27,7 @@ from moses_integration.real_moses.decoder import (
 from moses_integration.real_moses.shown_weights import check_features
 from moses_integration.tables.filtering import INI_NAME, FilteredTable, filter_system
 from phrasescore.errors import CorpusError
-from phrasescore.files.byte_streams import open_output, read_lines
+from phrasescore.files.byte_streams import open_output, read_lines, write_atomically
 from phrasescore.processes import usable_cores
 from phrasescore.progress import Progress
 from tuning.loop.outer_loop import NBestDecoder
@@ -150,8 +150,9 @@ class EmbeddedDecoder:
                 raise DecoderError(
                     "no sentence has a translation", remedy="check the limits of the search"
                 )
-        log.write_text(
-            f"{len(self.sentences)} sentences, {without} without a translation, "
-            f"{lines} candidates, {time.perf_counter() - begin:.1f} s\n"
-        )
+            said = (
+                f"{len(self.sentences)} sentences, {without} without a translation, "
+                f"{lines} candidates, {time.perf_counter() - begin:.1f} s\n"
+            )
+            write_atomically(log, said.encode())  # before the list gets its name
         return lines

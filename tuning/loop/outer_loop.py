@@ -161,7 +161,7 @@ class Tuning:
         if folder.weights.exists():
             weights = plan.tuned({**plan.start, **read_weights_file(folder.weights)})
         complete = plan.complete(weights)
-        if not folder.nbest.exists():
+        if not (folder.nbest.exists() and folder.log.exists()):
             write_atomically(folder.ini, self._task.ini.with_weights(complete).to_bytes())
             write_json(folder.weights, {"weights": complete})
             self._say(f"round {folder.number}: decoding {len(self._task.statistics):,} sentences")

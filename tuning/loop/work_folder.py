@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from phrasescore.errors import ResumeError
-from phrasescore.files.byte_streams import write_atomically
+from phrasescore.files.byte_streams import open_output, write_atomically
 from phrasescore.files.json_files import read_object
 from phrasescore.provenance import write_json
 from phrasescore.resuming.comparison import refuse_differences
@@ -64,10 +64,8 @@ class RoundFolder:
             (self.log, other.log),
             (self.nbest, other.nbest),
         ):
-            # the bytes are compressed already where the name says so
-            part = mine.with_name(f".{mine.name}.part")
-            shutil.copyfile(theirs, part)
-            part.replace(mine)
+            with theirs.open("rb") as whole, open_output(mine, packed=True) as copy:
+                shutil.copyfileobj(whole, copy)
 
 
 @dataclass(frozen=True)
