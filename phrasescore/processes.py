@@ -39,3 +39,14 @@ def start_of(process: int) -> int | None:
     # the name before the bracket may hold blanks; fields 3 and 22 of proc(5)
     state, *rest = stat.rpartition(b")")[2].split()
     return None if state in (b"Z", b"X") else int(rest[18])
+
+
+def is_alive(process: int, started: int) -> bool:
+    """Tell whether a process of this machine is there: ids are used again, with another start.
+
+    Args:
+        process: Its id.
+        started: When it started, as `start_of` says; 0 if that is unknown.
+    """
+    found = start_of(process)
+    return found is not None and (found == started or 0 in (found, started))

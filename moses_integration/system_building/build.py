@@ -175,7 +175,7 @@ class _Builder:
 
     def _align(self) -> dict[str, Any]:
         aligner = self._settings.aligner
-        links = align_words(self._source, self._target, aligner, self._folder.work)
+        links = align_words(self._source, self._target, aligner, self._folder.alignment)
         return {"aligner": aligner} | self._write_links(links)
 
     def _write_links(self, links: Links) -> dict[str, int]:

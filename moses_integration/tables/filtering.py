@@ -22,7 +22,7 @@ from phrasescore.errors import InputError, PhraseTableError, ResumeError
 from phrasescore.files.byte_streams import file_state, open_input, write_atomically
 from phrasescore.files.file_names import file_name
 from phrasescore.files.json_files import JsonError, read_object
-from phrasescore.files.parts import hidden, part_path
+from phrasescore.files.parts import hidden, remove_parts
 from phrasescore.provenance import write_json
 from phrasescore.resuming.lock import held
 from phrasescore.streaming.block_stream import BlockStream
@@ -218,7 +218,7 @@ def _done(part: Path, asked: dict[str, str], names: Sequence[str]) -> dict[str, 
         raise _foreign(part)
     part.mkdir(parents=True, exist_ok=True)
     for name in (_RECORD, INI_NAME, *names):
-        part_path(part / name)  # which removes what killed writers left
+        remove_parts(part / name)  # left by a call that was killed
     # only who holds the folder takes the locks in it, so these are left over, too
     locks = tuple(f"{hidden(part / name, 'lock').name}." for name in names)
     for path in part.iterdir():

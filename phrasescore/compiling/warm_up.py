@@ -14,6 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 from phrasescore.errors import PhrasescoreError
+from phrasescore.files.parts import scratch_folder
 from phrasescore.processes import usable_cores
 from phrasescore.progress import Progress
 from phrasescore.resuming.child_processes import run
@@ -77,11 +78,10 @@ def warm_up(cores: int | None = None) -> int:
     """
     compiled = 0
     with (
-        tempfile.TemporaryDirectory(prefix="phrasescore-") as name,
+        scratch_folder(Path(tempfile.gettempdir()) / "phrasescore") as folder,
         ThreadPoolExecutor(cores or usable_cores()) as pool,
         Progress("compiling", sum(map(len, STEPS)), "commands") as progress,
     ):
-        folder = Path(name)
         write_texts(folder)
         for step in STEPS:
             jobs = [pool.submit(_run, folder, command) for command in step]

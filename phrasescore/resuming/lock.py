@@ -27,7 +27,7 @@ from phrasescore.files.byte_streams import own_file
 from phrasescore.files.json_files import read_object
 from phrasescore.files.parts import hidden, part_path
 from phrasescore.files.system_errors import is_full, unwritable
-from phrasescore.processes import machine, start_of
+from phrasescore.processes import is_alive, machine, start_of
 
 LOCK = ".lock"  # of a folder, in it
 _RENEWAL = 60.0  # seconds between two signs of life
@@ -72,8 +72,7 @@ class Holder:
     @property
     def is_alive(self) -> bool:
         """Whether a process of this machine is still there."""
-        started = start_of(self.process)
-        return started is not None and (started == self.started or 0 in (started, self.started))
+        return is_alive(self.process, self.started)
 
 
 _UNKNOWN = Holder("an unknown machine", "", 0, 0, "an unknown time", "unknown")

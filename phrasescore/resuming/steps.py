@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from phrasescore.files.parts import remove_parts
 from phrasescore.resuming.comparison import refuse_differences
 from phrasescore.resuming.lock import held
 from phrasescore.resuming.stamps import Stamps, Step
@@ -47,8 +48,7 @@ def run_steps(
     """
     with held(folder, inside=True):
         for path in (path for step in steps for path in step.outputs):
-            for broken_off in path.parent.glob(f".{path.name}.*.part"):
-                broken_off.unlink()  # left by a run that was killed
+            remove_parts(path)  # left by a run that was killed
         stamps = Stamps(folder, steps)
         for step in steps:
             stamp = stamps.read(step.name)

@@ -14,7 +14,7 @@ import torch
 from phrasescore.device import choose_device, has_fast_bf16
 from phrasescore.errors import InputError, ResumeError, SettingsError
 from phrasescore.files.byte_streams import sha256_of
-from phrasescore.files.parts import part_path
+from phrasescore.files.parts import remove_parts
 from phrasescore.files.system_errors import full_disk_named
 from phrasescore.model.folder_names import is_model_folder
 from phrasescore.model.kinds import build
@@ -78,8 +78,8 @@ def _place_for(request: TrainingRequest) -> Iterator[None]:
     begun = False
     try:
         with held(model):
-            for litter in (model, work):
-                part_path(litter)  # goes
+            for path in (model, work):
+                remove_parts(path)
             put_right(model)
             begun = is_begun(work)
             try:

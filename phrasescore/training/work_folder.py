@@ -15,7 +15,7 @@ from typing import Any
 
 from phrasescore.errors import ResumeError, visible
 from phrasescore.files.json_files import read_object
-from phrasescore.files.parts import part_path, remove
+from phrasescore.files.parts import part_path, remove, whole_name
 from phrasescore.pairs.encoded_sides import FILES_OF_PAIRS
 from phrasescore.training.checkpoint import BEST, LATEST, load_checkpoint
 from phrasescore.training.curves import CURVES
@@ -28,7 +28,6 @@ _OWN = re.compile(
     rf"{re.escape(SETTINGS)}|{re.escape(LATEST)}|{re.escape(BEST)}|{re.escape(CURVES)}"
     rf"|{PAIRS}(/({FILES_OF_PAIRS}))?"
 )
-_PART = re.compile(r"\.(.+)\.[0-9a-f]{8}\.\d+\.part")
 
 
 def is_begun(work: Path) -> bool:
@@ -95,8 +94,7 @@ def _names(work: Path) -> set[str]:
     for folder, folders, files in os.walk(work):
         place = Path(folder).relative_to(work)
         for name in (*folders, *files):
-            part = _PART.fullmatch(name)
-            own = (place / (part[1] if part else name)).as_posix()
+            own = (place / (whole_name(name) or name)).as_posix()
             is_link = (Path(folder) / name).is_symlink()
             names.add(f"{own} (a link)" if is_link else own)
     return names

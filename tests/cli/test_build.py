@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import signal
 import sys
 from pathlib import Path
@@ -12,7 +13,9 @@ import pytest
 from phrasescore.cli import main
 from tests.conftest import Phrasescore, StartPhrasescore
 from tests.support.aligned_corpora import random_corpus, write_corpus
+from tests.support.fake_programs import write_programs
 from tests.support.killed import kill_when
+from tests.support.warm_process import PROJECT, Started, Surroundings, WarmProcesses
 
 WORDS = [b"w%d" % i for i in range(40)]
 
@@ -148,3 +151,34 @@ def test_interrupted(
     assert lines[0].startswith(b"corpus ")
     assert lines[0].endswith(b"(done before)")
     assert (tmp_path / "system" / "moses.ini").exists()
+
+
+def test_killed_while_programs_work(
+    tmp_path: Path, warm_processes: WarmProcesses, corpus: tuple[str, str, str]
+) -> None:
+    """After kill -9 the same command ends with the files of a whole run, and no others."""
+    bin_folder = tmp_path / "bin"
+    write_programs(bin_folder)
+    path = f"{bin_folder}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT), "PATH": path}
+
+    def build(folder: str) -> Started:
+        command = ["build", *corpus[:2], folder, "--aligner", "program:fast_align"]
+        options = ["--lmplz", "auto", "--threads", "1", "--memory", "16M"]
+        return warm_processes.start([*command, *options], Surroundings(tmp_path, environment))
+
+    def files(folder: str) -> set[Path]:
+        return {path.relative_to(tmp_path / folder) for path in (tmp_path / folder).rglob("*")}
+
+    seen = set()
+    for name in ("fast_align", "lmplz"):
+        hang, hanging = (bin_folder / f"{name}.{ending}" for ending in ("hang", "hanging"))
+        hang.touch()
+        kill_when(hanging.exists, build("killed"))
+        hang.unlink()
+        seen |= {path.name for path in files("killed")}
+    assert {"forward", "log"} <= seen
+    for folder in ("killed", "whole"):
+        ended = build(folder).wait()
+        assert ended.status == 0, ended.errors.decode()
+    assert files("killed") == files("whole")

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import PROJECT, Phrasescore
+from tests.support.killed import wait_for
 from tests.support.random_system import write_random_system
 
 _MOUNT = "mount --bind {0} {0} && mount -o remount,bind,ro {0} || exit 99; "
@@ -171,3 +172,21 @@ def test_parsed_tables_where_others_can_write(
     assert done.returncode == 2, done.stderr.decode()
     assert b"--cache-folder needs a folder that you alone can write" in done.stderr
     assert not list(others_folder.iterdir())
+
+
+def test_a_warm_up_removes_what_a_killed_one_left(tmp_path: Path) -> None:
+    """Kill -9 leaves the folder of its texts; the next call removes that."""
+    command = [sys.executable, "-m", "phrasescore", "warm-up"]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+
+    def left_by_a_killed_call(before: set[Path]) -> set[Path]:
+        process = subprocess.Popen(command, cwd=PROJECT, env=environment, stderr=-3)
+        try:
+            wait_for(lambda: any(set(tmp_path.glob("*/text.en")) - before))
+        finally:
+            process.kill()
+            process.wait()
+        return set(tmp_path.glob("*/text.en"))
+
+    left = left_by_a_killed_call(set())
+    assert left.isdisjoint(left_by_a_killed_call(left))

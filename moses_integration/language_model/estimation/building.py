@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from moses_integration.language_model.estimation.ngram_counting import (
 )
 from phrasescore.errors import CorpusError, MissingDependencyError, SettingsError, visible
 from phrasescore.files.byte_streams import open_input, open_output
+from phrasescore.files.parts import scratch_folder
 from phrasescore.resuming import child_processes
 
 ON_PATH = "auto"
@@ -88,9 +88,9 @@ def _run_lmplz(program: str, corpus: str | Path, order: int, output: str | Path)
     parent = Path(output).parent
     if not parent.is_dir():
         raise SettingsError("there is no such folder", path=parent, remedy="name another output")
-    with tempfile.TemporaryDirectory(prefix=".lmplz-", dir=parent) as folder:
-        arpa, log = Path(folder, "model.arpa"), Path(folder, "log")
-        command = [program, "-o", str(order), "-S", _MEMORY, "-T", folder, "--arpa", str(arpa)]
+    with scratch_folder(output) as folder:
+        arpa, log = folder / "model.arpa", folder / "log"
+        command = [program, "-o", str(order), "-S", _MEMORY, "-T", str(folder), "--arpa", str(arpa)]
         status = _feed([*command, "--discount_fallback"], corpus, log)
         if status != 0:
             read_corpus(corpus, order)  # which names the line if the text is to blame

@@ -7,7 +7,6 @@ in the way.
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from moses_integration.system_building.build_settings import Aligner
 from moses_integration.system_building.corpus.numbered_text import NumberedText
 from phrasescore.errors import CorpusError, MissingDependencyError
 from phrasescore.files.byte_streams import open_output
+from phrasescore.files.parts import scratch_folder
 from phrasescore.progress import Progress
 from phrasescore.resuming import child_processes
 
@@ -35,7 +35,7 @@ _PAIRS_AT_ONCE = 10_000
 
 
 def align_words(
-    source: NumberedText, target: NumberedText, aligner: Aligner, folder: Path
+    source: NumberedText, target: NumberedText, aligner: Aligner, output: Path
 ) -> Links:
     """Align all sentence pairs in both directions, and join the two.
 
@@ -43,7 +43,7 @@ def align_words(
         source: The source sentences.
         target: The target sentences.
         aligner: A model of sil-thot, or ``program:`` and a program on PATH.
-        folder: A place for a program's temporary files.
+        output: Where the links will be written; a program's temporary files stand beside it.
 
     Raises:
         MissingDependencyError: The library or the program is not there.
@@ -51,7 +51,7 @@ def align_words(
     """
     if aligner.startswith(PROGRAM):
         name = aligner.removeprefix(PROGRAM)
-        forward, backward = _align_with_program(name, source, target, folder)
+        forward, backward = _align_with_program(name, source, target, output)
     else:
         forward = _align_with_model(aligner, source, target)
         reverse = _align_with_model(aligner, target, source)
@@ -118,7 +118,7 @@ def _best_links(model: Any, source: NumberedText, target: NumberedText) -> Links
 
 
 def _align_with_program(
-    name: str, source: NumberedText, target: NumberedText, folder: Path
+    name: str, source: NumberedText, target: NumberedText, output: Path
 ) -> tuple[Links, Links]:
     """Run ``fast_align`` twice or ``eflomal-align`` once, on words written as numbers.
 
@@ -135,8 +135,7 @@ def _align_with_program(
             f"there is no program {name} on PATH",
             remedy="install it, or choose a model of the library with --aligner fast_align",
         )
-    with tempfile.TemporaryDirectory(prefix=".alignment-", dir=folder) as scratch:
-        here = Path(scratch)
+    with scratch_folder(output) as here:
         outputs = here / "forward", here / "backward"
         if name == "fast_align":
             _write_ids(here / "text", [source, target], b" ||| ")
@@ -149,11 +148,11 @@ def _align_with_program(
             texts = ["-s", str(here / "source"), "-t", str(here / "target")]
             results = ["-f", str(outputs[0]), "-r", str(outputs[1])]
             _run([program, "--overwrite", *texts, *results], here, here / "output")
-        links = [read_links(output) for output in outputs]
+        links = [read_links(path) for path in outputs]
         lines = np.arange(1, len(source) + 1)
-        for output, direction in zip(outputs, links, strict=True):
-            every = select_links(direction, lines, len(source), output)
-            check_links(every, lines, (source.lengths, target.lengths), output)
+        for path, direction in zip(outputs, links, strict=True):
+            every = select_links(direction, lines, len(source), path)
+            check_links(every, lines, (source.lengths, target.lengths), path)
     return links[0], links[1]
 
 

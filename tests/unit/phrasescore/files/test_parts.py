@@ -9,6 +9,7 @@ from pathlib import Path
 
 from phrasescore.files.byte_streams import write_atomically
 from phrasescore.files.parts import hidden, part_path
+from phrasescore.processes import start_of
 
 
 def _left_by_a_dead_writer(output: Path, folder: bool = False) -> Path:
@@ -38,13 +39,30 @@ def test_what_a_killed_writer_left_is_removed(tmp_path: Path) -> None:
 def test_the_parts_of_living_writers_and_of_other_machines_stay(tmp_path: Path) -> None:
     output = tmp_path / "table"
     mine = part_path(output)
-    living = mine.with_name(mine.name.replace(f".{os.getpid()}.", f".{os.getppid()}."))
+    me, parent = os.getpid(), os.getppid()
+    mine_ends, living_ends = (f".{each}.{start_of(each)}.part" for each in (me, parent))
+    living = mine.with_name(mine.name.replace(mine_ends, living_ends))
     elsewhere = tmp_path / ".table.01234567.1.part"
     another = tmp_path / ".table2.01234567.1.part"
     for path in (living, elsewhere, another):
         path.write_bytes(b"half")
     write_atomically(output, b"whole")
     assert all(path.exists() for path in (living, elsewhere, another))
+
+
+def test_the_parts_of_an_earlier_process_with_the_number_of_a_living_one_are_removed(
+    tmp_path: Path,
+) -> None:
+    """As after a reboot, or when a container starts again."""
+    output = tmp_path / "table"
+    mine = part_path(output)
+    start = start_of(os.getppid())
+    assert start is not None
+    ends = f".{os.getppid()}.{start + 1}.part"
+    left = mine.with_name(mine.name.replace(f".{os.getpid()}.{start_of(os.getpid())}.part", ends))
+    left.write_bytes(b"half")
+    write_atomically(output, b"whole")
+    assert [path.name for path in tmp_path.iterdir()] == ["table"]
 
 
 def test_a_name_as_long_as_a_file_system_takes_can_be_written(tmp_path: Path) -> None:

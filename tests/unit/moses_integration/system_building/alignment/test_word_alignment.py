@@ -36,9 +36,9 @@ def lines(links: Links) -> list[bytes]:
 def test_models(texts: tuple[NumberedText, NumberedText], aligner: Aligner, tmp_path: Path) -> None:
     """Every model finds nouns and colours that change places, and the same links again."""
     pytest.importorskip("thot")
-    links = align_words(*texts, aligner, tmp_path)
+    links = align_words(*texts, aligner, tmp_path / "links")
     assert sum(line.endswith(b"1-2 2-1") for line in lines(links)) >= 0.9 * len(texts[0])
-    again = align_words(*texts, aligner, tmp_path)
+    again = align_words(*texts, aligner, tmp_path / "links")
     for name in ("sources", "targets", "offsets"):
         assert np.array_equal(getattr(again, name), getattr(links, name))
 
@@ -82,7 +82,7 @@ def test_programs(
     put_on_path(tmp_path, name, script, monkeypatch)
     before = set(tmp_path.iterdir())
     aligner: Aligner = f"program:{name}"  # type: ignore[assignment]
-    assert set(lines(align_words(*texts, aligner, tmp_path))) == {b"0-0 1-2"}
+    assert set(lines(align_words(*texts, aligner, tmp_path / "links"))) == {b"0-0 1-2"}
     assert set(tmp_path.iterdir()) == before
 
 
@@ -104,7 +104,7 @@ def test_programs_that_fail(
     """What a program says when it fails is passed on; what it writes is checked."""
     put_on_path(tmp_path, "fast_align", script, monkeypatch)
     with pytest.raises(CorpusError, match=problem):
-        align_words(*texts, "program:fast_align", tmp_path)
+        align_words(*texts, "program:fast_align", tmp_path / "links")
 
 
 def test_program_that_is_not_there(
@@ -113,7 +113,7 @@ def test_program_that_is_not_there(
     """A program that is not on PATH is named, with a way out."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MissingDependencyError, match="there is no program eflomal-align on PATH"):
-        align_words(*texts, "program:eflomal-align", tmp_path)
+        align_words(*texts, "program:eflomal-align", tmp_path / "links")
 
 
 def test_library_that_is_not_there(
@@ -122,4 +122,4 @@ def test_library_that_is_not_there(
     """Without the library, the error names the extra that brings it."""
     monkeypatch.setitem(sys.modules, "thot", None)
     with pytest.raises(MissingDependencyError, match=r"phrasescore\[alignment\]"):
-        align_words(*texts, "hmm", tmp_path)
+        align_words(*texts, "hmm", tmp_path / "links")
