@@ -30,7 +30,8 @@ class Call:
     @property
     def name(self) -> str:
         """The command."""
-        return self.arguments[0] + (" --table" if "--table" in self.arguments else "")
+        special = [word for word in self.arguments if word in ("--table", "--aligner", "--seeds")]
+        return " ".join([self.arguments[0], *special])
 
 
 def _call(words: str, *kept: Any, **more: Any) -> Call:
@@ -74,6 +75,11 @@ CALLS: tuple[Call, ...] = (
         stays=("system/phrase-table.gz", "system/aligned.grow-diag-final-and"),
     ),
     _call(
+        "build in/train.fr in/train.en out/system --tokenize fr en --threads 1 --memory 16M "
+        "--aligner program:fast_align --lmplz in/bin/lmplz",
+        stays=("system/phrase-table.gz", "system/aligned.grow-diag-final-and"),
+    ),
+    _call(
         "decode in/moses.ini -i in/long.src -o out/text --nbest out/list.gz --nbest-size 20 "
         "--cache-folder out/cache --threads 1",
         *(".text.journal", _GOING_ON, 3),
@@ -86,6 +92,11 @@ CALLS: tuple[Call, ...] = (
         "tune in/moses.ini --source in/dev.src --reference in/dev.trg -o out/tuned --decoder "
         "embedded --rounds 2 --nbest-size 20 --restarts 3 --threads 1",
         stays=("tuned/round*/nbest.gz", "tuned/round*/optimized.json"),
+    ),
+    _call(
+        "tune in/moses.ini --source in/dev.src --reference in/dev.trg -o out/tuned --decoder "
+        "embedded --rounds 1 --nbest-size 20 --restarts 1 --threads 1 --seeds 2",
+        stays=("tuned/seed*/round*/nbest.gz", "tuned/seed*/round*/optimized.json"),
     ),
     _call(
         "experiment in/experiment.toml -o out/results --decoder embedded",

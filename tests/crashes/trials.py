@@ -101,7 +101,8 @@ class Ground:
 
     def call(self, call: Call, **surroundings: Any) -> Observed:
         """Make a call."""
-        environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+        path = f"{self.folder / 'in' / 'bin'}{os.pathsep}{os.environ['PATH']}"
+        environment = {**os.environ, "PYTHONPATH": str(PROJECT), "PATH": path}
         return self._processes.observe(
             call.arguments, Surroundings(self.folder, environment, **surroundings)
         )
