@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from phrasescore import __version__
-from phrasescore.files.byte_streams import sha256_of
+from phrasescore.files.byte_streams import packer, sha256_of
 from phrasescore.provenance import machine, provenance, write_json
 
 
@@ -16,6 +16,7 @@ def test_a_record_has_versions_and_digests(tmp_path: Path) -> None:
     record = provenance(inputs=[tmp_path / "table", "-"], settings={"seed": 1})
     assert record["phrasescore"] == __version__
     assert record["libraries"]["torch"]
+    assert record["gzip"] == packer()
     assert record["inputs"] == {str(tmp_path / "table"): sha256_of(tmp_path / "table")}
     assert record["settings"] == {"seed": 1}
 

@@ -112,15 +112,18 @@ def test_a_stopped_worker_keeps_nothing_back(two_workers: DaskCluster) -> None:
         assert [future.result(60) for future in made] == [2, 3, 4, 5, 6, 7]
 
 
+@pytest.mark.parametrize("name", ["torch", "gzip"])
 def test_a_worker_of_another_version(
-    two_workers: DaskCluster, monkeypatch: pytest.MonkeyPatch
+    two_workers: DaskCluster, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """It is refused by its address, with what differs; so is all work."""
-    ours = {**watch.versions(), "torch": "1.0"}
+    ours = {**watch.versions(), name: "1.0"}
     monkeypatch.setattr(cluster_module, "versions", lambda: ours)
     with Cluster(str(two_workers.scheduler_file)) as cluster:
         task = cluster.start(time.sleep, 60)
-        with pytest.raises(ClusterError, match=r"the worker tcp://.* has torch .*, this process 1"):
+        with pytest.raises(
+            ClusterError, match=rf"the worker tcp://.* has {name} .*, this process 1"
+        ):
             task.result(60)
 
 

@@ -17,6 +17,7 @@ from phrasescore.files.byte_streams import (
     compress_member,
     open_input,
     open_output,
+    packer,
     read_lines,
     write_atomically,
 )
@@ -97,6 +98,15 @@ def test_the_same_bytes_wherever_memory_lies() -> None:
     started = [subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE) for _ in range(2)]
     first, second = (process.communicate(timeout=60)[0] for process in started)
     assert first == second != b""
+
+
+def test_without_zlib_ng(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it cannot be imported, Python's own library packs, and the name says so."""
+    assert packer().startswith("zlib-ng ")
+    monkeypatch.setitem(sys.modules, "zlib_ng", None)
+    assert packer().startswith("zlib ")
+    write_atomically(tmp_path / "table.gz", TEXT)
+    assert list(read_lines(tmp_path / "table.gz")) == TEXT.split(b"\n")
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
