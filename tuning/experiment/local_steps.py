@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from phrasescore.errors import InterruptedWorkError, PhrasescoreError
+from phrasescore.files.byte_streams import own_file
 from phrasescore.resuming import child_processes
 from phrasescore.resuming.child_processes import phrasescore_command
 from tuning.experiment.command import PROGRAM
@@ -111,10 +112,10 @@ class LocalSteps:
 
 def opened(job: Job, stack: contextlib.ExitStack) -> tuple[IO[bytes], IO[bytes]]:
     """Open what a command says and prints into, until the stack is left."""
-    said = stack.enter_context(job.log.open("ab"))
+    said = stack.enter_context(own_file(job.log, os.O_APPEND))
     if job.printed is None:
         return said, said
-    return said, stack.enter_context(job.printed.open("wb"))
+    return said, stack.enter_context(own_file(job.printed, os.O_TRUNC))
 
 
 def begin(job: Job, said: IO[bytes], printed: IO[bytes]) -> subprocess.Popen[bytes]:
