@@ -11,6 +11,7 @@ import gc
 import importlib
 import os
 import sys
+import warnings
 from collections.abc import Callable
 
 import click
@@ -23,6 +24,9 @@ from phrasescore.signals import ignore_signals, interrupt_on_signals
 
 _OBJECTS = 400_000  # made since garbage was last looked for: more than torch and numba together
 _READER_GONE = 141  # as a shell reports a process that SIGPIPE ended
+
+# of how many threads and processes libraries use; no command lets them, and they refuse some values
+_UNUSED_VARIABLES = ("NUMBA_NUM_THREADS", "JOBLIB_MULTIPROCESSING")
 
 # name -> (module:command, what it does)
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -129,6 +133,7 @@ def main() -> None:
     # imports make some hundred thousand objects, none of them garbage: to look through them takes
     # a tenth of a short command
     gc.set_threshold(_OBJECTS)
+    _quieten_libraries()
     try:
         _mend_streams()
         status = _status(debug="--debug" in sys.argv[1:])
@@ -136,6 +141,14 @@ def main() -> None:
         status = _interrupted("interrupted")
     gc.freeze()  # nor does Python look through them when it ends
     sys.exit(_flush() or status)
+
+
+def _quieten_libraries() -> None:
+    """Keep from the user what libraries say to programmers; Python's ``-W`` brings it back."""
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")
+    for name in _UNUSED_VARIABLES:
+        os.environ.pop(name, None)
 
 
 def _status(debug: bool) -> int:
