@@ -25,8 +25,11 @@ from phrasescore.signals import ignore_signals, interrupt_on_signals
 _OBJECTS = 400_000  # made since garbage was last looked for: more than torch and numba together
 _READER_GONE = 141  # as a shell reports a process that SIGPIPE ended
 
-# of how many threads and processes libraries use; no command lets them, and they refuse some values
-_UNUSED_VARIABLES = ("NUMBA_NUM_THREADS", "JOBLIB_MULTIPROCESSING")
+# no command has a use for what they set, and libraries end with an error where the value is wrong
+_UNUSED_VARIABLES = (
+    *("BOKEH_LOG_LEVEL", "JOBLIB_MULTIPROCESSING", "LOKY_MAX_CPU_COUNT", "MPLBACKEND"),
+    "NUMBA_NUM_THREADS",
+)
 
 # name -> (module:command, what it does)
 COMMANDS: dict[str, tuple[str, str]] = {

@@ -79,7 +79,7 @@ def test_settings_of_matplotlib(
 def test_matplotlib_without_a_folder(comparison: list[str], tmp_path: Path) -> None:
     """It makes a temporary one without a word; the user's own settings are not read, either."""
     (tmp_path / "own").write_bytes(b"\xff")
-    environment = {"MPLCONFIGDIR": os.devnull, "MATPLOTLIBRC": "own"}
+    environment = {"MPLCONFIGDIR": os.devnull, "MATPLOTLIBRC": "own", "MPLBACKEND": "x"}
     done = run(tmp_path, *comparison, *_PICTURE, environment=environment)
     assert (done.returncode, said(done)) == (0, b"")
 
