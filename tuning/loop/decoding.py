@@ -6,7 +6,6 @@ differ from those of the system that is tuned. Both decoders write the same list
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +27,7 @@ from moses_integration.real_moses.decoder import (
 from moses_integration.real_moses.shown_weights import check_features
 from moses_integration.tables.filtering import INI_NAME, FilteredTable, filter_system
 from phrasescore.errors import CorpusError
-from phrasescore.files.byte_streams import open_output, own_file, read_lines
+from phrasescore.files.byte_streams import open_output, read_lines, write_atomically
 from phrasescore.processes import usable_cores
 from phrasescore.progress import Progress
 from tuning.loop.outer_loop import NBestDecoder
@@ -155,6 +154,5 @@ class EmbeddedDecoder:
             f"{len(self.sentences)} sentences, {without} without a translation, "
             f"{lines} candidates, {time.perf_counter() - begin:.1f} s\n"
         )
-        with own_file(log, os.O_TRUNC) as stream:
-            stream.write(said.encode())
+        write_atomically(log, said.encode())
         return lines
