@@ -11,6 +11,7 @@ import gc
 import importlib
 import os
 import sys
+import warnings
 from collections.abc import Callable
 
 import click
@@ -23,6 +24,12 @@ from phrasescore.signals import ignore_signals, interrupt_on_signals
 
 _OBJECTS = 400_000  # made since garbage was last looked for: more than torch and numba together
 _READER_GONE = 141  # as a shell reports a process that SIGPIPE ended
+
+# no command has a use for what they set, and libraries end with an error where the value is wrong
+_UNUSED_VARIABLES = (
+    *("BOKEH_LOG_LEVEL", "JOBLIB_MULTIPROCESSING", "LOKY_MAX_CPU_COUNT", "MPLBACKEND"),
+    "NUMBA_NUM_THREADS",
+)
 
 # name -> (module:command, what it does)
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -129,6 +136,7 @@ def main() -> None:
     # imports make some hundred thousand objects, none of them garbage: to look through them takes
     # a tenth of a short command
     gc.set_threshold(_OBJECTS)
+    _quieten_libraries()
     try:
         _mend_streams()
         status = _status(debug="--debug" in sys.argv[1:])
@@ -136,6 +144,14 @@ def main() -> None:
         status = _interrupted("interrupted")
     gc.freeze()  # nor does Python look through them when it ends
     sys.exit(_flush() or status)
+
+
+def _quieten_libraries() -> None:
+    """Keep from the user what libraries say to programmers; Python's ``-W`` brings it back."""
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")
+    for name in _UNUSED_VARIABLES:
+        os.environ.pop(name, None)
 
 
 def _status(debug: bool) -> int:

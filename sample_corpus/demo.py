@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
+
+# a checkout that is not installed finds itself
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from phrasescore.resuming import child_processes
 
 HERE = Path(__file__).resolve().parent
 OUTPUT = Path("demo-output")
@@ -24,7 +27,7 @@ def run(*arguments: str | Path) -> None:
     """Show a ``phrasescore`` command and run it; stop the demo if it fails."""
     words = [str(argument) for argument in arguments]
     print(f"\n$ phrasescore {' '.join(words)}", flush=True)
-    done = subprocess.run([sys.executable, "-m", "phrasescore", *words], check=False)
+    done = child_processes.run(child_processes.phrasescore_command(words))
     if done.returncode:
         sys.exit(f"the demo stops here: that command ended with status {done.returncode}")
 

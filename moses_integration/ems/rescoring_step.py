@@ -17,7 +17,7 @@ import click
 
 from phrasescore.errors import InputError, PhrasescoreError, PhraseTableError, SettingsError
 from phrasescore.progress import Progress
-from phrasescore.resuming import child_processes
+from phrasescore.resuming.child_processes import phrasescore_command, run
 from phrasescore.table.block import read_blocks
 from phrasescore.table.scanning import SCORES_END
 
@@ -106,8 +106,7 @@ def _with_ending(stem: str) -> Path:
 
 
 def _run(*arguments: str) -> None:
-    command = [sys.executable, "-m", "phrasescore", *arguments]
-    if status := child_processes.run(command).returncode:
+    if status := run(phrasescore_command(arguments)).returncode:
         raise SettingsError(
             f"phrasescore {arguments[0]} ended with status {status}",
             remedy="its messages are above; EMS keeps them in steps/*/…STDERR",

@@ -19,7 +19,7 @@ from phrasescore.errors import (
     PhrasescoreError,
     SettingsError,
 )
-from phrasescore.files.byte_streams import open_output
+from phrasescore.files.byte_streams import open_output, own_file
 from phrasescore.progress import Progress
 from phrasescore.resuming import child_processes
 
@@ -137,7 +137,7 @@ class ExternalMoses:
         """
         command = self.command(weights, size)
         with (
-            log.open("wb") as words,
+            own_file(log, os.O_TRUNC) as words,
             _started(command, words) as process,
             open_output(output) as stream,
         ):

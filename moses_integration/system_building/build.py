@@ -45,7 +45,7 @@ from moses_integration.system_building.phrases.table_building import (
     extract_runs,
     write_tables,
 )
-from phrasescore.files.byte_streams import open_output, sha256_of, write_atomically
+from phrasescore.files.byte_streams import open_output, own_folder, sha256_of, write_atomically
 from phrasescore.provenance import provenance, write_json
 from phrasescore.resuming.stamps import Step
 from phrasescore.resuming.steps import FunctionStep, Outcome, run_steps
@@ -193,9 +193,10 @@ class _Builder:
     def _extract(self) -> dict[str, Any]:
         folder = self._folder.phrases
         shutil.rmtree(folder, ignore_errors=True)
+        own_folder(folder)
         for name, text in zip(_SIDES, (self._source, self._target), strict=True):
             number_phrases(text, self._settings.max_phrase_length).save(folder / name)
-        (folder / "runs").mkdir()
+        own_folder(folder / "runs")
         phrases = self._phrases()
         aligned = AlignedText(self._source, self._target, self._links, *phrases)
         threads, memory = self._settings.threads, self._settings.memory

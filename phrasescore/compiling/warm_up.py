@@ -7,7 +7,6 @@ they compile for any.
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
@@ -17,13 +16,12 @@ from phrasescore.errors import PhrasescoreError
 from phrasescore.files.parts import scratch_folder
 from phrasescore.processes import usable_cores
 from phrasescore.progress import Progress
-from phrasescore.resuming.child_processes import run
+from phrasescore.resuming.child_processes import python_command, run
 
 _SENTENCES, _WORDS = 60, 40
 
 # a command in a process of its own, which leaves in a file how many functions it compiled
 _JOB = """
-import sys
 from phrasescore.cli import main
 count = sys.argv.pop(1)
 try:
@@ -103,12 +101,10 @@ def _finished(jobs: list[Future[int]]) -> Iterator[int]:
 def _run(folder: Path, command: str) -> int:
     """Run one command; return how many functions it compiled."""
     count = folder / f"count.{command.replace('/', ' ').replace(' ', '_')}"[-200:]
-    here = Path(__file__).parents[2]
-    paths = os.pathsep.join([str(here), os.environ.get("PYTHONPATH", "")])
     done = run(
-        [sys.executable, "-c", _JOB, str(count), *command.split()],
+        python_command(_JOB, [str(count), *command.split()]),
         cwd=folder,
-        env={**os.environ, **_cache_folder(), "PYTHONPATH": paths.rstrip(os.pathsep)},
+        env={**os.environ, **_cache_folder()},
         stdin=-3,
         stdout=-1,
         stderr=-1,

@@ -207,15 +207,64 @@ def own_file(path: Path, flags: int = os.O_EXCL, buffering: int = _BLOCK) -> Bin
     """Open a file of our own for writing; not through a link, which may lead anywhere.
 
     Args:
-        path: A hidden name beside an output.
-        flags: More of ``os.open``; by default there must be no such file.
+        path: A hidden name beside an output, or any name in a folder that the user names or that
+            ``own_folder`` has made.
+        flags: More of ``os.open``: ``O_APPEND`` or ``O_TRUNC`` for a file that may be there; by
+            default there must be none.
         buffering: See ``open``.
 
     Raises:
+        SettingsError: A link, a pipe or a device has this name, or the file has a second name.
         OSError: It cannot be made.
     """
-    opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | flags, 0o666)
+    # a file that turns out to be somebody else's is not truncated, and a pipe is not waited for
+    how = (
+        flags & ~os.O_TRUNC | os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    )
+    try:
+        opened = os.open(path, how, 0o666)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            refuse_link(path)
+        raise
+    found = os.fstat(opened)
+    is_file = stat.S_ISREG(found.st_mode)
+    if not is_file or found.st_nlink > 1:
+        os.close(opened)
+        raise _not_ours("a file with a second name" if is_file else "a pipe or a device", path)
+    if flags & os.O_TRUNC:
+        os.ftruncate(opened, 0)
     return os.fdopen(opened, "r+b", buffering=buffering)
+
+
+def own_folder(path: Path) -> Path:
+    """Make a folder of our own, unless it is there; return it.
+
+    Raises:
+        SettingsError: It is a link.
+        OSError: It cannot be made.
+    """
+    refuse_link(path)
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def refuse_link(path: Path) -> None:
+    """Refuse to write through a link that somebody may have put in the place of our own work.
+
+    Raises:
+        SettingsError: It is one.
+    """
+    if path.is_symlink():
+        raise _not_ours("a link", path)
+
+
+def _not_ours(what: str, path: Path) -> SettingsError:
+    return SettingsError(
+        f"cannot write there ({what}, where a file or folder of this program belongs)",
+        path=path,
+        remedy="move it away, or name another output",
+    )
 
 
 class _GzipMembers(io.RawIOBase):

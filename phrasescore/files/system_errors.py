@@ -64,7 +64,9 @@ def refusal(error: OSError, path: str | Path | None = None) -> PhrasescoreError:
     if error.errno == errno.ENAMETOOLONG:
         return InputError(too_long(os.fspath(place or "")) or "the name is too long", path=place)
     if place is None and error.errno in _NAMELESS:
-        return InputError(_NAMELESS[error.errno or 0])
+        # Python's own words say more: that no folder for temporary files can be used
+        is_bare = error.strerror == os.strerror(error.errno or 0)
+        return InputError(_NAMELESS[error.errno or 0] if is_bare else str(error.strerror))
     problem = _PROBLEMS.get(error.errno or 0) or (error.strerror or str(error))
     return InputError(problem, path=place, remedy=_REMEDIES.get(error.errno or 0))
 

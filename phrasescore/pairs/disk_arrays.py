@@ -6,6 +6,7 @@ that it would seem to grow with the table; and a full disk would end it without 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import EllipsisType
@@ -13,6 +14,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+
+from phrasescore.files.byte_streams import own_file
 
 # of an array on disk, so many rows are in memory at a time
 ROWS_AT_ONCE = 1 << 20
@@ -62,7 +65,7 @@ def write_npy(path: Path, kind: DTypeLike, size: int, parts: Iterable[NDArray[An
         "fortran_order": False,
         "shape": (size,),
     }
-    with path.open("wb") as stream:
+    with own_file(path, os.O_TRUNC) as stream:
         np.lib.format.write_array_header_1_0(stream, described)
         for part in parts:
             stream.write(np.ascontiguousarray(part, kind).data)

@@ -8,6 +8,7 @@ pairs without a source.
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import CorpusError, counted
-from phrasescore.files.byte_streams import sha256_of
+from phrasescore.files.byte_streams import own_file, sha256_of
 from phrasescore.files.pipes import can_be_read_again
 from phrasescore.pairs.encoded_sides import SIDES, StreamedSide, encode_once, stream_sides
 from phrasescore.pairs.phrase_pairs import EncodedPairs, PairSettings
@@ -126,7 +127,8 @@ def _write(
         coverage, ids = streamed.write_words(folder, side, words, words, size)
         sentences = RepeatedRows(streamed.digests.blocks(), len(kept), scratch, side)
         groups = np.concatenate(list(sentences.numbers()))
-        np.save(folder / f"{side}.groups.npy", groups[kept])
+        with own_file(folder / f"{side}.groups.npy", os.O_TRUNC) as stream:
+            np.save(stream, groups[kept])
         streamed.write_ids(folder, side, kept, ids)
         report[side] = dataclasses.asdict(coverage)
     return report

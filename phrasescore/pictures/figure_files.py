@@ -1,15 +1,18 @@
 """Figures that are saved: the format by the file's name, the same bytes for the same content.
 
 matplotlib is loaded when a figure is made, not before. It draws without a screen, and never by way
-of pyplot, which would keep figures and choose a window system; what a user's matplotlibrc says is
-left out of account.
+of pyplot, which would keep figures and choose a window system. It reads no matplotlibrc but the one
+beside this file, which sets nothing.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
+import logging
+import os
 import re
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -86,10 +89,33 @@ def check_drawing() -> None:
 
 def _figure_class() -> type[Figure]:
     try:
-        from matplotlib.figure import Figure
+        with _beside_our_matplotlibrc():
+            from matplotlib.figure import Figure
     except ImportError:
         raise MissingDependencyError.extra("matplotlib", "report") from None
     return Figure
+
+
+@contextlib.contextmanager
+def _beside_our_matplotlibrc() -> Iterator[None]:
+    """Leave the current folder while matplotlib is loaded, which would read its settings there.
+
+    The folder may be a stranger's, and the file unreadable or without end.
+    """
+    if "matplotlib" in sys.modules:
+        yield
+        return
+    # without a handler Python would print notes about fonts and caches
+    logging.getLogger("matplotlib").addHandler(logging.NullHandler())
+    if cache := os.environ.get("MPLCONFIGDIR"):
+        os.environ["MPLCONFIGDIR"] = os.path.abspath(cache)  # noqa: PTH100 - links stay
+    here = os.open(".", os.O_RDONLY)
+    try:
+        os.chdir(Path(__file__).parent)
+        yield
+    finally:
+        os.fchdir(here)
+        os.close(here)
 
 
 @contextlib.contextmanager

@@ -2,6 +2,9 @@
 
 The kernel kills them, and what they started in the same way with them. Elsewhere a program
 outlives a parent that is killed with kill -9.
+
+A child may run in a stranger's folder, so it must import nothing from there: Python looks for
+modules in the current folder first, whatever they are called.
 """
 
 from __future__ import annotations
@@ -10,11 +13,18 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import phrasescore
+
 _SCRIPT = Path(__file__).with_name("bound_program.py")
+# Python 3.13 imports a module before it runs the code, so the option is needed; Python 3.10 lacks
+# the option, but imports nothing before
+_NO_CURRENT_FOLDER = ["-P"] if sys.version_info >= (3, 11) else []
+_LEAVE_OUT_CURRENT_FOLDER = "import sys; sys.path[:] = filter(None, sys.path)\n"
+_RUN_PHRASESCORE = "from phrasescore.__main__ import main\nsys.argv[0] = 'phrasescore'\nmain()\n"
 _LONGEST_REPORT = 16
 
 
@@ -22,12 +32,15 @@ def start(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
     """Start a program that does not outlive the thread that calls this.
 
     Args:
-        command: The program and its arguments.
-        options: As for ``subprocess.Popen``, which itself would leave orphans.
+        command: The program and its arguments; for Python the result of ``python_command`` or
+            ``phrasescore_command``.
+        options: As for ``subprocess.Popen``, which itself would leave orphans. Of PYTHONPATH the
+            child gets the absolute entries alone.
 
     Raises:
         OSError: The program cannot be started, as with ``subprocess.Popen``.
     """
+    options["env"] = _with_absolute_path(options.get("env") or os.environ)
     if sys.platform != "linux":
         return subprocess.Popen(command, **options)
     failed, report = os.pipe()
@@ -46,6 +59,36 @@ def start(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
         process.communicate()
         raise OSError(int(number), os.strerror(int(number)), command[0])
     return process
+
+
+def python_command(code: str, arguments: Sequence[str] = ()) -> list[str]:
+    """Return the command that runs code in a Python that imports nothing from its current folder.
+
+    Args:
+        code: Gets the arguments in ``sys.argv[1:]``; ``sys`` is imported.
+        arguments: Any texts.
+    """
+    code = _LEAVE_OUT_CURRENT_FOLDER + code
+    return [sys.executable, *_NO_CURRENT_FOLDER, "-c", code, *arguments]
+
+
+def phrasescore_command(arguments: Sequence[str]) -> list[str]:
+    """Return the command that runs ``phrasescore ARGUMENTS``, the one that is running now."""
+    return python_command(_RUN_PHRASESCORE, arguments)
+
+
+def _with_absolute_path(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment whose PYTHONPATH names no folder relative to the current one.
+
+    An empty entry is the current folder, and Python may import from all of them before it runs any
+    code. A checkout that is not installed stands first, so that it finds itself.
+    """
+    entries = environment.get("PYTHONPATH", "").split(os.pathsep)
+    kept = [entry for entry in entries if os.path.isabs(entry)]  # noqa: PTH117 - a text
+    root = Path(phrasescore.__file__).parent.parent
+    if root.name not in ("site-packages", "dist-packages"):
+        kept.insert(0, str(root))
+    return {**environment, "PYTHONPATH": os.pathsep.join(kept)}
 
 
 def _bound(report: int) -> list[str]:

@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import InputError, ResumeError, SettingsError
-from phrasescore.files.byte_streams import sha256_of
+from phrasescore.files.byte_streams import own_folder, sha256_of
 from phrasescore.files.json_files import read_object
 from phrasescore.provenance import write_json
 from phrasescore.resuming.comparison import differences
@@ -82,8 +82,7 @@ class Stamps:
     """
 
     def __init__(self, folder: Path, steps: Sequence[Step[Any]] = ()) -> None:
-        self.folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = own_folder(folder)
         self._makers = {
             path: (step.name, place) for step in steps for place, path in enumerate(step.outputs)
         }

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from pathlib import Path
 from typing import Any
 
 from phrasescore.errors import MissingDependencyError
-from phrasescore.files.byte_streams import write_atomically
+from phrasescore.files.byte_streams import own_file, write_atomically
 from phrasescore.files.json_files import parse_object
 
 CURVES = "curves.jsonl"
@@ -36,8 +37,8 @@ class Curves:
             name: None if isinstance(value, float) and not math.isfinite(value) else value
             for name, value in point.items()
         }
-        with self._path.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(point) + "\n")
+        with own_file(self._path, os.O_APPEND) as stream:
+            stream.write(json.dumps(point).encode() + b"\n")
         if self._board is not None:
             for name, value in point.items():
                 if isinstance(value, float):

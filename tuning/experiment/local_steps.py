@@ -6,7 +6,6 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -14,9 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-import phrasescore
 from phrasescore.errors import InterruptedWorkError, PhrasescoreError
+from phrasescore.files.byte_streams import own_file
 from phrasescore.resuming import child_processes
+from phrasescore.resuming.child_processes import phrasescore_command
 from tuning.experiment.command import PROGRAM
 
 # Ctrl-C lets a command save its state; one that does not end is ended
@@ -112,10 +112,10 @@ class LocalSteps:
 
 def opened(job: Job, stack: contextlib.ExitStack) -> tuple[IO[bytes], IO[bytes]]:
     """Open what a command says and prints into, until the stack is left."""
-    said = stack.enter_context(job.log.open("ab"))
+    said = stack.enter_context(own_file(job.log, os.O_APPEND))
     if job.printed is None:
         return said, said
-    return said, stack.enter_context(job.printed.open("wb"))
+    return said, stack.enter_context(own_file(job.printed, os.O_TRUNC))
 
 
 def begin(job: Job, said: IO[bytes], printed: IO[bytes]) -> subprocess.Popen[bytes]:
@@ -126,12 +126,11 @@ def begin(job: Job, said: IO[bytes], printed: IO[bytes]) -> subprocess.Popen[byt
     """
     try:
         return child_processes.start(
-            [*program(job.words[0]), *job.words[1:]],
+            phrasescore_command(job.words[1:]) if job.words[0] == PROGRAM else job.words,
             stdin=subprocess.DEVNULL,
             stdout=printed,
             stderr=said,
             cwd=job.folder,
-            env=environment(),
             start_new_session=True,
         )
     except OSError as error:
@@ -169,17 +168,3 @@ def waited_for(
     process.returncode = os.waitstatus_to_exitcode(status)
     seconds, cpu_seconds = time.monotonic() - began, usage.ru_utime + usage.ru_stime
     return Ended(process.returncode, round(seconds, 1), round(cpu_seconds, 1))
-
-
-def program(name: str) -> list[str]:
-    """Return how to start a program: phrasescore is the one that is running now."""
-    return [sys.executable, "-m", PROGRAM] if name == PROGRAM else [name]
-
-
-def environment() -> dict[str, str]:
-    """Return the environment of commands: in another folder, a checkout still finds itself."""
-    root = Path(phrasescore.__file__).parent.parent
-    if root.name in ("site-packages", "dist-packages"):
-        return dict(os.environ)
-    known = os.environ.get("PYTHONPATH")
-    return {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{known}" if known else str(root)}

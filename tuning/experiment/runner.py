@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from phrasescore.errors import InterruptedWorkError, PhrasescoreError, StorageError
+from phrasescore.files.byte_streams import own_file, own_folder, refuse_link
 from phrasescore.files.parts import hidden
 from phrasescore.resuming.interruption import interruptible
 from phrasescore.resuming.stamps import Stamps
@@ -109,15 +110,16 @@ class Runner:
         """Run a step unless it is done; tell whether it ran."""
         stamp = self.stamps.read(step.name)
         changes = self.stamps.changes(step, stamp) if stamp is not None else []
-        if changes:
-            self._say(f"{step.name}: {'; '.join(changes)}; so it runs again")
-            self._delete(step)
-            (self.stamps.folder / f"{step.name}.json").unlink()
-        elif stamp is not None and self.stamps.is_whole(step, stamp):
+        if stamp is not None and not changes and self.stamps.is_whole(step, stamp):
             if not stamp.finished:
                 # commands give outputs their names when they are whole: only the stamp is missing
                 self.stamps.finish(step, stamp)
             return False
+        self._make_places(step)
+        if changes:
+            self._say(f"{step.name}: {'; '.join(changes)}; so it runs again")
+            self._delete(step)
+            (self.stamps.folder / f"{step.name}.json").unlink()
         begun = self.stamps.begun(step)
         self.stamps.write(step.name, begun)
         self._say(f"{step.name}: {' '.join(step.work.words[:2])} ...")
@@ -125,6 +127,18 @@ class Runner:
         self.stamps.finish(step, begun, seconds=seconds, cpu_seconds=cpu_seconds)
         self._say(f"{step.name}: done in {seconds:,.0f} s")
         return True
+
+    def _make_places(self, step: CommandStep) -> None:
+        """Make the folders of a step's outputs.
+
+        Raises:
+            SettingsError: One of them, or an output itself, is a link.
+        """
+        for path in step.outputs:
+            for folder in reversed(path.parents):
+                if self._results in folder.parents:
+                    own_folder(folder)
+            refuse_link(path)
 
     def _delete(self, step: CommandStep) -> None:
         for path in (*step.outputs, *((step.work.state,) if step.work.state else ())):
@@ -137,10 +151,8 @@ class Runner:
 
     def _execute(self, step: CommandStep) -> tuple[float, float]:
         """Run a step's command; return seconds by the clock and of the processor."""
-        for path in step.outputs:
-            path.parent.mkdir(parents=True, exist_ok=True)
         log = self.stamps.folder / f"{step.name}.log"
-        with log.open("ab") as said:
+        with own_file(log, os.O_APPEND) as said:
             said.write(f"$ {step.work}\n".encode("utf-8", "surrogateescape"))
         output = step.work.standard_output
         part = hidden(output, "part") if output is not None else None

@@ -10,7 +10,7 @@ from typing import Any
 
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import CorpusError, IniError
-from phrasescore.files.byte_streams import write_atomically
+from phrasescore.files.byte_streams import own_folder, write_atomically
 from phrasescore.provenance import write_json
 from tuning.loop.decoding import prepare, read_source
 from tuning.loop.outer_loop import NBestDecoder, Say, Tuning, TuningResult, TuningTask
@@ -91,7 +91,7 @@ def _several(
     runs: list[TuningResult] = []
     for seed in settings.seeds:
         own = {**settings.identity(task.ini), "seed": seed}
-        with WorkFolder(work.path / f"seed{seed}").opened(own) as folder:
+        with WorkFolder(own_folder(work.path / f"seed{seed}")).opened(own) as folder:
             if runs:
                 folder.round(1).adopt(WorkFolder(runs[0].folder).round(1))
             say(f"seed {seed}: {folder.path}")

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from phrasescore.errors import ResumeError
-from phrasescore.files.byte_streams import open_output, write_atomically
+from phrasescore.files.byte_streams import open_output, own_folder, write_atomically
 from phrasescore.files.json_files import read_object
 from phrasescore.provenance import write_json
 from phrasescore.resuming.comparison import refuse_differences
@@ -123,9 +123,7 @@ class WorkFolder:
 
     def round(self, number: int) -> RoundFolder:
         """Return a round's folder, which is made if need be."""
-        path = self.path / f"round{number:02d}"
-        path.mkdir(exist_ok=True)
-        return RoundFolder(path, number)
+        return RoundFolder(own_folder(self.path / f"round{number:02d}"), number)
 
     def write_curve(self, lines: list[dict[str, Any]], picture: str) -> None:
         """Write scores and weights by round, as JSONL and as a picture."""

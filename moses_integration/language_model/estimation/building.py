@@ -19,7 +19,7 @@ from moses_integration.language_model.estimation.ngram_counting import (
     read_corpus,
 )
 from phrasescore.errors import CorpusError, MissingDependencyError, SettingsError, visible
-from phrasescore.files.byte_streams import open_input, open_output
+from phrasescore.files.byte_streams import open_input, open_output, own_file
 from phrasescore.files.parts import scratch_folder
 from phrasescore.resuming import child_processes
 
@@ -107,7 +107,7 @@ def _run_lmplz(program: str, corpus: str | Path, order: int, output: str | Path)
 
 def _feed(command: list[str], corpus: str | Path, log: Path) -> int:
     """Run ``command`` with the corpus as its input and its messages in ``log``."""
-    with open_input(corpus) as text, log.open("wb") as messages:
+    with open_input(corpus) as text, own_file(log, os.O_TRUNC) as messages:
         process = child_processes.start(command, stdin=subprocess.PIPE, stderr=messages)
         try:
             assert process.stdin is not None

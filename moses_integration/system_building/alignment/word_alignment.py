@@ -6,6 +6,7 @@ in the way.
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +24,7 @@ from moses_integration.system_building.alignment.symmetrization import grow_diag
 from moses_integration.system_building.build_settings import Aligner
 from moses_integration.system_building.corpus.numbered_text import NumberedText
 from phrasescore.errors import CorpusError, MissingDependencyError
-from phrasescore.files.byte_streams import open_output
+from phrasescore.files.byte_streams import open_output, own_file
 from phrasescore.files.parts import scratch_folder
 from phrasescore.progress import Progress
 from phrasescore.resuming import child_processes
@@ -167,7 +168,7 @@ def _write_ids(path: Path, sides: list[NumberedText], separator: bytes) -> None:
 def _run(command: list[str], folder: Path, output: Path) -> None:
     """Run a program; its output goes to a file, its messages are shown only if it fails."""
     log = folder / "log"
-    with output.open("wb") as stdout, log.open("wb") as stderr:
+    with own_file(output, os.O_TRUNC) as stdout, own_file(log, os.O_TRUNC) as stderr:
         status = child_processes.run(command, stdout=stdout, stderr=stderr).returncode
     if status != 0:
         lines = [line for line in log.read_text("utf-8", "replace").split("\n") if line.strip()]

@@ -9,6 +9,7 @@ is sorted by sorting integers.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from moses_integration.system_building.corpus.numbered_text import BOUNDARY, NumberedText
 from phrasescore.compiled import leaf
+from phrasescore.files.byte_streams import own_file, own_folder
 from phrasescore.words.position_sorting import sorted_by_words
 
 _WORDS_AT_ONCE = 1 << 20
@@ -48,9 +50,10 @@ class PhraseNumbers:
 
     def save(self, folder: Path) -> None:
         """Write the arrays into a folder, which is made."""
-        folder.mkdir(parents=True, exist_ok=True)
+        own_folder(folder)
         for name in ("at", "position", "length"):
-            np.save(folder / f"{name}.npy", getattr(self, name))
+            with own_file(folder / f"{name}.npy", os.O_TRUNC) as stream:
+                np.save(stream, getattr(self, name))
 
     @classmethod
     def load(cls, folder: Path) -> PhraseNumbers:

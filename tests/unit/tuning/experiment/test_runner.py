@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -13,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from phrasescore.errors import InterruptedWorkError, PhrasescoreError, ResumeError, StorageError
-from tests.conftest import PROJECT
 from tests.support.killed import is_running, wait_for
 from tuning.experiment.command import Command, CommandStep
-from tuning.experiment.local_steps import LocalSteps, environment, program
+from tuning.experiment.local_steps import LocalSteps
 from tuning.experiment.runner import Runner
 
 
@@ -223,20 +221,6 @@ def test_a_signal_ends_commands_too(tmp_path: Path, number: signal.Signals) -> N
     thread.join()
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
-
-
-def test_commands_find_this_package_from_anywhere(tmp_path: Path) -> None:
-    """A checkout that is not installed still runs itself in the data's folder."""
-    done = subprocess.run(
-        [*program("phrasescore"), "--version"],
-        cwd=tmp_path,
-        env=environment(),
-        capture_output=True,
-        check=False,
-    )
-    assert done.returncode == 0
-    assert str(PROJECT) in environment()["PYTHONPATH"]
-    assert program("moses") == ["moses"]
 
 
 def test_another_signal_ends_the_patience(tmp_path: Path) -> None:

@@ -1,0 +1,178 @@
+"""Links in a folder that somebody else has filled: no command writes through them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Phrasescore
+from tests.support import fake_moses
+from tests.support.toy_system import TOY_WEIGHTS, ToySystem, toy_list, write_toy_system
+
+_MINE = b"mine\n"
+_ROUND = ("nbest.gz", "decoder.log", "scores.json", "optimized.json")
+_EXPERIMENT = """
+name = "Links"
+seeds = [1]
+[data]
+folder = "toy"
+system = "moses.ini"
+dev_source = "dev.src"
+dev_reference = "dev.trg"
+test_source = "dev.src"
+test_reference = "dev.trg"
+[[systems]]
+name = "Baseline"
+"""
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> ToySystem:
+    """A system and a dev set."""
+    return write_toy_system(tmp_path / "toy")
+
+
+@pytest.fixture
+def victim(tmp_path: Path) -> Path:
+    """A folder of the user with one file, ``notes``."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    (folder / "notes").write_bytes(_MINE)
+    return folder
+
+
+def is_unharmed(victim: Path) -> bool:
+    """Tell whether the folder is as it was."""
+    (file,) = victim.iterdir()
+    return file.name == "notes" and file.read_bytes() == _MINE
+
+
+def assert_refused(done: subprocess.CompletedProcess[bytes], place: str, status: int = 2) -> None:
+    """Check that a command has ended with one sentence about this place."""
+    assert done.returncode == status, done.stderr.decode()
+    (said,) = [line for line in done.stderr.splitlines() if line.startswith(b"phrasescore: ")]
+    assert f"{place}: cannot write there (".encode() in said
+
+
+def link_of_a_file(place: Path, victim: Path) -> None:
+    place.symlink_to(victim / "notes")
+
+
+def second_name(place: Path, victim: Path) -> None:
+    os.link(victim / "notes", place)
+
+
+def pipe(place: Path, victim: Path) -> None:
+    os.mkfifo(place)
+
+
+@pytest.mark.parametrize(
+    ("decoder", "plant"),
+    [
+        ("moses", link_of_a_file),
+        ("moses", second_name),
+        ("moses", pipe),
+        ("embedded", link_of_a_file),
+        ("embedded", second_name),
+    ],
+)
+def test_the_log_of_a_decoder(
+    phrasescore: Phrasescore,
+    toy: ToySystem,
+    victim: Path,
+    tmp_path: Path,
+    decoder: str,
+    plant: Callable[[Path, Path], None],
+) -> None:
+    """A round of an interrupted run, whose log stands already: replaced, or not opened."""
+    call = tuning(toy, tmp_path, decoder)
+    assert phrasescore(*call).returncode == 0
+    for name in _ROUND:
+        (tmp_path / "tuned" / "round01" / name).unlink()
+    log = tmp_path / "tuned" / "round01" / "decoder.log"
+    plant(log, victim)
+    done = phrasescore(*call, timeout=60)
+    if decoder == "moses":  # which writes into it as it goes
+        assert_refused(done, "tuned/round01/decoder.log")
+    else:
+        assert done.returncode == 0, done.stderr.decode()
+        assert not log.is_symlink() and b"12 sentences" in log.read_bytes()
+    assert is_unharmed(victim)
+
+
+@pytest.mark.parametrize("name", ["round01", "seed1"])
+def test_a_folder_of_a_tuning_run(
+    phrasescore: Phrasescore, toy: ToySystem, victim: Path, tmp_path: Path, name: str
+) -> None:
+    """One that is a link, in a run that has only begun."""
+    call = tuning(toy, tmp_path, "moses", "--seeds", "2" if name == "seed1" else "1")
+    decoded = (tmp_path / "bin" / "list").read_bytes()
+    (tmp_path / "bin" / "list").write_bytes(b"")  # Moses fails, so nothing is decoded
+    assert phrasescore(*call).returncode == 7
+    (tmp_path / "bin" / "list").write_bytes(decoded)
+    subprocess.run(["rm", "-r", tmp_path / "tuned" / name], check=True)
+    (tmp_path / "tuned" / name).symlink_to(victim)
+    assert_refused(phrasescore(*call), f"tuned/{name}")
+    assert is_unharmed(victim)
+
+
+def tuning(toy: ToySystem, folder: Path, decoder: str, *more: str) -> list[str]:
+    """Return the words of a call of ``tune``, of one round."""
+    texts = ["--source", str(toy.source), "--reference", str(toy.reference)]
+    call = ["tune", str(toy.ini), *texts, "-o", "tuned", "--rounds", "1", *more]
+    if decoder == "embedded":
+        return call
+    moses = fake_moses.printing(folder / "bin", toy_list(toy), TOY_WEIGHTS)
+    return [*call, "--decoder", "moses", "--moses-bin", str(moses)]
+
+
+@pytest.mark.parametrize(
+    ("place", "target"),
+    [("steps", ""), ("systems", ""), ("system", ""), ("steps/filter.log", "notes")],
+)
+def test_the_results_of_an_experiment(
+    phrasescore: Phrasescore,
+    toy: ToySystem,
+    victim: Path,
+    tmp_path: Path,
+    place: str,
+    target: str,
+) -> None:
+    """Its stamps, its logs and the outputs of its steps."""
+    (tmp_path / "toy.toml").write_text(_EXPERIMENT)
+    planted = tmp_path / "results" / place
+    planted.parent.mkdir(parents=True)
+    planted.symlink_to(victim / target)
+    assert_refused(phrasescore("experiment", "toy.toml", "-o", "results"), f"results/{place}")
+    assert is_unharmed(victim)
+
+
+@pytest.mark.parametrize("place", [".build", ".build/phrases"])
+def test_the_folder_of_a_build(
+    phrasescore: Phrasescore, victim: Path, tmp_path: Path, place: str
+) -> None:
+    """Stamps, phrases and sorted runs."""
+    for side in ("source", "target"):
+        (tmp_path / side).write_text("a b c\nb c\n")
+    (tmp_path / "links").write_text("0-0 1-1 2-2\n0-0 1-1\n")
+    planted = tmp_path / "system" / place
+    planted.parent.mkdir(parents=True)
+    planted.symlink_to(victim)
+    done = phrasescore("build", "source", "target", "system", "--alignment", "links")
+    assert_refused(done, f"system/{place}")
+    assert is_unharmed(victim)
+
+
+def test_the_curve_of_a_training(phrasescore: Phrasescore, victim: Path, tmp_path: Path) -> None:
+    """A second name of a file is no link that the work folder could be refused for."""
+    (tmp_path / "table").write_text("a ||| b ||| 0.5\n" * 2 + "c ||| d ||| 0.5\n" * 2)
+    small = ["--hidden", "4", "--embedding", "4", "--rank", "4", "--max-epochs", "1"]
+    call = ["train", "table", "model", *small, "--held-out-sources", "1", "--held-out-pairs", "1"]
+    (tmp_path / "model.training" / "pairs").mkdir(parents=True)
+    os.link(victim / "notes", tmp_path / "model.training" / "pairs" / "source.tokens.npy")
+    assert_refused(phrasescore(*call), "model.training/pairs/source.tokens.npy")
+    assert is_unharmed(victim)

@@ -1,0 +1,118 @@
+"""Files and variables that libraries read by themselves: no command fails over them or says so."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import PROJECT
+from tests.support.result_folders import sentences, worse, write_lines
+
+_PICTURE = ("--by-length", "--picture", "lengths.svg")
+
+
+def run(
+    folder: Path, *arguments: str, environment: Mapping[str, str] | None = None, **more: Any
+) -> subprocess.CompletedProcess[bytes]:
+    """Run `phrasescore` from the first import on, which is when libraries look around."""
+    return subprocess.run(
+        [sys.executable, "-m", "phrasescore", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(PROJECT), **(environment or {})},
+        capture_output=True,
+        timeout=120,
+        check=False,
+        **more,
+    )
+
+
+def said(done: subprocess.CompletedProcess[bytes]) -> bytes:
+    """Return the standard error, without a line of ours that a first run has."""
+    lines = done.stderr.splitlines(keepends=True)
+    return b"".join(line for line in lines if not line.startswith(b"compiling for this machine"))
+
+
+@pytest.fixture
+def comparison(tmp_path: Path) -> list[str]:
+    """A call of ``compare`` on three small texts."""
+    lines = sentences(20)
+    for name, text in (
+        ("reference", lines),
+        ("a", worse(lines, 0.4, 1)),
+        ("b", worse(lines, 0.3, 2)),
+    ):
+        write_lines(tmp_path / name, text)
+    texts = ["--source", "reference", "--reference", "reference"]
+    return ["compare", *texts, "--baseline", "a", "--system", "b"]
+
+
+def in_latin_1(place: Path) -> None:
+    place.write_bytes(b"# r\xe9glages\n")
+
+
+def without_end(place: Path) -> None:
+    place.symlink_to("/dev/zero")
+
+
+def with_unknown_keys(place: Path) -> None:
+    place.write_text("no.such.key: 1\nbackend: module://no_such_module\n")
+
+
+@pytest.mark.parametrize("plant", [in_latin_1, without_end, with_unknown_keys])
+def test_settings_of_matplotlib(
+    comparison: list[str], tmp_path: Path, plant: Callable[[Path], None]
+) -> None:
+    """The current folder may be a stranger's: no matplotlibrc in it is read."""
+    plant(tmp_path / "matplotlibrc")
+    done = run(tmp_path, *comparison, *_PICTURE)
+    assert (done.returncode, said(done)) == (0, b"")
+    assert (tmp_path / "lengths.svg").read_text().startswith("<?xml")
+
+
+def test_matplotlib_without_a_folder(comparison: list[str], tmp_path: Path) -> None:
+    """It makes a temporary one without a word; the user's own settings are not read, either."""
+    (tmp_path / "own").write_bytes(b"\xff")
+    environment = {"MPLCONFIGDIR": os.devnull, "MATPLOTLIBRC": "own", "MPLBACKEND": "x"}
+    done = run(tmp_path, *comparison, *_PICTURE, environment=environment)
+    assert (done.returncode, said(done)) == (0, b"")
+
+
+@pytest.mark.parametrize("value", ["x", "0"])
+def test_threads_of_numba(tmp_path: Path, value: str) -> None:
+    """No command has numba use threads of its own."""
+    write_lines(tmp_path / "text", sentences(2))
+    environment = {"NUMBA_NUM_THREADS": value}
+    done = run(tmp_path, "evaluate", "text", "--reference", "text", environment=environment)
+    assert (done.returncode, said(done)) == (0, b"")
+
+
+def test_no_folder_for_temporary_files(tmp_path: Path) -> None:
+    """A library looks for one when it is loaded, and tries to write there."""
+    write_lines(tmp_path / "text", sentences(2))
+    done = run(
+        tmp_path,
+        *("evaluate", "text", "--reference", "text"),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)),
+    )
+    assert done.returncode == 3
+    assert done.stderr.startswith(b"phrasescore: No usable temporary directory found in ")
+
+
+@pytest.mark.parametrize("value", ["x", "1"])
+def test_no_room_for_what_joblib_tries(tmp_path: Path, value: str) -> None:
+    """It would make a semaphore, which is a file: under a limit of a file's size that fails."""
+    write_lines(tmp_path / "text", sentences(2))
+    done = run(
+        tmp_path,
+        *("preprocess", "text", "--language", "fr", "-o", "-"),
+        environment={"JOBLIB_MULTIPROCESSING": value},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)),
+    )
+    assert (done.returncode, said(done)) == (0, b"")
