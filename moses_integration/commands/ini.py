@@ -132,10 +132,10 @@ def add_column(
 )
 @_start_weight("The weight of the model, until it is tuned.")
 @click.option(
-    "--unnormalised",
-    is_flag=True,
-    help="Leave ln Z out of its scores, which is faster; for models that were trained with "
-    "--self-normalise.",
+    "--normalised/--unnormalised",
+    default=None,
+    help="Whether its scores are ln p, or leave ln Z out, which is several times faster.  "
+    "[default: unnormalised if the model was trained with --self-normalise]",
 )
 @_absolute_paths
 def add_language_model(
@@ -144,7 +144,7 @@ def add_language_model(
     output: str,
     name: str | None,
     start_weight: float,
-    unnormalised: bool,
+    normalised: bool | None,
     absolute_paths: bool,
 ) -> None:
     """Write MOSES_INI with one more feature: a neural language model that is asked while decoding.
@@ -156,19 +156,30 @@ def add_language_model(
     from moses_integration.ini.listing import problems
     from moses_integration.ini.moses_ini import MosesIni
     from moses_integration.ini.table_feature import with_absolute_paths
-    from moses_integration.language_model.fitness import checked_words, read_for_ini
+    from moses_integration.language_model.fitness import (
+        checked_words,
+        is_self_normalised,
+        read_for_ini,
+    )
     from phrasescore.errors import counted
     from phrasescore.files.byte_streams import write_atomically
 
     before = MosesIni.read(path)
-    change = with_language_model(before, model, name, start_weight, normalised=not unnormalised)
-    stored = read_for_ini(model, normalised=not unnormalised)
+    stored = read_for_ini(model, normalised=normalised is not False)
+    whole = not is_self_normalised(stored) if normalised is None else normalised
+    change = with_language_model(before, model, name, start_weight, normalised=whole)
     warnings = checked_words(before, stored)
     after = with_absolute_paths(change.ini) if absolute_paths else change.ini
     write_atomically(output, after.to_bytes())
     words = counted(len(stored.target_vocabulary) - 2, "word")
     click.echo(f"{model}: a model that knows {words}", err=True)
     click.echo(str(change), err=True)
+    if normalised is None and not whole:
+        click.echo(
+            f"{model} was trained with --self-normalise, so its scores leave ln Z out, which is "
+            "several times faster; --normalised takes ln p",
+            err=True,
+        )
     for warning in (*warnings, *problems(_called(after, output))):
         click.echo(f"warning: {warning}", err=True)
 

@@ -57,6 +57,14 @@ def _model_findings(
             place,
             "delete normalised=false, or train the model again with --self-normalise",
         )
+    if normalised and is_self_normalised(stored):
+        yield Finding(
+            "note",
+            f"the scores of {line.name} have ln Z in them, which its model was trained to do "
+            "without; decoding is several times faster without",
+            place,
+            "write normalised=false into its line",
+        )
     for words in table_words(ini, stored):
         if words.problem:
             severity: Severity = "error" if words.is_of_the_source else "warning"

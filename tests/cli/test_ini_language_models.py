@@ -100,6 +100,28 @@ def test_models_that_cannot_work(
     assert not (system.parent.parent / "out.ini").exists()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "line", "words"),
+    [
+        ((), b"path=devlin normalised=false\n", "so its scores leave ln Z out"),
+        (("--unnormalised",), b"path=devlin normalised=false\n", "scores without ln Z, with"),
+        (("--normalised",), b"path=devlin\n", "ln p, with"),
+    ],
+)
+def test_the_way_a_self_normalised_model_is_asked(
+    phrasescore: Phrasescore,
+    system: Path,
+    arguments: tuple[str, ...],
+    line: bytes,
+    words: str,
+) -> None:
+    """The fast way without being told, either way where an option says so; the way is named."""
+    done = phrasescore(*ADD, "--model", "devlin", *arguments, "-o", "-")
+    assert done.returncode == 0, done.stderr.decode()
+    assert line in done.stdout
+    assert words in done.stderr.decode()
+
+
 def test_a_damaged_model(phrasescore: Phrasescore, system: Path, tmp_path: Path) -> None:
     """Every byte of it is checked before the ini is written."""
     path = tmp_path / "lm7" / "model.safetensors"

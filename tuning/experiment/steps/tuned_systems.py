@@ -75,9 +75,8 @@ def _adding_language_model(
     before, after = files.ini(system, seed, place), files.ini(system, seed, place + 1)
     model = files.model_folder(name, seed)
     command: tuple[str, ...] = (PROGRAM, "ini", "add-language-model", str(before))
-    command += ("--model", str(model))
-    if files.settings.model(name).unnormalised:
-        command += ("--unnormalised",)
+    unnormalised = files.settings.model(name).unnormalised
+    command += ("--model", str(model), "--unnormalised" if unnormalised else "--normalised")
     return Command((*command, "--absolute-paths", "-o", str(after))).step(
         _name(system, f"ini.{name}", seed), (before, model), (after,)
     )

@@ -70,6 +70,8 @@ def test_normalisation(folder: Path) -> None:
     assert "was not trained with --self-normalise" in unfit.what
     save_random_language_model(Path("lm"), FRENCH, self_normalise=0.1)
     assert found(" normalised=false") == []
+    (slow,) = found()
+    assert (slow.severity, slow.remedy) == ("note", "write normalised=false into its line")
 
 
 def test_folders_that_are_no_such_model(folder: Path) -> None:

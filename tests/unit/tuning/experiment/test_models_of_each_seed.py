@@ -80,7 +80,7 @@ def test_the_decoder_asks_a_language_model(settings: ExperimentSettings, tmp_pat
     )
     assert str(steps["cslm.ini.cslm"].work) == (
         "phrasescore ini add-language-model /results/system/moses.ini --model /results/models/cslm "
-        "--absolute-paths -o /results/systems/cslm/moses.cslm.ini"
+        "--normalised --absolute-paths -o /results/systems/cslm/moses.cslm.ini"
     )
     # the table is that of the row with the same columns
     assert "cslm-rnn.score" not in steps
@@ -135,7 +135,8 @@ def test_what_seeds_share_is_made_once(settings: ExperimentSettings, tmp_path: P
     assert {"two.score", "two.ini", "two.ini.cslm"} < set(steps)
     assert str(steps["two.ini.given.seed1"].work) == (
         "phrasescore ini add-language-model /results/systems/two/moses.cslm.ini "
-        f"--model {tmp_path}/lm-1 --absolute-paths -o /results/systems/two/seed1.moses.given.ini"
+        f"--model {tmp_path}/lm-1 --normalised --absolute-paths "
+        "-o /results/systems/two/seed1.moses.given.ini"
     )
 
 
