@@ -13,6 +13,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import click
 
@@ -22,8 +23,12 @@ from phrasescore.files.pipes import pipes_read_once
 from phrasescore.files.system_errors import STANDARD_OUTPUT, out_of_memory, refusal, unwritable
 from phrasescore.signals import ignore_signals, interrupt_on_signals
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 _OBJECTS = 400_000  # made since garbage was last looked for: more than torch and numba together
 _READER_GONE = 141  # as a shell reports a process that SIGPIPE ended
+_COMPLETE = "_PHRASESCORE_COMPLETE"  # the name that click gives it, in which a shell asks
 
 # no command has a use for what they set, and libraries end with an error where the value is wrong
 _UNUSED_VARIABLES = (
@@ -114,6 +119,17 @@ class LazyGroup(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        """Offer subcommands and options to a shell, importing no subcommand."""
+        from click.shell_completion import CompletionItem
+
+        names = [
+            CompletionItem(name, help=text)
+            for name, (_, text) in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        return names + click.Command.shell_complete(self, ctx, incomplete)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the help table from the short texts, importing nothing."""
         with formatter.section("Commands"):
@@ -183,6 +199,8 @@ def _status(debug: bool) -> int:
 
 
 def _run() -> int:
+    if os.environ.get(_COMPLETE):
+        cli.main(prog_name="phrasescore")  # answers the shell, and exits
     try:
         # not cli.main, which turns a broken pipe into status 1 without a word
         with (

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -22,6 +23,9 @@ from phrasescore.errors import InputError, SettingsError
 from phrasescore.files.byte_streams import STANDARD_STREAM, is_stream, own_file
 from phrasescore.files.parts import hidden, part_path
 from phrasescore.files.system_errors import STANDARD_OUTPUT, refusal, too_long, unwritable
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 # in the meta of a context: the command is planned, not called; its paths go to the list there
 PLANNED = "phrasescore.commands.paths: planned"
@@ -98,6 +102,15 @@ class PathName(click.ParamType):  # type: ignore[type-arg]  # generic in new ver
             if self._use.writes:
                 _refuse_unwritable(named)
         return self._kind(text)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem[str]]:
+        """Let the shell complete the name, of a folder if the command takes one."""
+        from click.shell_completion import CompletionItem
+
+        is_folder = self._use in (Use.READ_FOLDER, Use.WRITE_FOLDER)
+        return [CompletionItem(incomplete, type="dir" if is_folder else "file")]
 
 
 INPUT = PathName(Use.READ)

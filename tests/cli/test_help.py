@@ -48,3 +48,40 @@ def test_an_unknown_command_is_a_usage_error(phrasescore: Phrasescore) -> None:
     assert done.returncode == 2
     assert b"No such command 'trian'" in done.stderr
     assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_that_completes_commands(
+    phrasescore: Phrasescore, monkeypatch: pytest.MonkeyPatch, shell: str
+) -> None:
+    """`_PHRASESCORE_COMPLETE=bash_source phrasescore` prints what a shell is to read."""
+    monkeypatch.setenv("_PHRASESCORE_COMPLETE", f"{shell}_source")
+    done = phrasescore()
+    assert done.returncode == 0
+    assert f"_PHRASESCORE_COMPLETE={shell}_complete".encode() in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        (["phrasescore", "sco"], ["plain,score", "plain,score-text"]),
+        (["phrasescore", "ini", "add-c"], ["plain,add-column"]),
+        (["phrasescore", "score", "--unknown-c"], ["plain,--unknown-column"]),
+        (["phrasescore", "train", "--recipe", ""], ["plain,fast", "plain,paper"]),
+        (["phrasescore", "score", "--model", "mod"], ["dir,mod"]),
+        (["phrasescore", "score", "phr"], ["file,phr"]),
+    ],
+)
+def test_what_a_shell_completes(
+    phrasescore: Phrasescore,
+    monkeypatch: pytest.MonkeyPatch,
+    typed: list[str],
+    expected: list[str],
+) -> None:
+    """Commands, options, values, and names of files and folders, which the shell looks up."""
+    monkeypatch.setenv("_PHRASESCORE_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", " ".join(typed))
+    monkeypatch.setenv("COMP_CWORD", str(len(typed) - 1))
+    done = phrasescore()
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout.decode().split() == expected
