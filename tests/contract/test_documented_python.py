@@ -1,0 +1,44 @@
+"""The Python that the documents show runs as it stands, beside a moses.ini."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import PROJECT
+
+_BLOCKS = [
+    pytest.param(block, id=f"{path.relative_to(PROJECT)}:{number}")
+    for path in (PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md")))
+    for number, block in enumerate(
+        re.findall(r"^```python\n(.*?)^```$", path.read_text("utf-8"), re.M | re.S), 1
+    )
+]
+
+
+@pytest.mark.parametrize("block", _BLOCKS)
+def test_it_runs(block: str, bundled_golden: Path, tmp_path: Path) -> None:
+    """Each block alone, in a folder with a system and a text to translate."""
+    for part in ("system", "decode"):
+        shutil.copytree(bundled_golden / part, tmp_path / part)
+    shutil.copy(tmp_path / "system" / "moses.ini", tmp_path / "moses.ini")
+    done = subprocess.run(
+        [sys.executable, "-c", block],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout
+
+
+def test_there_is_some() -> None:
+    """Otherwise nothing above is checked."""
+    assert _BLOCKS
