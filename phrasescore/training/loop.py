@@ -214,9 +214,7 @@ class Trainer:
         total = None
         if self._settings.max_epochs is not None:
             total = float(self._settings.max_epochs * self._passes.words)
-        progress = Progress("training", total, "words")
-        progress.advance(self.state.words)
-        return progress
+        return Progress("training", total, "words", done=self.state.words)
 
     # -- evaluation ----------------------------------------------------------------------------
 
