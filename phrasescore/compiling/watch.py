@@ -24,7 +24,7 @@ class _Watch(event.Listener):
 
     def __init__(self) -> None:
         self.functions = 0
-        self._seconds = self._since = 0.0
+        self.seconds = self._since = 0.0
         self._depth = 0
         self._collected = self._said = False
 
@@ -36,7 +36,7 @@ class _Watch(event.Listener):
             self._collected = gc.isenabled()
             gc.disable()
         self._depth += 1
-        waited = self._seconds + now - self._since
+        waited = self.seconds + now - self._since
         if compile_cache.serves_a_command and not self._said and waited > _PATIENCE:
             self._said = True
             with contextlib.suppress(OSError):
@@ -52,7 +52,7 @@ class _Watch(event.Listener):
         self._depth -= 1
         self.functions += 1
         if not self._depth:
-            self._seconds += time.monotonic() - self._since
+            self.seconds += time.monotonic() - self._since
             if self._collected:
                 gc.enable()
 
@@ -63,6 +63,11 @@ _watch = _Watch()
 def begin() -> None:
     """Watch from now on."""
     event.register("numba:compile", _watch)
+
+
+def compiling_seconds() -> float:
+    """Return how long this process has compiled, rather than read from a cache."""
+    return _watch.seconds
 
 
 def compiled_functions() -> int:

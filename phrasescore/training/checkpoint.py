@@ -34,6 +34,8 @@ class TrainingState:
         epoch: The pass over the data under way, from 0.
         position: Batches of this pass already trained on.
         updates: Updates so far, over all passes.
+        begun: Of these, updates of a finished model that is trained further: the optimiser
+            remembers nothing of them.
         words: Target words and final </s> trained on so far.
         seconds: Time spent training so far, over all resumed runs.
         evaluations: Evaluations so far.
@@ -45,6 +47,7 @@ class TrainingState:
     epoch: int = 0
     position: int = 0
     updates: int = 0
+    begun: int = 0
     words: int = 0
     seconds: float = 0.0
     evaluations: int = 0

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from phrasescore.compiling.watch import compiling_seconds
 from phrasescore.model.sequence_model import SequenceModel
 from phrasescore.pairs.held_out import Split
 from phrasescore.pairs.training_pairs import TrainingPairs
@@ -33,6 +34,11 @@ from phrasescore.training.passes import STRETCH, Passes, PlannedBatch
 from phrasescore.training.rare_words import seen_once
 from phrasescore.training.recipes import recipe_of
 from phrasescore.training.training_settings import TrainingSettings
+
+
+# A run that ends after some time gives evaluations a fifth of it: on a slow machine, and where much
+# is held out, they would leave nothing for training.
+_TRAINING_PER_EVALUATION = 4.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,6 +107,7 @@ class Trainer:
         self._rate = 0.0
         self._stop = StopRequest()
         self.state = TrainingState()
+        self.processor_share = 1.0  # of the time of training, when this process had a core
 
     def resume(self) -> None:
         """Take up the state of the work folder's latest checkpoint.
@@ -113,6 +120,13 @@ class Trainer:
         with another_refused(path):
             self._updates.take_up(weights, optimizer["moments"])
 
+    def go_on_from(self, weights: dict[str, torch.Tensor], state: TrainingState) -> None:
+        """Take up a finished model, whose weights count as the best so far."""
+        self._updates.take_up(weights, torch.zeros_like(self._updates.moments))
+        self.state = state
+        if self._processes.leads and self._recipe.keeps_best:
+            save_checkpoint(self.run.folder / BEST, state, weights)
+
     def train(self) -> None:
         """Train until the epochs, the time or the patience are used up.
 
@@ -124,9 +138,14 @@ class Trainer:
             curves = Curves(self.run.folder / CURVES, self.state.updates, self.run.tensorboard)
         self._resumed_seconds = self.state.seconds
         self._start = self._last_checkpoint = time.monotonic()
+        self._compiled = compiling_seconds()
+        self._evaluation_began = self._evaluation_ended = self._seconds()
+        processor_start = time.process_time()
         with self._stop.listening(), self._progress() as progress:
             while not self._finished():
                 self._epoch(progress, curves)
+        seconds = max(time.monotonic() - self._start, 1e-9)
+        self.processor_share = (time.process_time() - processor_start) / seconds
         if self._processes.leads and (self.run.folder / BEST).exists():
             best = load_checkpoint(self.run.folder / BEST)[1]
             with another_refused(self.run.folder / BEST):
@@ -164,11 +183,13 @@ class Trainer:
 
     def _update(self, batch: PlannedBatch, progress: Progress) -> None:
         state, processes = self.state, self._processes
-        rate = self._recipe.rate(self._highest_rate, state.updates, self._fraction())
+        rate = self._recipe.rate(
+            self._highest_rate, state.updates, self._fraction(), begun=state.begun
+        )
         # one constant for all batches, so that each pair weighs the same
         scale = 1.0 / batch.words_per_batch if self._recipe.mean_loss else 1.0
         mine = share(batch.rows, processes.rank, processes.world)
-        loss = self._updates(mine, state.updates, rate, scale)
+        loss = self._updates(mine, state.updates, rate, scale, state.begun)
         self._rate = rate
         state.updates += 1
         state.position += 1
@@ -182,25 +203,31 @@ class Trainer:
         note = f"nll {self.state.loss / self.state.loss_words:.3f}"
         if self._settings.max_seconds is not None:
             # how many words fit into the time is not known before
-            note += f", at most {self._settings.max_seconds - self.state.seconds:,.0f} s left"
+            left = max(0.0, self._settings.max_seconds - self.state.seconds)
+            note += f", at most {left:,.0f} s left"
         return note
 
     # -- time ----------------------------------------------------------------------------------
 
     def _seconds(self) -> float:
-        return self._resumed_seconds + time.monotonic() - self._start
+        """Seconds of training by the clock, without those that numba compiled in."""
+        compiled = compiling_seconds() - self._compiled
+        return self._resumed_seconds + time.monotonic() - self._start - compiled
+
+    @property
+    def passes(self) -> float:
+        """Passes over the pairs so far."""
+        return self.state.words / max(1, self._passes.words)
+
 
     def _fraction(self) -> float:
         """The part of the run that is done, 0 to 1: by epochs or by time, whichever is more."""
         by_epochs = by_time = 0.0
         if self._settings.max_epochs:
-            by_epochs = self._passes_done() / self._settings.max_epochs
+            by_epochs = self.passes / self._settings.max_epochs
         if self._settings.max_seconds:
             by_time = self._processes.agree(self._seconds()) / self._settings.max_seconds
         return min(1.0, max(by_epochs, by_time))
-
-    def _passes_done(self) -> float:
-        return self.state.words / max(1, self._passes.words)
 
     def _finished(self) -> bool:
         settings, state = self._settings, self.state
@@ -222,14 +249,22 @@ class Trainer:
         if self._settings.evaluations is None:
             return pass_ends
         last = pass_ends and self.state.epoch + 1 == self._settings.max_epochs
-        passed = int(self._fraction() * self._settings.evaluations)
-        return last or passed > self.state.evaluations
+        fraction = self._fraction()
+        due = int(fraction * self._settings.evaluations) > self.state.evaluations
+        if due and self._settings.max_seconds is not None and fraction < 1.0:
+            took = self._evaluation_ended - self._evaluation_began
+            trained = self._seconds() - self._evaluation_ended
+            due = bool(self._processes.agree(float(trained >= _TRAINING_PER_EVALUATION * took)))
+        return last or due
 
     def _evaluate(self, curves: Curves | None) -> None:
         run, state = self.run, self.state
+        self._evaluation_began = self._seconds()
         sources = self._updates.evaluate(run.split.held_out_sources)
         pairs = self._updates.evaluate(run.split.held_out_pairs)
+        self._evaluation_ended = self._seconds()
         passed = int(self._fraction() * (self._settings.evaluations or 0))
+        is_first = not state.evaluations
         state.evaluations = max(state.evaluations + 1, passed)
         # unseen sources tell memory from knowledge; without them the other figure must do
         watched = sources or pairs
@@ -244,11 +279,11 @@ class Trainer:
                 save_checkpoint(run.folder / BEST, state, run.model.state_dict())
             curves.add(point)
             self._say(described(point, self._settings.learns_from == "text"))
-            if state.evaluations == 1 and self._settings.max_seconds is not None:
+            if is_first and self._settings.max_seconds is not None:
                 self._advise(self._settings.max_seconds)
 
     def _advise(self, seconds: float) -> None:
-        passes = self._passes_done() / max(self._fraction(), 1e-9)
+        passes = self.passes / max(self._fraction(), 1e-9)
         size = better_size(self.run.model.settings, passes)
         if size is not None and self._settings.recipe == "fast":
             self._say(
@@ -261,7 +296,7 @@ class Trainer:
         seconds = self._seconds()
         return {
             "updates": state.updates,
-            "epoch": round(self._passes_done(), 3),
+            "epoch": round(self.passes, 3),
             "seconds": round(seconds, 1),
             "words_per_second": round(state.words / max(seconds, 1e-9)),
             "learning_rate": self._rate,

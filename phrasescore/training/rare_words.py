@@ -33,7 +33,7 @@ def seen_once(side: PairSide, rows: Remainder) -> NDArray[np.bool_] | None:
     return None if counts[UNKNOWN] else counts == 1
 
 
-def word_counts(side: PairSide, rows: Remainder) -> NDArray[np.int64]:
+def word_counts(side: PairSide, rows: Remainder | NDArray[np.int64]) -> NDArray[np.int64]:
     """Return how often each word stands in some phrases or sentences, ``(V,)``; </s> does not."""
     counts = np.zeros(len(side.vocabulary), np.int64)
     for begin in range(0, len(rows), _ROWS_AT_ONCE):

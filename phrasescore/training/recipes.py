@@ -58,12 +58,17 @@ class Recipe:
     initialisation: Initialisation
     keeps_best: bool
 
-    def rate(self, highest: float, updates: int, progress: float) -> float:
-        """Return the learning rate after ``updates``, ``progress`` (0 to 1) through the run."""
+    def rate(self, highest: float, updates: int, progress: float, *, begun: int = 0) -> float:
+        """Return the learning rate after ``updates``, ``progress`` (0 to 1) through the run.
+
+        That of a model trained further rises again from its ``begun`` updates on.
+        """
         if not self.decays:
             return highest
-        warm = min(1.0, max((updates + 1) / _WARM_UP_UPDATES, progress / _WARM_UP_SHARE))
-        return highest * warm * 0.5 * (1 + math.cos(math.pi * min(progress, 1.0)))
+        warm = (updates - begun + 1) / _WARM_UP_UPDATES
+        if not begun:
+            warm = max(warm, progress / _WARM_UP_SHARE)
+        return highest * min(1.0, warm) * 0.5 * (1 + math.cos(math.pi * min(progress, 1.0)))
 
 
 RECIPES = {

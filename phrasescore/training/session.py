@@ -27,10 +27,11 @@ from phrasescore.pairs.training_pairs import TrainingPairs
 from phrasescore.provenance import provenance
 from phrasescore.resuming.interruption import interruptible
 from phrasescore.resuming.lock import held
+from phrasescore.training.advice import frequency_nll, warning_of
 from phrasescore.training.checkpoint import LATEST
 from phrasescore.training.curves import CURVES
 from phrasescore.training.earlier_run import check_trained, go_on_or_begin
-from phrasescore.training.evaluation import normalisers, refuse_divergence
+from phrasescore.training.evaluation import HeldOutFigure, normalisers, refuse_divergence
 from phrasescore.training.loop import Run, Trainer
 from phrasescore.training.optimization.process_group import Processes
 from phrasescore.training.rare_words import word_counts
@@ -240,6 +241,28 @@ def _settings(
     return split(pairs, sources, others, settings.seed), settings
 
 
+def _warn(
+    trainer: Trainer,
+    parts: Split,
+    figures: tuple[HeldOutFigure | None, HeldOutFigure | None],
+    say: Callable[[str], None],
+) -> None:
+    """Say so if the run was too short to teach the model anything."""
+    compared = None
+    for figure, rows in zip(figures, (parts.held_out_sources, parts.held_out_pairs), strict=True):
+        if figure is not None and compared is None:
+            known = frequency_nll(trainer.run.pairs.target, parts.training, rows)
+            compared = figure.nll, known
+    warning = warning_of(
+        trainer.passes,
+        compared,
+        timed=trainer.run.settings.max_seconds is not None,
+        processor_share=trainer.processor_share,
+    )
+    if warning is not None:
+        say(f"warning: {warning}")
+
+
 def _finish(
     request: TrainingRequest,
     asked: Mapping[str, Any],
@@ -256,10 +279,11 @@ def _finish(
     figures: dict[str, Any] = {}
     of_text = settings.learns_from == "text"
     unseen = "unseen sentences" if of_text else "pairs of unseen sources"
+    held_out = trainer.held_out()
     measured = [
         (name, figure, what)
         for figure, (name, what) in zip(
-            trainer.held_out(),
+            held_out,
             (("held_out_sources", unseen), ("held_out_pairs", "unseen pairs drawn at random")),
             strict=True,
         )
@@ -276,14 +300,25 @@ def _finish(
         mean, deviation = normalisers(model, pairs, parts.held_out_sources, trainer.plan_held_out)
         figures["ln Z"] = {"mean": mean, "deviation": deviation}
         say(f"ln Z of their words: mean {mean:.4f}, deviation {deviation:.4f}")
+    state = trainer.state
+    what = "sentences" if of_text else "pairs"
+    say(
+        f"saw {state.words:,} words in {state.updates:,} updates: {trainer.passes:.2f} passes over "
+        f"the {what}"
+    )
+    if settings.max_epochs != 0:
+        _warn(trainer, parts, held_out, say)
     record = provenance(settings=dataclasses.asdict(settings))
     record["inputs"] = dict(zip(map(str, request.files), pairs.digests, strict=True))
     record["asked"] = dict(asked)
     record["held_out"] = figures
     record["training"] = {
-        "updates": trainer.state.updates,
-        "words": trainer.state.words,
-        "seconds": round(trainer.state.seconds, 1),
+        "updates": state.updates,
+        "words": state.words,
+        "seconds": round(state.seconds, 1),
+        "passes": round(trainer.passes, 3),
+        "epoch": state.epoch,
+        "position": state.position,
     }
     vocabularies = pairs.source.vocabulary, pairs.target.vocabulary
     curves, outside = request.work_folder / CURVES, pairs.target.outside

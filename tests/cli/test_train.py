@@ -398,3 +398,33 @@ def test_two_processes_learn_what_one_learns(
     ]
     for name in ("held_out_sources", "held_out_pairs"):
         assert figures[1][name]["nll"] == pytest.approx(figures[0][name]["nll"], rel=0.01)
+
+
+def test_a_run_without_time_says_that_its_model_has_hardly_learnt(
+    phrasescore: Phrasescore, table: Path, tmp_path: Path
+) -> None:
+    """Also where all evaluations fall into one; the advice is not lost then."""
+    options = [*SMALL, "--hidden", "400", "--max-time", "0.001s", "--learning-rate", "1e-6"]
+    done = phrasescore("train", table, "model", *options)
+    assert done.returncode == 0, done.stderr.decode()
+    said = done.stderr.decode()
+    assert "smaller model sees more and learns more in that time" in said
+    assert "words in 1 update" in said
+    assert "warning: the model has hardly learnt anything: " in said
+    assert "nats per word, where word frequencies alone give " in said
+    assert "the time was over after 0.0" in said
+    assert "a larger --max-time trains it further" in said
+    record = json.loads((tmp_path / "model" / "provenance.json").read_text("utf-8"))
+    assert 0 < record["training"]["passes"] < 1
+
+
+def test_evaluations_leave_most_of_the_time_to_training(
+    phrasescore: Phrasescore, table: Path, tmp_path: Path
+) -> None:
+    """Where one of them takes longer than its share of the run, there are fewer."""
+    options = [*SMALL, "--max-time", "1s", "--evaluations", "100000"]
+    done = phrasescore("train", table, "model", *options)
+    assert done.returncode == 0, done.stderr.decode()
+    record = json.loads((tmp_path / "model" / "provenance.json").read_text("utf-8"))
+    points = (tmp_path / "model" / "curves.jsonl").read_bytes().count(b"\n")
+    assert 1 < points < record["training"]["updates"] / 2

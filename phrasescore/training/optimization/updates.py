@@ -80,7 +80,7 @@ class Updates:
         given = self._weights.working, work.pairs, work.dtype, work.settings, processes.rank
         self._gradient = ShareGradient(*given, work.rare)
         self._rows = shared_array(work.largest, np.int64)
-        self._asked = shared_array(5, np.float64)
+        self._asked = shared_array(6, np.float64)
         self._found = shared_array(2 * self._members, np.float64).reshape(-1, 2)
         self._keeps_memory = work.model.device.type == "cpu"
         if self._keeps_memory:
@@ -91,7 +91,9 @@ class Updates:
             torch.set_num_threads(1)
         self._threads = threads
 
-    def __call__(self, rows: Indices, number: int, rate: float, scale: float) -> float:
+    def __call__(
+        self, rows: Indices, number: int, rate: float, scale: float, begun: int = 0
+    ) -> float:
         """Change the weights by one batch.
 
         Args:
@@ -99,12 +101,13 @@ class Updates:
             number: Of the update, from 0.
             rate: The learning rate.
             scale: What the gradient of the summed loss is times.
+            begun: The number of the first update that the moments remember.
 
         Returns:
             The summed loss in nats, before.
         """
         shares = max(1, min(self._members, len(rows) // self._work.least))
-        self._ask(rows, shares, number, rate, scale)
+        self._ask(rows, shares, number, rate, scale, begun)
         self._crew.do(_GRADIENT)
         loss = float(self._found[:shares, 0].sum())
         self._crew.do(_SUM)
@@ -153,9 +156,11 @@ class Updates:
 
     # -- what each member does -----------------------------------------------------------------
 
-    def _ask(self, rows: Indices, shares: int, number: int, rate: float, scale: float) -> None:
+    def _ask(
+        self, rows: Indices, shares: int, number: int, rate: float, scale: float, begun: int = 0
+    ) -> None:
         self._rows[: len(rows)] = rows
-        self._asked[:] = len(rows), shares, number, rate, scale
+        self._asked[:] = len(rows), shares, number, rate, scale, begun
 
     def _differentiate(self, member: int) -> None:
         count, shares, number = map(int, self._asked[:3])
@@ -170,12 +175,13 @@ class Updates:
         self._found[member, 1] = float(torch.linalg.vector_norm(self._weights.gradient[part])) ** 2
 
     def _step(self, member: int) -> None:
-        number, rate, scale = int(self._asked[2]), *map(float, self._asked[3:5])
+        rate, scale = map(float, self._asked[3:5])
+        remembered = int(self._asked[2] - self._asked[5])
         norm = math.sqrt(self._found[:, 1].sum())
 
         def change(values: Tensor, gradient: Tensor, moments: Tensor) -> None:
             bound_gradient(values, gradient, norm, scale)
-            self._work.optimizer.step(values, gradient, moments, rate, number + 1)
+            self._work.optimizer.step(values, gradient, moments, rate, remembered + 1)
 
         self._weights.change(self._weights.part(member, self._members), change)
 
