@@ -168,7 +168,10 @@ def _kind_among(args: Sequence[str]) -> str:
     "[default: 10 unless --max-time is given]",
 )
 @click.option(
-    "--max-time", type=Duration(), help="End after this time, the learning rate decayed: 45m, 2h."
+    "--max-time",
+    type=Duration(),
+    help="End after this time by the clock, the learning rate decayed: 45m, 2h. Reading the input "
+    "and compiling do not count.",
 )
 @click.option(
     "--patience",
@@ -300,7 +303,8 @@ def train(
       phrasescore train train.fr MODEL/ --kind feed-forward-lm
 
     While it runs, its state is in MODEL.training/; after Ctrl-C or a crash, the same command
-    continues. Under torchrun, several processes share the work.
+    continues. A finished model is trained further by the same command with a larger --max-time or
+    --max-epochs. Under torchrun, several processes share the work.
     """  # noqa: D301 - click knows a paragraph that keeps its lines by this character
     from phrasescore.training.session import train_model
 

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from phrasescore.compiling.watch import compiling_seconds
+from phrasescore.files.byte_streams import write_atomically
 from phrasescore.model.sequence_model import SequenceModel
 from phrasescore.pairs.held_out import Split
 from phrasescore.pairs.training_pairs import TrainingPairs
@@ -34,7 +35,6 @@ from phrasescore.training.passes import STRETCH, Passes, PlannedBatch
 from phrasescore.training.rare_words import seen_once
 from phrasescore.training.recipes import recipe_of
 from phrasescore.training.training_settings import TrainingSettings
-
 
 # A run that ends after some time gives evaluations a fifth of it: on a slow machine, and where much
 # is held out, they would leave nothing for training.
@@ -120,12 +120,23 @@ class Trainer:
         with another_refused(path):
             self._updates.take_up(weights, optimizer["moments"])
 
-    def go_on_from(self, weights: dict[str, torch.Tensor], state: TrainingState) -> None:
-        """Take up a finished model, whose weights count as the best so far."""
+    def go_on_from(
+        self, weights: dict[str, torch.Tensor], state: TrainingState, curves: Path
+    ) -> None:
+        """Take up a finished model, whose weights count as the best so far.
+
+        Args:
+            weights: Its ``state_dict``.
+            state: How far its run came.
+            curves: Its learning curve, if there is one.
+        """
         self._updates.take_up(weights, torch.zeros_like(self._updates.moments))
         self.state = state
-        if self._processes.leads and self._recipe.keeps_best:
-            save_checkpoint(self.run.folder / BEST, state, weights)
+        if self._processes.leads:
+            if self._recipe.keeps_best:
+                save_checkpoint(self.run.folder / BEST, state, weights)
+            if curves.exists():
+                write_atomically(self.run.folder / CURVES, curves.read_bytes())
 
     def train(self) -> None:
         """Train until the epochs, the time or the patience are used up.
@@ -218,7 +229,6 @@ class Trainer:
     def passes(self) -> float:
         """Passes over the pairs so far."""
         return self.state.words / max(1, self._passes.words)
-
 
     def _fraction(self) -> float:
         """The part of the run that is done, 0 to 1: by epochs or by time, whichever is more."""

@@ -16,6 +16,7 @@ from phrasescore.errors import InputError, ResumeError, SettingsError
 from phrasescore.files.byte_streams import sha256_of
 from phrasescore.files.parts import remove_parts
 from phrasescore.files.system_errors import full_disk_named
+from phrasescore.model.folder import load_model
 from phrasescore.model.folder_names import is_model_folder
 from phrasescore.model.kinds import build
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
@@ -30,7 +31,7 @@ from phrasescore.resuming.lock import held
 from phrasescore.training.advice import frequency_nll, warning_of
 from phrasescore.training.checkpoint import LATEST
 from phrasescore.training.curves import CURVES
-from phrasescore.training.earlier_run import check_trained, go_on_or_begin
+from phrasescore.training.earlier_run import finished_state, go_on_or_begin, is_longer_asked
 from phrasescore.training.evaluation import HeldOutFigure, normalisers, refuse_divergence
 from phrasescore.training.loop import Run, Trainer
 from phrasescore.training.optimization.process_group import Processes
@@ -44,6 +45,8 @@ from phrasescore.training.work_folder import PAIRS, SETTINGS, is_begun, remove_w
 _SENTENCES_TO_CENTRE = 1000
 _LEAST_FOR_BF16 = 32_000  # pairs of a batch times hidden units
 _LARGEST_HELD_OUT_SHARE = 20  # of a small table, at most one pair in this many is held out
+# what an earlier call has left under the model's name: a model to train further, or a whole one
+_NOTHING, _SHORTER, _TRAINED = range(3)
 
 
 def train_model(request: TrainingRequest) -> None:
@@ -103,16 +106,20 @@ def _train(
     work = request.work_folder
     precision = _precision(request, device)
     asked: dict[str, Any] = {}
-    trained = False
+    earlier = _NOTHING
     if processes.leads:
         asked = request.asked(precision)
-        trained = _is_trained(request, asked)
-        if trained:
-            say(f"{request.model}/ is trained already, with the same options and input")
+        earlier = _earlier_model(request, asked)
+        if earlier == _TRAINED:
+            say(
+                f"{request.model}/ is trained already, with the same options and input; a larger "
+                "--max-time or --max-epochs trains it further"
+            )
         else:
             _encode(request, asked)
     # the others wait here for the encoded pairs
-    if processes.agree(float(trained)):
+    earlier = int(processes.agree(float(earlier)))
+    if earlier == _TRAINED:
         return
     pairs = request.pairs(work / PAIRS)
     for line in pairs.described():
@@ -143,6 +150,16 @@ def _train(
     if (work / LATEST).exists():
         trainer.resume()
         say(f"resuming after {trainer.state.updates:,} updates, {trainer.state.seconds:,.0f} s")
+    elif earlier == _SHORTER:
+        trainer.go_on_from(
+            load_model(request.model).model.state_dict(),
+            finished_state(request.model),
+            request.model / CURVES,
+        )
+        say(
+            f"training {request.model}/ further, after {trainer.state.updates:,} updates, "
+            f"{trainer.state.seconds:,.0f} s"
+        )
     what = "sentences" if settings.learns_from == "text" else "pairs"
     say(
         f"training {sum(p.numel() for p in model.parameters()):,} parameters on "
@@ -178,21 +195,29 @@ def _is_small(request: TrainingRequest, pairs: int) -> bool:
     return kind.learns_from == "phrases" and rows * hidden < _LEAST_FOR_BF16
 
 
-def _is_trained(request: TrainingRequest, asked: dict[str, Any]) -> bool:
-    """Tell whether the model that is asked for is there; refuse if something else is."""
+def _earlier_model(request: TrainingRequest, asked: dict[str, Any]) -> int:
+    """Tell whether a model is there that is asked for, or may be trained further; refuse others."""
     model, work = request.model, request.work_folder
+    found = _NOTHING
+    # automatic precision is another one on another machine
+    any_precision = request.precision == "auto"
     if request.overwrite:
         remove_work(work)
     elif not (work / SETTINGS).exists():
         if is_model_folder(model):
-            # automatic precision is another one on another machine
-            check_trained(model, asked, any_precision=request.precision == "auto")
-            remove_work(work)
-            return True
-        if request.resume and not work.exists():
+            found = _SHORTER
+            if not is_longer_asked(model, asked, any_precision=any_precision):
+                remove_work(work)
+                return _TRAINED
+        elif request.resume and not work.exists():
             raise ResumeError("there is no interrupted run to resume", path=work)
+    elif not (work / LATEST).exists() and is_model_folder(model):
+        # killed before its first checkpoint: a longer run of this model, or one to replace it
+        with contextlib.suppress(ResumeError, SettingsError):
+            if is_longer_asked(model, asked, any_precision=any_precision):
+                found = _SHORTER
     refuse_others(model)
-    return False
+    return found
 
 
 def _encode(request: TrainingRequest, asked: dict[str, Any]) -> None:
@@ -319,6 +344,7 @@ def _finish(
         "passes": round(trainer.passes, 3),
         "epoch": state.epoch,
         "position": state.position,
+        **({"continued_after_updates": state.begun} if state.begun else {}),
     }
     vocabularies = pairs.source.vocabulary, pairs.target.vocabulary
     curves, outside = request.work_folder / CURVES, pairs.target.outside
