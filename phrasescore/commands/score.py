@@ -71,6 +71,11 @@ Precision = Literal["auto", "fp32", "bf16"]
     type=FACTOR,
     help="The factor of a token surface|tag to score, from 0.  [default: the models' own]",
 )
+@click.option(
+    "--accept-unknown",
+    is_flag=True,
+    help="Score even if a model knows less than half of the words of the table's beginning.",
+)
 @device_option
 @click.option(
     "--precision",
@@ -102,6 +107,7 @@ def score(
     unknown: Unknown,
     replace_column: int | None,
     factor: int | None,
+    accept_unknown: bool,
     device: str,
     precision: Precision,
     batch_size: int | None,
@@ -125,7 +131,7 @@ def score(
 
     settings = ScoringSettings(average, unknown_column, replace_column, factor or 0, unknown)
     compute = ComputeSettings(device, precision, batch_size, not no_sharing)
-    asked = Asked(table, output, folders, compute, settings, factor)
+    asked = Asked(table, output, folders, compute, settings, factor, accept_unknown)
     # what comes or goes through a pipe cannot be gone on with
     keeps = "-" not in (table, output)
     with contextlib.ExitStack() as stack:

@@ -9,19 +9,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from phrasescore import __version__
+from phrasescore.errors import ModelError
 from phrasescore.files.byte_streams import sha256_of
 from phrasescore.files.pipes import can_be_read_again
+from phrasescore.model.folder import load_words
 from phrasescore.rescoring.block_scoring import BlockScorer, ScoringSettings
 from phrasescore.rescoring.model_loading import ComputeSettings, load_models
 from phrasescore.rescoring.table_rescoring import TableScorer, read_table
 from phrasescore.resuming.journaled_output import earlier_signature
 from phrasescore.table.block import TableBlock, read_blocks
+from phrasescore.table.phrase_table import Side
+from phrasescore.words.known_words import FEW, first_words, known_share
 
 if TYPE_CHECKING:
     from phrasescore.cluster.cluster import Cluster
     from phrasescore.rescoring.cluster_scoring import DescribedModels
 
 Loaded = TypeVar("Loaded")
+_WORDS_TO_JUDGE = 100  # of each side of a table; fewer say nothing of a model
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,7 @@ class Asked:
         compute: How to compute.
         settings: What goes into the table; its factor is not decided yet.
         factor: The factor to read; ``None`` for the models' own.
+        accept_unknown: Whether models may know less than half of the table's words.
     """
 
     table: str
@@ -43,6 +49,7 @@ class Asked:
     compute: ComputeSettings
     settings: ScoringSettings
     factor: int | None
+    accept_unknown: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,9 +75,11 @@ def scorer_here(asked: Asked) -> ReadyScorer:
     """Load models into this process.
 
     Raises:
-        ModelError: A folder is not a whole model, or its model is one of sentences.
+        ModelError: A folder is not a whole model, its model is one of sentences, or it knows less
+            than half of the table's words.
         SettingsError: Models read different factors, or there is no such device.
     """
+    _refuse_unknown_words(asked)
     compute = asked.compute
     ready, blocks = _with_sample(
         asked.table,
@@ -94,13 +103,50 @@ def scorer_on_cluster(asked: Asked, cluster: Cluster, same_hardware: bool) -> Re
 
     Raises:
         ClusterError: A worker cannot load a model.
+        ModelError: A model that this machine has too knows less than half of the table's words.
     """
+    _refuse_unknown_words(asked)
     from phrasescore.rescoring.cluster_scoring import ClusterScorer
 
     described, blocks = _described(asked, cluster)
     settings = dataclasses.replace(asked.settings, factor=described.factor)
     scorer = ClusterScorer(cluster, described, settings, same_hardware)
     return ReadyScorer(scorer, described.numerics, described.checks, described.notes, blocks)
+
+
+def _refuse_unknown_words(asked: Asked) -> None:
+    """See whether models know the words of a table, before hours of scoring.
+
+    The scores of a model of other languages, or of the other direction, look like any others.
+    """
+    if asked.accept_unknown or not can_be_read_again(asked.table):
+        return
+    counts = first_words(asked.table)
+    if min(each.total() for each in counts.values()) < _WORDS_TO_JUDGE:
+        return
+    for folder in asked.folders:
+        try:
+            model = load_words(folder)
+        except ModelError:
+            continue  # said where it is loaded, which may be on workers alone
+        factor = model.factor if asked.factor is None else asked.factor
+        shares = {
+            side: known_share(counts[side], words, factor) for side, words in model.sides.items()
+        }
+        side = min(shares, key=lambda each: shares[each])
+        if shares[side] >= FEW:
+            continue
+        other: Side = "target" if side == "source" else "source"
+        swapped = known_share(counts[other], model.sides[side], factor)
+        problem = f"it knows {shares[side]:.0%} of the words on the {side} side of {asked.table}"
+        if swapped > max(FEW, shares[side]):
+            problem += f", and its vocabulary for them knows {swapped:.0%} of the {other} side"
+        raise ModelError(
+            f"{problem}: it seems to be a model of other languages, or of the other direction",
+            path=folder,
+            remedy="name a model that was trained on this table or one of the same languages, "
+            "tokenisation and case; --accept-unknown scores with this one all the same",
+        )
 
 
 def _described(

@@ -22,6 +22,7 @@ from phrasescore.streaming.block_stream import BlockStream
 from phrasescore.streaming.input_check import TableCheck
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, read_blocks
 from phrasescore.words import Unknown
+from phrasescore.words.known_words import FEW
 
 _FIRST_LINES = 1024
 # what a scorer makes of a block that is to come
@@ -133,14 +134,22 @@ class RescoringReport:
 
     def __str__(self) -> str:
         counts = self.counts
+        unknown = [
+            _rate(counts.source_unknown, counts.source_tokens),
+            _rate(counts.target_unknown, counts.target_tokens),
+        ]
         resumed = f", {self.resumed_lines:,} of them earlier" if self.resumed_lines else ""
         lines = [
             f"{counts.lines:,} pairs{resumed}, {self.pairs_per_second:,.0f} pairs/s; "
             f"{counts.source_runs:,} distinct sources (runs of equal ones)",
-            f"unknown words: {_rate(counts.source_unknown, counts.source_tokens):.2%} of the "
-            f"source, {_rate(counts.target_unknown, counts.target_tokens):.2%} of the target"
+            f"unknown words: {unknown[0]:.2%} of the source, {unknown[1]:.2%} of the target"
             + ("; predicted ones share p(<unk>)" if self.unknown == "share" else ""),
         ]
+        if max(unknown) > 1 - FEW:
+            lines.append(
+                "warning: the model does not know most words of a side of this table, so its "
+                "scores say little: see that language, direction, tokenisation and case are its own"
+            )
         source, target = counts.work.savings
         lines.insert(
             1,

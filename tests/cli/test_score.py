@@ -251,3 +251,27 @@ def test_stopped_in_the_middle(
     assert b"going on" not in whole.stderr
     assert (tmp_path / "out.gz").read_bytes() == (tmp_path / "whole.gz").read_bytes()
     assert len(gzip.decompress((tmp_path / "out.gz").read_bytes()).split(b"\n")) == 240_001
+
+
+def test_a_model_of_other_words_is_refused(
+    data: Path, phrasescore: Phrasescore, tmp_path: Path
+) -> None:
+    """Its scores would look like any others; through a pipe a warning must do."""
+    lines = [b"mot%d le ||| word%d the ||| 0.5 ||| 0-0\n" % (i % 7, i % 7) for i in range(100)]
+    (tmp_path / "other").write_bytes(b"".join(lines))
+    swapped = [b"the house %d ||| la maison %d ||| 0.5\n" % (i, i) for i in range(100)]
+    (tmp_path / "swapped").write_bytes(b"".join(swapped))
+    command = ("score", "--model", data / "source-target", "-o", "out")
+    done = phrasescore(*command, "other")
+    assert done.returncode == 4
+    assert b"it knows 0% of the words on the source side of other: it seems to be" in done.stderr
+    assert b"--accept-unknown" in done.stderr
+    assert not (tmp_path / "out").exists()
+    done = phrasescore(*command, "swapped")
+    assert done.returncode == 4
+    assert b"its vocabulary for them knows 100% of the source side" in done.stderr
+    done = phrasescore(*command, "other", "--accept-unknown")
+    assert done.returncode == 0
+    done = phrasescore(*command, "-", stdin=b"".join(lines))
+    assert done.returncode == 0
+    assert b"warning: the model does not know most words of a side" in done.stderr

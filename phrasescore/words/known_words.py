@@ -1,4 +1,4 @@
-"""Whether a language model knows the words that a phrase table writes: a look at its first lines.
+"""Whether a model knows the words of a phrase table: a look at the table's first lines.
 
 A model of the wrong language gives no error anywhere: nearly every word is ``<unk>`` to it. Numbers
 and punctuation are the same in many languages, so only words with a letter count.
@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from phrasescore.files.byte_streams import open_input
-from phrasescore.table.phrase_table import phrase_tokens
+from phrasescore.table.phrase_table import Side, phrase_tokens
 from phrasescore.words.vocabulary import Vocabulary
 
 _LINES = 100_000
 _PIPES = b"|||"
-_FEW = 0.5  # a model that knows less can hardly tell good translations from bad ones
+FEW = 0.5  # a model that knows less can hardly tell good translations from bad ones
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,12 @@ class KnownWords:
     @property
     def is_of_the_source(self) -> bool:
         """Whether the model seems to be one of the language that is translated."""
-        return self.target < min(_FEW, self.source)
+        return self.target < min(FEW, self.source)
 
     @property
     def problem(self) -> str:
         """What is wrong with that, if anything; a part of a sentence."""
-        if self.target >= _FEW:
+        if self.target >= FEW:
             return ""
         said = f"it knows {self.target:.0%} of the words on the target side of {self.table}"
         if self.is_of_the_source:
@@ -68,17 +68,27 @@ def known_words(table: str | Path, words: Vocabulary, factor: int = 0) -> KnownW
     Raises:
         InputError: The table cannot be read.
     """
-    known = set(words.words[2:])
-    sides: tuple[Counter[bytes], Counter[bytes]] = (Counter(), Counter())
-    with open_input(table) as stream:
-        for line in itertools.islice(stream, _LINES):
-            for side, phrase in zip(sides, line.split(_PIPES, 2), strict=False):
-                side.update(phrase_tokens(phrase))
-    source, target = (_share(side, known, factor) for side in sides)
+    source, target = (known_share(side, words, factor) for side in first_words(table).values())
     return KnownWords(str(table), source, target)
 
 
-def _share(counts: Counter[bytes], known: set[bytes], factor: int) -> float:
+def first_words(table: str | Path) -> dict[Side, Counter[bytes]]:
+    """Count the tokens of each side of a table's first 100,000 lines.
+
+    Raises:
+        InputError: The table cannot be read.
+    """
+    sides: dict[Side, Counter[bytes]] = {"source": Counter(), "target": Counter()}
+    with open_input(table) as stream:
+        for line in itertools.islice(stream, _LINES):
+            for side, phrase in zip(sides.values(), line.split(_PIPES, 2), strict=False):
+                side.update(phrase_tokens(phrase))
+    return sides
+
+
+def known_share(counts: Counter[bytes], words: Vocabulary, factor: int = 0) -> float:
+    """Return the share of tokens with a letter that a vocabulary has; 1 if there are none."""
+    known = set(words.words[2:])
     total = found = 0
     for token, count in counts.items():
         # a token with too few factors is for others to refuse
