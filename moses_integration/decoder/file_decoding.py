@@ -8,8 +8,12 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
+import click
+import numpy as np
+
 from moses_integration.decoder.decoded_sentence import DecodedSentence
 from moses_integration.decoder.decoding_task import DecodingTask
+from moses_integration.decoder.loaded_input import LoadedInput
 from moses_integration.decoder.loading.input_text import read_sentences
 from moses_integration.decoder.output import (
     STATISTICS_HEADER,
@@ -30,6 +34,8 @@ from phrasescore.streaming.sinks import keeps_work as is_kept
 _BLOCK = 100
 # words that are loaded at once: the entries they need must fit into memory
 _BATCH_WORDS = 500_000
+# more unknown words mean that the text is for another system; a few words say nothing
+_MOST_UNKNOWN, _WORDS_TO_JUDGE = 0.5, 20
 
 
 @dataclass
@@ -119,8 +125,23 @@ def _decoded(
 ) -> Iterator[DecodedSentence]:
     for first, batch in _batches(sentences, done):
         loaded = task.decoder.load(batch)
+        if first == done:
+            _warn_of_unknown(loaded)
         for decoded in task.decoder.decode(loaded, nbest=task.wanted, threads=task.threads):
             yield replace(decoded, first=first)
+
+
+def _warn_of_unknown(loaded: LoadedInput) -> None:
+    """Say so if a text seems not to be for this system: nothing else would tell of it."""
+    words = np.concatenate(loaded.source.sentences)
+    share = float(loaded.unknown_words[words].mean()) if len(words) else 0.0
+    if share > _MOST_UNKNOWN and len(words) >= _WORDS_TO_JUDGE:
+        click.echo(
+            f"warning: the phrase table has no translation of {share:.0%} of the words of the "
+            "input, which are copied: see that language, tokenisation and case are those of the "
+            "system (phrasescore doctor)",
+            err=True,
+        )
 
 
 def _batches(

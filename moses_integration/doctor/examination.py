@@ -27,7 +27,7 @@ from moses_integration.doctor.texts import (
     source_findings,
 )
 from moses_integration.doctor.tuning_runs import moses_findings, work_dir_findings
-from moses_integration.doctor.words import TableWords, TextWords
+from moses_integration.doctor.words import TableWords, TextWords, language_findings
 from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS, component_count
 from moses_integration.ini.model_files import find_binary_file, find_model_file
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
@@ -118,6 +118,7 @@ def _table_findings(
                 # words are compared with the first table, which is the one that covers the text
                 if not surveys[1:]:
                     yield from words.findings()
+                    yield from language_findings(source, words.known_sources, path)
     for line in ini.features:
         if line.kind == _REORDERING and (path := _table_path(line)) is not None:
             yield from file_findings(path)

@@ -2,7 +2,8 @@
 
 A text in another case, not tokenised or escaped otherwise than the system it is for gives no error
 anywhere: its words are only unknown. So every word is looked up as it is and as it
-would be in lower case, with a capital, escaped, unescaped, and without punctuation at its end.
+would be in lower case, with a capital, escaped, unescaped, and without punctuation at its end (in
+lower case, too: raw text is often both). Nor does a text of the other language give one.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,15 +20,17 @@ from numpy.typing import NDArray
 from moses_integration.doctor.findings import Finding, Severity
 from moses_integration.system_building.corpus.text_preparation import escape, unescape
 from phrasescore.errors import visible
+from phrasescore.words.known_words import first_words
 from phrasescore.words.word_table import WordTable
 
 _PUNCTUATION = ".,;:!?…)\"'»"
 _EXAMPLES = 5
 # shares of all tokens
-_MANY_UNKNOWN, _MOST_UNKNOWN = 0.2, 0.6
+_MANY_UNKNOWN, MOST_UNKNOWN = 0.2, 0.5
 _FEW_MISSPELT, _MANY_MISSPELT = 0.005, 0.05
-# this share of the unknown tokens must be known in another spelling to make that the reason
-_REASON = 0.25
+# this share of the unknown tokens must be known in another spelling to make that the reason; where
+# punctuation was never split off, many more words may be unknown for their capitals
+_REASON, _REASON_OF_PUNCTUATION = 0.25, 0.05
 
 
 def _lower(word: str) -> str:
@@ -41,6 +45,13 @@ def _stripped(word: str) -> str:
     return word.rstrip(_PUNCTUATION)
 
 
+def _stripped_and_lower(word: str) -> str:
+    stripped = _stripped(word)
+    return stripped.lower() if stripped != word else word
+
+
+_UNSPLIT = "without the punctuation at the end"
+_BOTH = f"{_UNSPLIT}, in lower case"
 # what is done to a word -> what to do where that makes it known
 _SPELLINGS: dict[str, tuple[Callable[[str], str], str]] = {
     "in lower case": (_lower, "lower-case this text: phrasescore preprocess --lowercase"),
@@ -54,9 +65,13 @@ _SPELLINGS: dict[str, tuple[Callable[[str], str], str]] = {
         "the other was made from text that is not escaped: prepare both in the same way "
         "(phrasescore preprocess, or train it again on escaped text)",
     ),
-    "without the punctuation at the end": (
+    _UNSPLIT: (
         _stripped,
         "tokenise this text: phrasescore preprocess --language CODE",
+    ),
+    _BOTH: (
+        _stripped_and_lower,
+        "tokenise and lower-case this text: phrasescore preprocess --language CODE --lowercase",
     ),
 }
 
@@ -89,6 +104,11 @@ class TextWords:
         knows = owner if callable(owner) else owner.__contains__
         return np.array([knows(word) for word in self.words], np.bool_)
 
+    def unknown_share(self, known: NDArray[np.bool_]) -> float:
+        """Return the share of all tokens that something does not know, as :meth:`known_to` says."""
+        total = int(self.counts.sum())
+        return float(self.counts[~known[: len(self.counts)]].sum()) / total if total else 0.0
+
     def findings(self, known: NDArray[np.bool_], owner: str, unknown: str) -> Iterator[Finding]:
         """Judge how much of the text something knows.
 
@@ -107,12 +127,14 @@ class TextWords:
             return
         for name, numbers in self._spelt.items():
             saved = missing & known[numbers] & (numbers != np.arange(len(numbers)))
+            if name == _BOTH:
+                saved &= ~known[self._spelt[_UNSPLIT]]
             yield from self._misspelt(saved, count, owner, name)
         share = count / total
         severity: Severity = "note"
         remedy = ""
         if share > _MANY_UNKNOWN:
-            severity = "error" if share > _MOST_UNKNOWN else "warning"
+            severity = "error" if share > MOST_UNKNOWN else "warning"
             remedy = "check that language, tokenisation, case and escaping are the same"
         yield Finding(
             severity,
@@ -126,7 +148,8 @@ class TextWords:
         self, saved: NDArray[np.bool_], unknown: int, owner: str, name: str
     ) -> Iterator[Finding]:
         count, total = int(self.counts[saved].sum()), int(self.counts.sum())
-        if count < max(_REASON * unknown, _FEW_MISSPELT * total):
+        reason = _REASON_OF_PUNCTUATION if name in (_UNSPLIT, _BOTH) else _REASON
+        if count < max(reason * unknown, _FEW_MISSPELT * total):
             return
         yield Finding(
             "error" if count > _MANY_MISSPELT * total else "warning",
@@ -190,4 +213,28 @@ class TableWords:
         )
         yield from self.target.findings(
             self.known_targets, "the target side of the phrase table", "no translation has them"
+        )
+
+
+def language_findings(
+    source: TextWords, known: NDArray[np.bool_], table: str | Path
+) -> Iterator[Finding]:
+    """See whether a text that a table does not know is in the language it translates into.
+
+    Args:
+        source: The text to translate.
+        known: (words,) bool, which words have a phrase pair of their own.
+        table: The phrase table, in text form.
+    """
+    unknown = source.unknown_share(known)
+    if unknown <= _MANY_UNKNOWN:
+        return
+    elsewhere = 1 - source.unknown_share(source.known_to(first_words(table)["target"]))
+    if elsewhere > max(MOST_UNKNOWN, 1 - unknown):
+        yield Finding(
+            "error",
+            f"{elsewhere:.0%} of its tokens stand on the target side of {table}, and "
+            f"{1 - unknown:.0%} on the source side: source and reference seem to be swapped",
+            source.where,
+            "name the text of the other language as the source, and this one as the reference",
         )

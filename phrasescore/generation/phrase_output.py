@@ -17,6 +17,7 @@ from phrasescore.model.folder import LoadedModel
 from phrasescore.rescoring.probability_column import ln_p_texts, probability_texts
 from phrasescore.streaming.text_blocks import TextBlock
 from phrasescore.table.phrase_table import SEPARATOR
+from phrasescore.words.known_words import warning_of
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import UNK_ID, Vocabulary
 
@@ -47,10 +48,11 @@ class PhraseCounts:
     def __str__(self) -> str:
         share = self.unknown / self.words if self.words else 0.0
         mean = self.ln_p / self.lines if self.lines else 0.0
-        return (
+        said = (
             f"{self.targets:,} targets for {self.lines:,} phrases, of whose words {share:.2%} "
             f"are unknown; mean ln p of the first {mean:.4f}"
         )
+        return "\n".join(filter(None, [said, warning_of(share)]))
 
 
 class PhraseWriter:

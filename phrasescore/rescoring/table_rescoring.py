@@ -22,7 +22,7 @@ from phrasescore.streaming.block_stream import BlockStream
 from phrasescore.streaming.input_check import TableCheck
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, read_blocks
 from phrasescore.words import Unknown
-from phrasescore.words.known_words import FEW
+from phrasescore.words.known_words import warning_of
 
 _FIRST_LINES = 1024
 # what a scorer makes of a block that is to come
@@ -145,11 +145,7 @@ class RescoringReport:
             f"unknown words: {unknown[0]:.2%} of the source, {unknown[1]:.2%} of the target"
             + ("; predicted ones share p(<unk>)" if self.unknown == "share" else ""),
         ]
-        if max(unknown) > 1 - FEW:
-            lines.append(
-                "warning: the model does not know most words of a side of this table, so its "
-                "scores say little: see that language, direction, tokenisation and case are its own"
-            )
+        lines += filter(None, [warning_of(*unknown)])
         source, target = counts.work.savings
         lines.insert(
             1,

@@ -9,6 +9,7 @@ from typing import Any
 
 from phrasescore.errors import counted
 from phrasescore.scoring.shared_work import SharedWork
+from phrasescore.words.known_words import warning_of
 
 
 @dataclass(frozen=True)
@@ -109,4 +110,5 @@ class TextReport:
             )
         if counts.skipped:
             said += f"\n{counted(counts.skipped, 'line')} could not be scored: the score is empty"
-        return said
+        words = max(1, counts.tokens - counts.lines + counts.skipped)
+        return "\n".join(filter(None, [said, warning_of(counts.unknown / words)]))

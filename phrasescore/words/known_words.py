@@ -57,6 +57,20 @@ class KnownWords:
         return "see that its training text has the language, tokenisation and case of the table"
 
 
+def warning_of(*unknown: float) -> str:
+    """Return a line of warning if a model does not know most words of a text; else nothing.
+
+    Args:
+        unknown: The share of the tokens of each side that it does not know.
+    """
+    if max(unknown) <= 1 - FEW:
+        return ""
+    return (
+        "warning: the model does not know most of these words, so what it says is worth little: "
+        "see that language, direction, tokenisation and case are its own"
+    )
+
+
 def known_words(table: str | Path, words: Vocabulary, factor: int = 0) -> KnownWords:
     """Look the words of a table's first 100,000 lines up in a vocabulary.
 

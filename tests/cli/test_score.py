@@ -274,4 +274,4 @@ def test_a_model_of_other_words_is_refused(
     assert done.returncode == 0
     done = phrasescore(*command, "-", stdin=b"".join(lines))
     assert done.returncode == 0
-    assert b"warning: the model does not know most words of a side" in done.stderr
+    assert b"warning: the model does not know most of these words" in done.stderr

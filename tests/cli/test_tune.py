@@ -181,3 +181,30 @@ def test_a_folder_belongs_to_one_run(faulty: Faulty, phrasescore: Phrasescore) -
     done = phrasescore(*arguments(faulty.toy), *faulty.options, "--seed", "2")
     assert (done.returncode, done.stderr.count(b"\n")) == (6, 1)
     assert b"begun with other settings: seed was 1 and is now 2" in done.stderr
+
+
+def test_a_dev_set_of_another_system_is_refused(
+    phrasescore: Phrasescore, toy: ToySystem, tmp_path: Path
+) -> None:
+    """Before anything is decoded: swapped texts, another case, and untokenised text."""
+    swapped = ["--source", str(toy.reference), "--reference", str(toy.source)]
+    done = phrasescore("tune", str(toy.ini), *swapped, "-o", "swapped")
+    assert done.returncode == 3
+    assert b"source and reference seem to be swapped" in done.stderr
+    capitals = toy.source.read_text().upper()
+    toy.source.write_text(capitals)
+    done = phrasescore(*arguments(toy, "capitals"))
+    assert done.returncode == 3
+    assert b"tokens it does not know if they were in lower case" in done.stderr
+    assert b"preprocess --lowercase" in done.stderr
+    lines = toy.source.read_text().lower().splitlines()
+    toy.source.write_text("".join(f"{line}.\n" for line in lines))
+    done = phrasescore(*arguments(toy, "untokenised"), "--rounds", "1")
+    assert done.returncode == 0, done.stderr.decode()
+    said = done.stderr.decode()
+    assert f"warning: {toy.source}: the phrase table would know" in said
+    assert "if they were without the punctuation at the end" in said
+    assert said.index("warning:") < said.index("round 1: decoding")
+    decoded = phrasescore("decode", str(toy.ini), "-i", str(toy.reference), "-o", "out")
+    assert decoded.returncode == 0
+    assert b"warning: the phrase table has no translation of 100% of the words" in decoded.stderr

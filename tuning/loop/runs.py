@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from moses_integration.ini.moses_ini import MosesIni
+from moses_integration.tables.filtering import INI_NAME
 from phrasescore.errors import CorpusError, IniError
 from phrasescore.files.byte_streams import own_folder, write_atomically
 from phrasescore.provenance import write_json
 from tuning.loop.decoding import prepare, read_source
+from tuning.loop.dev_set import check_dev_set
 from tuning.loop.outer_loop import NBestDecoder, Say, Tuning, TuningResult, TuningTask
 from tuning.loop.tuning_settings import TuningSettings
 from tuning.loop.weight_plan import WeightPlan
@@ -78,6 +80,8 @@ def tune(settings: TuningSettings, output: str | Path, say: Say) -> TuningReport
         decoder, tables = prepare(settings.decoder, ini, settings.source, work.path)
         for table in tables:
             say(f"{table.name}: {table.kept:,} of {table.lines:,} lines are for this text")
+        filtered = MosesIni.read(work.path / "filtered" / INI_NAME)
+        check_dev_set(ini, filtered, settings.source, settings.references, say)
         if several:
             return _several(settings, task, decoder, work, say)
         result = Tuning(task, decoder, work, say).run()

@@ -477,6 +477,21 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
         "tokens it does not know if they were without the punctuation at the end",
         "dev.en",
     ),
+    "raw text": (
+        edit(
+            "dev.en",
+            lambda data: data.decode().title().replace(" .", ".").replace(" ,", ",").encode(),
+        ),
+        "error",
+        "if they were without the punctuation at the end, in lower case",
+        "dev.en",
+    ),
+    "swapped": (
+        lambda: write(Path("dev.en"), Path("dev.fr").read_bytes()),
+        "error",
+        "source and reference seem to be swapped",
+        "dev.en",
+    ),
     "another language": (
         lambda: write(Path("dev.en"), Path("dev.fr").read_bytes()),
         "error",
