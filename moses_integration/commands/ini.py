@@ -39,10 +39,9 @@ def _start_weight(meaning: str) -> Callable[[_Command], _Command]:
     return click.option(
         "--start-weight",
         type=WEIGHT,
-        default=0.2,
-        show_default=True,
         metavar="NUMBER",
-        help=meaning,
+        help=f"{meaning}  [default: 0.2; beside tuned weights 0, which leaves translations as they "
+        "are]",
     )
 
 
@@ -69,6 +68,12 @@ def show(path: str, as_json: bool, json_file: str | None) -> None:
     metavar="FILE",
     help="The rescored phrase table; its path is written as given here.",
 )
+@click.option(
+    "--reordering",
+    type=INPUT,
+    metavar="FILE",
+    help="Also replace the reordering table, e.g. by that of generate --reordering-output.",
+)
 @_output
 @_start_weight("The weight of each new score, until it is tuned.")
 @click.option(
@@ -80,12 +85,15 @@ def show(path: str, as_json: bool, json_file: str | None) -> None:
 def add_column(
     path: str,
     table: str,
+    reordering: str | None,
     output: str,
-    start_weight: float,
+    start_weight: float | None,
     feature: str | None,
     absolute_paths: bool,
 ) -> None:
     """Write MOSES_INI with the phrase table replaced, and a weight for each new score.
+
+    With --reordering, the reordering table is replaced, too, which must have the same pairs.
 
     The scores of the whole table are checked first. Every other byte of the ini stays as it is.
     """
@@ -94,7 +102,9 @@ def add_column(
     from moses_integration.ini.table_feature import (
         check_table_path,
         find_table_feature,
+        start_weight_for,
         with_absolute_paths,
+        with_reordering,
         with_table,
     )
     from moses_integration.tables.score_survey import survey_scores
@@ -105,12 +115,19 @@ def add_column(
     before = MosesIni.read(path)
     place = find_table_feature(before, feature)
     survey = survey_scores(table)
+    if start_weight is None:
+        start_weight = start_weight_for(before)
     change = with_table(before, place, table, survey.scores, start_weight)
-    after = with_absolute_paths(change.ini) if absolute_paths else change.ini
+    after = change.ini if reordering is None else with_reordering(change.ini, reordering)
+    after = with_absolute_paths(after) if absolute_paths else after
     write_atomically(output, after.to_bytes())
     pairs, scores = counted(survey.lines, "phrase pair"), counted(survey.scores, "score")
     click.echo(f"{table}: {pairs} with {scores}", err=True)
     click.echo(str(change), err=True)
+    if reordering is not None:
+        click.echo(f"reordering table: {reordering}", err=True)
+    if change.scores != change.before.scores:
+        _advise_tuning(start_weight, output)
     for warning in (*survey.warnings(), *problems(after)):
         click.echo(f"warning: {warning}", err=True)
 
@@ -143,7 +160,7 @@ def add_language_model(
     model: str,
     output: str,
     name: str | None,
-    start_weight: float,
+    start_weight: float | None,
     normalised: bool | None,
     absolute_paths: bool,
 ) -> None:
@@ -155,7 +172,7 @@ def add_language_model(
     from moses_integration.ini.language_model_feature import with_language_model
     from moses_integration.ini.listing import problems
     from moses_integration.ini.moses_ini import MosesIni
-    from moses_integration.ini.table_feature import with_absolute_paths
+    from moses_integration.ini.table_feature import start_weight_for, with_absolute_paths
     from moses_integration.language_model.fitness import (
         checked_words,
         is_self_normalised,
@@ -166,6 +183,8 @@ def add_language_model(
 
     before = MosesIni.read(path)
     stored = read_for_ini(model, normalised=normalised is not False)
+    if start_weight is None:
+        start_weight = start_weight_for(before)
     whole = not is_self_normalised(stored) if normalised is None else normalised
     change = with_language_model(before, model, name, start_weight, normalised=whole)
     warnings = checked_words(before, stored)
@@ -180,8 +199,16 @@ def add_language_model(
             "several times faster; --normalised takes ln p",
             err=True,
         )
+    _advise_tuning(start_weight, output)
     for warning in (*warnings, *problems(_called(after, output))):
         click.echo(f"warning: {warning}", err=True)
+
+
+def _advise_tuning(weight: float, output: str) -> None:
+    """Say what comes next: a weight that nobody tuned makes no translation better."""
+    effect = "until then it changes nothing" if not weight else "its weight is a first guess"
+    name = "this ini" if output == STANDARD_STREAM else output
+    click.echo(f"now tune all weights of {name} together (phrasescore tune): {effect}", err=True)
 
 
 def _called(after: MosesIni, output: str) -> MosesIni:
@@ -212,6 +239,34 @@ def remove_feature(path: str, name: str, output: str) -> None:
         click.echo(f"warning: {warning}", err=True)
 
 
+@click.command("absolute-paths", short_help="Make it work from every folder.")
+@click.argument("path", type=INPUT, metavar="MOSES_INI")
+@_output
+def absolute_paths(path: str, output: str) -> None:
+    """Write MOSES_INI with all paths absolute, so that it works from everywhere.
+
+    Relative ones are taken to be relative to the current directory, as Moses takes them, and must
+    be there. Every other byte of the ini stays as it is.
+    """
+    from moses_integration.ini.listing import problems
+    from moses_integration.ini.model_files import find_binary_file, find_model_file
+    from moses_integration.ini.moses_ini import MosesIni
+    from moses_integration.ini.table_feature import relative_paths, with_absolute_paths
+    from phrasescore.errors import counted
+    from phrasescore.files.byte_streams import write_atomically
+
+    before = MosesIni.read(path)
+    relative = relative_paths(before)
+    for line, named in relative:
+        if find_binary_file(named, line.kind) is None:
+            find_model_file(named, ini=path)
+    after = with_absolute_paths(before)
+    write_atomically(output, after.to_bytes())
+    click.echo(f"{counted(len(relative), 'path')} made absolute", err=True)
+    for warning in problems(_called(after, output)):
+        click.echo(f"warning: {warning}", err=True)
+
+
 @click.group("ini")
 def ini() -> None:
     """Show a moses.ini, or make it use a rescored phrase table or a neural language model.
@@ -223,4 +278,5 @@ def ini() -> None:
 ini.add_command(show)
 ini.add_command(add_column)
 ini.add_command(add_language_model)
+ini.add_command(absolute_paths)
 ini.add_command(remove_feature)

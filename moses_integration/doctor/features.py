@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 
 from moses_integration.doctor.findings import Finding, at
 from moses_integration.ini.feature_kinds import (
@@ -18,7 +17,12 @@ from moses_integration.ini.lines import format_weight
 from moses_integration.ini.model_files import find_binary_file, find_model_file
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from moses_integration.ini.parameters import OLD_STYLE_SECTIONS, SECTIONS, SHORT_NAMES
-from moses_integration.ini.table_feature import path_keys
+from moses_integration.ini.table_feature import (
+    START_WEIGHT,
+    has_tuned_weights,
+    path_keys,
+    relative_paths,
+)
 from phrasescore.errors import IniError, InputError, did_you_mean
 from phrasescore.files.byte_streams import is_stream
 from phrasescore.number_text import whole_number
@@ -126,6 +130,7 @@ def _weight_findings(ini: MosesIni, layout: FeatureLayout) -> Iterator[Finding]:
                 place,
                 "tune them, or give a start weight such as 0.2",
             )
+    yield from _start_weight_findings(ini, tuned)
     if len(sizes) > 1 and 0 < sizes[-2] < _NEGLIGIBLE * sizes[-1]:
         yield Finding(
             "error",
@@ -136,20 +141,35 @@ def _weight_findings(ini: MosesIni, layout: FeatureLayout) -> Iterator[Finding]:
         )
 
 
+def _start_weight_findings(
+    ini: MosesIni, weights: Mapping[str, tuple[float, ...]]
+) -> Iterator[Finding]:
+    """Report a last score, or a language model of our own, that has no tuned weight yet."""
+    if not has_tuned_weights(ini):
+        return
+    kinds = {line.name: line.kind for line in ini.features}
+    for name, values in weights.items():
+        added = kinds.get(name) in OWN_KINDS or (
+            kinds.get(name) in PHRASE_TABLE_KINDS and len(set(values[:-1])) > 1
+        )
+        if added and values[-1] in (0.0, START_WEIGHT) and (any(values) or len(values) > 1):
+            yield Finding(
+                "warning",
+                f"the last weight of {name} is {format_weight(values[-1])}, a start weight beside "
+                "tuned ones",
+                at(ini.path, ini.weight_line(name)),
+                "tune all weights together: phrasescore tune",
+            )
+
+
 def _relative_paths(ini: MosesIni) -> Iterator[Finding]:
-    relative = [
-        line.options[key]
-        for line in ini.features
-        for key in path_keys(line)
-        if not Path(line.options[key]).is_absolute()
-    ]
-    if relative:
+    if relative := [path for _, path in relative_paths(ini)]:
         yield Finding(
             "warning",
             f"paths that hold in the current directory only, and mert-moses.pl changes it: "
             f"{', '.join(relative)}",
             ini.path,
-            "write absolute paths: phrasescore ini add-column --absolute-paths",
+            f"write absolute paths: phrasescore ini absolute-paths {ini.path} -o FILE",
         )
 
 

@@ -18,6 +18,7 @@ from phrasescore.errors import IniError, PhraseTableError, SettingsError, counte
 from phrasescore.files.byte_streams import STANDARD_STREAM
 
 _DEFAULT_WEIGHT = 1.0
+START_WEIGHT = 0.2  # what Moses's training gives each score of a phrase table
 # how to make the binary form that an ini asks for; N is the number of scores
 _BINARISERS = {
     "PhraseDictionaryCompact": "processPhraseTableMin -nscores N -in TABLE -out NAME",
@@ -67,6 +68,20 @@ class TableChange:
             f"{name}: path={path}, num-features={self.scores} "
             f"(before: {self.before.scores}), with the weight {added}"
         )
+
+
+def has_tuned_weights(ini: MosesIni) -> bool:
+    """Tell whether weights were tuned: training gives all scores of a phrase table the same."""
+    tables = (line.name for line in ini.features if line.kind in PHRASE_TABLE_KINDS)
+    return any(len(set(ini.weights.get(name, ()))) > 1 for name in tables)
+
+
+def start_weight_for(ini: MosesIni) -> float:
+    """Return a weight for a new score: that of training, or 0 beside weights that are tuned.
+
+    Any other would make translations worse until all weights are tuned again.
+    """
+    return 0.0 if has_tuned_weights(ini) else START_WEIGHT
 
 
 def find_table_feature(ini: MosesIni, name: str | None = None) -> TableFeature:
@@ -134,6 +149,27 @@ def with_table(
     weights = feature.weights + (start_weight,) * added
     ini = ini.with_weights({line.name: weights})
     return TableChange(ini, feature, scores, weights)
+
+
+def with_reordering(ini: MosesIni, table: str) -> MosesIni:
+    """Point the one lexicalised reordering feature to another table.
+
+    Args:
+        ini: What to edit.
+        table: The path of the text table, as the ini will name it.
+
+    Raises:
+        IniError: There is none, or there are several; or Moses could not read the path.
+    """
+    check_table_path(table)
+    lines = [line for line in ini.features if line.kind == "LexicalReordering"]
+    if len(lines) != 1:
+        raise IniError(
+            f"{counted(len(lines), 'LexicalReordering feature')}, where --reordering takes one",
+            path=ini.path,
+            remedy="leave --reordering out, and edit path= in the file",
+        )
+    return ini.with_feature_option(lines[0].name, "path", table)
 
 
 def _refuse_other_weights(ini: MosesIni) -> None:
@@ -221,6 +257,16 @@ def with_absolute_paths(ini: MosesIni) -> MosesIni:
     for index, path in enumerate(ini.values("weight-file")):
         ini = ini.with_value("weight-file", index, _absolute(path))
     return ini
+
+
+def relative_paths(ini: MosesIni) -> list[tuple[FeatureLine, str]]:
+    """Return features with the paths that hold in the current directory only."""
+    return [
+        (line, line.options[key])
+        for line in ini.features
+        for key in path_keys(line)
+        if not Path(line.options[key]).is_absolute()
+    ]
 
 
 def _absolute(path: str) -> str:

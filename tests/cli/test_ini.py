@@ -42,6 +42,7 @@ def test_add_column_writes_the_ini_and_says_what_it_did(phrasescore: Run, folder
     assert done.stderr.decode().splitlines() == [
         "new: 2 phrase pairs with 2 scores",
         "TranslationModel0: path=new, num-features=2 (before: 1), with the weight 0.2",
+        "now tune all weights of out.ini together (phrasescore tune): its weight is a first guess",
         "warning: score 2 is floored at -100 by Moses in 1 of 2 lines (50.0%)",
     ]
     assert (folder / "moses.ini").read_bytes() == INI
@@ -180,3 +181,61 @@ def test_help_loads_nothing_heavy(
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert done.stdout.decode().splitlines()[-1] == "[]"
+
+
+def test_a_column_beside_tuned_weights_changes_no_translation(
+    phrasescore: Run, folder: Path
+) -> None:
+    """Its weight is 0; this command and the doctor say that all weights want tuning."""
+    (folder / "old").write_bytes(b"la ||| the ||| 0.5 0.25\n")
+    (folder / "new").write_bytes(b"la ||| the ||| 0.5 0.25 0.125\n")
+    tuned = INI.replace(b"num-features=1", b"num-features=2").replace(b"= 0.3", b"= 0.3 0.07")
+    (folder / "moses.ini").write_bytes(tuned)
+    done = phrasescore("ini", "add-column", "moses.ini", "--table", "new", "-o", "out.ini")
+    assert done.returncode == 0, done.stderr
+    assert b"TranslationModel0= 0.3 0.07 0\n" in (folder / "out.ini").read_bytes()
+    assert b"now tune all weights of out.ini together" in done.stderr
+    assert b"until then it changes nothing" in done.stderr
+    for weight in ("0", "0.2"):
+        text = (folder / "out.ini").read_text().replace("0.07 0\n", f"0.07 {weight}\n")
+        (folder / "out.ini").write_text(text)
+        found = phrasescore("doctor", "out.ini").stdout.decode()
+        assert f"the last weight of TranslationModel0 is {weight}, a start weight beside" in found
+
+
+def test_paths_alone_are_made_absolute(phrasescore: Run, folder: Path) -> None:
+    """Nothing else changes; a path that leads nowhere is refused."""
+    done = phrasescore("ini", "absolute-paths", "moses.ini", "-o", "out.ini")
+    assert done.returncode == 0, done.stderr
+    expected = INI.replace(b"path=old", b"path=%b/old" % bytes(folder))
+    assert (folder / "out.ini").read_bytes() == expected
+    assert b"1 path made absolute\n" in done.stderr
+    (folder / "below").mkdir()
+    (folder / "old").rename(folder / "below" / "old")
+    (folder / "moses.ini").rename(folder / "below" / "moses.ini")
+    done = phrasescore("ini", "absolute-paths", "below/moses.ini", "-o", "out.ini")
+    assert done.returncode == 3
+    assert b"run this in %b/below" % bytes(folder) in done.stderr
+    (folder / "dev").write_bytes(b"la\n")
+    texts = ("--source", "dev", "--reference", "dev", "-o", "tuned")
+    done = phrasescore("tune", "below/moses.ini", *texts)
+    assert done.returncode == 3
+    assert b"run this in %b/below" % bytes(folder) in done.stderr
+
+
+def test_the_reordering_table_is_replaced_with_the_phrase_table(
+    phrasescore: Run, folder: Path
+) -> None:
+    """One command for both files of `generate --extend`; without such a feature it is refused."""
+    both = ("ini", "add-column", "moses.ini", "--table", "new", "--reordering", "more", "-o", "out")
+    (folder / "more").write_bytes(b"la ||| the ||| 0.5 0.25 0.25\n")
+    done = phrasescore(*both)
+    assert done.returncode == 3
+    assert b"0 LexicalReordering features, where --reordering takes one" in done.stderr
+    line = b"LexicalReordering name=LR num-features=3 type=wbe-msd-backward-f path=%b\n"
+    text = INI.replace(b"Distortion\n", line % b"less" + b"Distortion\n")
+    (folder / "moses.ini").write_bytes(text)
+    done = phrasescore(*both)
+    assert done.returncode == 0, done.stderr
+    assert line % b"more" in (folder / "out").read_bytes()
+    assert b"num-features=2 path=new" in (folder / "out").read_bytes()

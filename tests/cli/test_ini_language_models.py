@@ -53,11 +53,13 @@ def test_added_and_taken_out_again(phrasescore: Phrasescore, system: Path, tmp_p
     assert done.returncode == 0, done.stderr.decode()
     ini = MosesIni.read(tmp_path / "moses.nlm.ini")
     assert ini.features[-1].options == {"name": "NeuralLM0", "path": "lm7"}
-    assert list(ini.weights.items())[-1] == ("NeuralLM0", (0.2,))
+    assert list(ini.weights.items())[-1] == ("NeuralLM0", (0.0,))
     said = done.stderr.decode().splitlines()
     assert said[0].startswith("lm7/: a model that knows ")
     assert said[1:] == [
-        "NeuralLM0: path=lm7, ln p, with the weight 0.2",
+        "NeuralLM0: path=lm7, ln p, with the weight 0",
+        "now tune all weights of moses.nlm.ini together (phrasescore tune): until then it changes "
+        "nothing",
         "warning: moses.nlm.ini:15: real Moses has no FeedForwardLM and refuses the file; "
         "phrasescore ini remove-feature takes NeuralLM0 out.",
     ]

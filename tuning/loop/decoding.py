@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from moses_integration.ini.language_model_feature import refuse_in_moses
+from moses_integration.ini.model_files import find_model_file
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.ini.sections import with_section
 from moses_integration.ini.table_feature import with_absolute_paths
@@ -25,7 +26,7 @@ from moses_integration.real_moses.decoder import (
     find_moses,
 )
 from moses_integration.real_moses.shown_weights import check_features
-from moses_integration.tables.filtering import INI_NAME, FilteredTable, filter_system
+from moses_integration.tables.filtering import INI_NAME, FilteredTable, filter_system, is_filterable
 from phrasescore.errors import CorpusError
 from phrasescore.files.byte_streams import open_output, read_lines, write_atomically
 from phrasescore.processes import usable_cores
@@ -79,6 +80,9 @@ def prepare(
     for section, value in (settings.sections or {}).items():
         ini = with_section(ini, section, value)
     place = folder / "filtered"
+    for feature in filter(is_filterable, ini.features):
+        # while paths are as they were written, so that the error names the folder they hold in
+        find_model_file(feature.options["path"], ini=ini.path)
     filtered, tables = filter_system(with_absolute_paths(ini), lines, place)
     threads = settings.threads or usable_cores()
     if binary is None:
