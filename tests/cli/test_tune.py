@@ -51,6 +51,9 @@ def test_a_system_is_tuned(phrasescore: Phrasescore, toy: ToySystem, tmp_path: P
     assert b"the tuned system is tuned/moses.ini" in done.stderr
     found = weights_of(tmp_path / "tuned")
     curve = [json.loads(line) for line in (tmp_path / "tuned/curve.jsonl").read_text().splitlines()]
+    # from 0 to 100 wherever people read
+    assert f"-> {100 * found['bleu']:.2f} on the dev set" in done.stderr.decode()
+    assert f">{100 * curve[0]['score']:.4g}<" in (tmp_path / "tuned" / "curve.svg").read_text()
     assert found["bleu"] == max(line["bleu"] for line in curve) > curve[0]["bleu"] + 0.2
 
 

@@ -46,16 +46,17 @@ def optimize(
     """Find the weights under which the best candidates of n-best lists score highest.
 
     Of candidates with the same model score the one that comes first counts, in the order of the
-    lists as given. The result names every feature and its weights, and the BLEU (0 to 1) of what
-    they choose. It is JSON, and printed unless a file is named.
+    lists as given. The result names every feature and its weights, and the BLEU (a fraction) of
+    what they choose. It is JSON, and printed unless a file is named.
     """
     from tuning.loop.list_optimization import ListOptimization, optimize_lists
+    from tuning.metrics.score_tables import points
 
     task = ListOptimization(lists=lists, start=start, **parse_optimization(options))
     report = optimize_lists(task)
     show_notes(report.notes)
     click.echo(
-        f"{task.objective}: {report.start_score:.6f} -> {report.score:.6f} "
+        f"{task.objective}: {points(report.start_score)} -> {points(report.score)} "
         f"({report.candidates:,} candidates of {report.sentences:,} sentences, "
         f"{report.seconds:.1f} s)",
         err=True,

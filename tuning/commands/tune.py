@@ -134,18 +134,21 @@ def _parse_sections(texts: tuple[str, ...]) -> dict[str, str]:
 
 
 def _show(report: TuningReport, settings: TuningSettings) -> None:
+    from tuning.metrics.score_tables import points
+
     for run in report.runs:
         name = f"seed {run.seed}: " if len(report.runs) > 1 else ""
         click.echo(
-            f"{name}{settings.objective} {run.rounds[0].score:.4f} -> {run.best.score:.4f} on the "
-            f"dev set, round {run.best.number} of {len(run.rounds)} ({run.why})",
+            f"{name}{settings.objective} {points(run.rounds[0].score)} -> "
+            f"{points(run.best.score)} on the dev set, round {run.best.number} of "
+            f"{len(run.rounds)} ({run.why})",
             err=True,
         )
     mean, deviation = report.mean_and_deviation()
     if deviation is not None:
         click.echo(
-            f"mean of {len(report.runs)} seeds {mean:.4f}, "
-            f"standard deviation {deviation:.4f}; the best is seed {report.best_run.seed}",
+            f"mean of {len(report.runs)} seeds {points(mean)}, "
+            f"standard deviation {points(deviation)}; the best is seed {report.best_run.seed}",
             err=True,
         )
     click.echo(f"the tuned system is {report.ini}", err=True)

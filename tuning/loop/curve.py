@@ -22,9 +22,11 @@ def curve_picture(lines: Sequence[dict[str, Any]]) -> str:
             ``optimized.score`` where that is known.
     """
     rounds = [line["number"] for line in lines]
-    pooled = [(line["number"], line["optimized"]["score"]) for line in lines if "optimized" in line]
+    pooled = [
+        (line["number"], 100 * line["optimized"]["score"]) for line in lines if "optimized" in line
+    ]
     scores = {
-        "decoded": [(line["number"], line["score"]) for line in lines],
+        "decoded": [(line["number"], 100 * line["score"]) for line in lines],
         "best over all candidates": pooled,
     }
     names = list(lines[0]["weights"]) if lines else []

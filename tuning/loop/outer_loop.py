@@ -29,6 +29,7 @@ from tuning.loop.weights_file import read_weights_file
 from tuning.loop.work_folder import RoundFolder, WorkFolder, read_json
 from tuning.metrics.candidate_statistics import CandidateStatistics
 from tuning.metrics.metric_scores import objective_score
+from tuning.metrics.score_tables import points
 from tuning.optimizers.candidate_pool import CandidatePool
 from tuning.optimizers.optimizer import Optimizer, Weights, written
 
@@ -188,7 +189,7 @@ class Tuning:
         write_json(folder.scores, line)
         self._curve.append(line)
         self._say(
-            f"round {folder.number}: {self._task.statistics.objective} {decoded.score:.4f}, "
+            f"round {folder.number}: {self._task.statistics.objective} {points(decoded.score)}, "
             f"length ratio {decoded.length_ratio:.3f}, "
             f"{new:,} new of {decoded.candidates:,} candidates"
         )
@@ -235,8 +236,8 @@ class Tuning:
                 self._say(f"note: {note}")
         self._curve[-1]["optimized"] = {key: content[key] for key in _FIGURES}
         self._say(
-            f"round {folder.number}: over all candidates {content['start_score']:.4f} -> "
-            f"{content['score']:.4f} ({content['seconds']:.1f} s)"
+            f"round {folder.number}: over all candidates {points(content['start_score'])} -> "
+            f"{points(content['score'])} ({content['seconds']:.1f} s)"
         )
         return plan.tuned({**plan.start, **read_weights_file(folder.optimized)})
 
