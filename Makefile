@@ -11,8 +11,9 @@ install: $(INSTALLED)
 $(INSTALLED): setup.cfg pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing phrasescore and what it needs into $(VENV) (a few minutes the first time)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,alignment,report,cluster]'
+	@$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e '.[dev,alignment,report,cluster]'
 	@touch $@
+	@echo "installed: $(BIN)/phrasescore --help"
 
 demo: $(INSTALLED)  ## the main job, start to finish, on the bundled sample corpus
 	@$(BIN)/python sample_corpus/demo.py

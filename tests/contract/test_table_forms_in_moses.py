@@ -80,7 +80,7 @@ def system(bundled_golden: Path, moses_bin: Path, tmp_path_factory: pytest.TempP
     run(block("phrasescore score"), folder, moses_bin)
     # so that the new score decides about translations, too
     ini = (folder / "moses.rnn.ini").read_text()
-    (folder / "moses.rnn.ini").write_text(ini.replace(f"{LAST_WEIGHT} 0.2", f"{LAST_WEIGHT} 0.02"))
+    (folder / "moses.rnn.ini").write_text(ini.replace(f"{LAST_WEIGHT} 0\n", f"{LAST_WEIGHT} 0.02\n"))
     return folder
 
 
