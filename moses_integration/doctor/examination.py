@@ -117,8 +117,8 @@ def _table_findings(
                 surveys.append(survey)
                 # words are compared with the first table, which is the one that covers the text
                 if not surveys[1:]:
-                    yield from words.findings()
                     yield from language_findings(source, words.known_sources, path)
+                    yield from words.findings()
     for line in ini.features:
         if line.kind == _REORDERING and (path := _table_path(line)) is not None:
             yield from file_findings(path)

@@ -245,7 +245,9 @@ def _settings(
     kind = request.described_kind
     if (sources, others) != asked:
         what = "text" if kind.of_sentences else "table"
-        held_out = f"{sources} and {others} pairs are" if kind.reads_source else f"{sources} are"
+        held_out = f"{sources:,} and {others:,} pairs are"
+        if not kind.reads_source:
+            held_out = f"{sources:,} are"
         say(f"a small {what}: {held_out} held out, one in twenty at most")
     settings = TrainingSettings(
         recipe=request.recipe,
