@@ -80,7 +80,8 @@ def system(bundled_golden: Path, moses_bin: Path, tmp_path_factory: pytest.TempP
     run(block("phrasescore score"), folder, moses_bin)
     # so that the new score decides about translations, too
     ini = (folder / "moses.rnn.ini").read_text()
-    (folder / "moses.rnn.ini").write_text(ini.replace(f"{LAST_WEIGHT} 0\n", f"{LAST_WEIGHT} 0.02\n"))
+    ini = ini.replace(f"{LAST_WEIGHT} 0\n", f"{LAST_WEIGHT} 0.02\n")
+    (folder / "moses.rnn.ini").write_text(ini)
     return folder
 
 
