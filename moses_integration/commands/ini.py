@@ -11,7 +11,7 @@ import click
 
 from phrasescore.commands.numbers import WEIGHT
 from phrasescore.commands.options import json_options, print_result
-from phrasescore.commands.paths import INPUT, INPUT_FOLDER, PathName, Use
+from phrasescore.commands.paths import INPUT, INPUT_FOLDER, PathName, Use, refuse_replaced_inputs
 from phrasescore.files.byte_streams import STANDARD_STREAM
 
 if TYPE_CHECKING:
@@ -248,7 +248,7 @@ def absolute_paths(path: str, output: str) -> None:
     Relative ones are taken to be relative to the current directory, as Moses takes them, and must
     be there. Every other byte of the ini stays as it is.
     """
-    from moses_integration.ini.listing import problems
+    from moses_integration.ini.listing import files_read, problems
     from moses_integration.ini.model_files import find_binary_file, find_model_file
     from moses_integration.ini.moses_ini import MosesIni
     from moses_integration.ini.table_feature import relative_paths, with_absolute_paths
@@ -256,6 +256,7 @@ def absolute_paths(path: str, output: str) -> None:
     from phrasescore.files.byte_streams import write_atomically
 
     before = MosesIni.read(path)
+    refuse_replaced_inputs(files_read(before))
     relative = relative_paths(before)
     for line, named in relative:
         if find_binary_file(named, line.kind) is None:

@@ -126,6 +126,7 @@ CALLS: tuple[Call, ...] = (
           Read("drop.tsv", "drop"), "--reordering", _ORDER, "--reordering-output",
           Write("order"), *_JSON),
     _call("ini add-column", _INI, "--table", Read("phrase-table.gz", "table"), "-o", Write("ini")),
+    _call("ini absolute-paths", _INI, "-o", Write("ini"), beside=_SYSTEM),
     _call("ini add-language-model", _INI, "--model", _LM, "-o", Write("ini"), "--unnormalised"),
     _call("warm-up", cost=20),
     _call("ini remove-feature", _INI, "LM0", "-o", Write("ini")),

@@ -40,6 +40,8 @@ RULES: tuple[tuple[str, Outcome, str], ...] = (
       for damage in ("num-features=*", "a table's path *", "a model's path *", "a weight *",
                      "table-limit=*", "factors of *", "order=*", "*features*", "an unknown feature",
                      "stack *", "distortion-limit *", "a section twice")),
+    *((f"ini absolute-paths | in/{file} | *", "either", "it must be there, and is not read")
+      for file in ("phrase-table", "lm.arpa", "reordering")),
     ("* | in/moses.ini | a table called *", "either", "a name is a name, and no path"),
     ("* | in/moses.ini | ttable-limit *", "either", "a section that is not asked for"),
     ("* | in/moses.ini | weight-file *", "either", "a section that is not asked for"),
