@@ -21,6 +21,7 @@ from phrasescore.errors import InputError, SettingsError
 from phrasescore.files.parts import part_path
 from phrasescore.files.pipes import STANDARD_STREAM as STANDARD_STREAM
 from phrasescore.files.pipes import refuse_pipe, refuse_second_reading
+from phrasescore.files.regular_files import is_work_file, open_regular
 from phrasescore.files.system_errors import STANDARD_OUTPUT, is_full, refusal, unwritable
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -68,6 +69,8 @@ def open_input(path: str | Path) -> Iterator[BinaryIO]:
 def _opened(path: str | Path, stack: contextlib.ExitStack) -> BinaryIO:
     if str(path) == STANDARD_STREAM:
         return sys.stdin.buffer
+    if is_work_file(path):
+        return stack.enter_context(open_regular(path))
     refuse_second_reading(path)
     return stack.enter_context(Path(path).open("rb", buffering=_BLOCK))
 
@@ -357,7 +360,12 @@ def refuse_same_file(path: str | Path, output: str | Path, what: str) -> None:
 
 
 def is_stream(path: str | Path) -> bool:
-    """Tell a pipe, a socket or a device from a file, a folder and what does not exist yet."""
+    """Tell a pipe, a socket or a device from a file, a folder and what does not exist yet.
+
+    In a work folder there is none: what stands there in the place of a file is replaced.
+    """
+    if is_work_file(path):
+        return False
     try:
         mode = Path(path).stat().st_mode
     except OSError:

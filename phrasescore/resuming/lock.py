@@ -26,6 +26,7 @@ from phrasescore.errors import ResumeError, SettingsError
 from phrasescore.files.byte_streams import own_file
 from phrasescore.files.json_files import read_object
 from phrasescore.files.parts import hidden, part_path
+from phrasescore.files.regular_files import only_regular_files
 from phrasescore.files.system_errors import is_full, unwritable
 from phrasescore.processes import is_alive, machine, start_of
 
@@ -84,7 +85,8 @@ def held(owner: str | Path, *, inside: bool = False) -> Iterator[None]:
 
     Args:
         owner: What it protects: an output, with its lock file ``.NAME.lock`` beside it.
-        inside: Whether it is a folder with its lock file in it; it is made if need be.
+        inside: Whether it is a folder with its lock file in it; it is made if need be, and it is a
+            work folder for ``only_regular_files``.
 
     Raises:
         ResumeError: Another process holds it.
@@ -114,7 +116,8 @@ def held(owner: str | Path, *, inside: bool = False) -> Iterator[None]:
     released = threading.Event()
     try:
         threading.Thread(target=_renew, args=(file, me, released), daemon=True).start()
-        yield
+        with only_regular_files(owner) if inside else contextlib.nullcontext():
+            yield
     finally:
         released.set()
         _release(file, me)

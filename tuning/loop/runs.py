@@ -11,6 +11,7 @@ from typing import Any
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import CorpusError, IniError
 from phrasescore.files.byte_streams import own_folder, write_atomically
+from phrasescore.files.regular_files import read_regular
 from phrasescore.provenance import write_json
 from tuning.loop.decoding import prepare, read_source
 from tuning.loop.outer_loop import NBestDecoder, Say, Tuning, TuningResult, TuningTask
@@ -128,7 +129,7 @@ def _write_summary(
         ],
         "provenance": dict(provenance_of_runs),
     }
-    write_atomically(report.ini, (best.folder / "moses.ini").read_bytes())
+    write_atomically(report.ini, read_regular(best.folder / "moses.ini"))
     write_json(work.path / "weights.json", content)
 
 
