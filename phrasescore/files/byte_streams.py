@@ -308,9 +308,10 @@ def sha256_of(path: str | Path) -> str:
     """
     import hashlib  # it loads OpenSSL; help texts do without
 
-    refuse_pipe(path)
+    if not is_work_file(path):
+        refuse_pipe(path)
     digest = hashlib.sha256()
-    with Path(path).open("rb") as stream:
+    with open_regular(path) if is_work_file(path) else Path(path).open("rb") as stream:
         try:
             while block := stream.read(_BLOCK):
                 digest.update(block)

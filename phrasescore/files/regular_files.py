@@ -76,7 +76,9 @@ def refuse_irregular(descriptor: int, path: str | Path) -> None:
     mode = os.fstat(descriptor).st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         os.close(descriptor)
-        raise InputError("a pipe or a device, where a file was expected", path=path)
+        raise InputError(
+            "a pipe or a device, where a file was expected", path=path, remedy="move it away"
+        )
 
 
 def _opened(path: str, flags: int) -> int:
