@@ -166,6 +166,9 @@ def _status(debug: bool) -> int:
         return _READER_GONE
     except Exception as error:
         # a write that fails without a name is mostly one to standard output
+        known = _known(error)
+        if known is None and _is_interrupt(error):
+            return _interrupted("interrupted")
         nameless = isinstance(error, OSError) and error.filename is None
         if nameless and (status := _flush()):
             return status
@@ -173,7 +176,6 @@ def _status(debug: bool) -> int:
             import traceback  # help texts do without
 
             traceback.print_exc()
-        known = _known(error)
         words = known or (
             f"internal error: {type(error).__name__}: {error}. "
             "Run again with --debug (before the command's name) for the details."
@@ -205,6 +207,13 @@ def _known(error: Exception) -> PhrasescoreError | None:
     if isinstance(error, OSError):
         return refusal(error)
     return out_of_memory(error)
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Tell whether an interrupt led to an error: C code of a library may raise its own instead."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _interrupted(words: str) -> int:

@@ -81,8 +81,30 @@ def _unzipped(raw: BinaryIO) -> Iterator[BinaryIO]:
     if peekable.peek(2)[:2] != GZIP_MAGIC:
         yield peekable
         return
-    with _gzip().open(peekable, "rb") as unzipped, io.BufferedReader(unzipped, _BLOCK) as stream:
+    with (
+        _gzip().open(peekable, "rb") as zipped,
+        io.BufferedReader(_Unzipped(zipped), _BLOCK) as stream,
+    ):
         yield stream
+
+
+class _Unzipped(io.RawIOBase):
+    """The unpacked bytes of a gzip file, for a buffered reader.
+
+    A buffered reader asks for ``closed`` with every line. A gzip file computes that in Python,
+    where a signal can raise KeyboardInterrupt; the buffered reader raises another error instead.
+    """
+
+    def __init__(self, zipped: IO[bytes]) -> None:
+        self._zipped = zipped
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._zipped.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
 
 
 def _gzip() -> Any:
