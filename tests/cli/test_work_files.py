@@ -9,13 +9,16 @@ import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from tests.hostile.world import write_world
 from tests.support.warm_process import Observed, Started, Surroundings, WarmProcesses
 
-TRAINING = "--hidden 8 --max-epochs 400 --threads 1 --checkpoint-every 0.01s"
+TRAINING = "--hidden 8 --max-epochs 60 --threads 1 --checkpoint-every 0.05s"
 CALLS = {
     "tune": "tune in/moses.ini --source in/dev.src --reference in/dev.trg -o work --rounds 1 "
     "--nbest-size 5 --restarts 1",
@@ -111,6 +114,45 @@ def test_no_regular_file(begun: Begun, command: str, name: str, status: int, wha
     assert ended.status == status, said
     if status:
         assert place.name in said.rpartition("phrasescore: ")[2], said
+
+
+def _descending(offsets: NDArray[Any]) -> NDArray[Any]:
+    return offsets[[0, *range(len(offsets) - 2, 0, -1), -1]]
+
+
+def _trained(begun: Begun, work: Path) -> bytes:
+    """Continue training; return the weights of the model."""
+    ended = begun.call("train")
+    assert ended.status == 0, ended.errors
+    weights = (work.with_name("work") / "model.safetensors").read_bytes()
+    shutil.rmtree(work.with_name("work"))
+    return weights
+
+
+@pytest.fixture(scope="module")
+def undamaged(begun: Begun) -> bytes:
+    """The weights that continued training comes to."""
+    return _trained(begun, begun.work("train"))
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("source.tokens", lambda ids: ids + 1000),
+        ("target.tokens", lambda ids: ids * 0),
+        ("source.offsets", _descending),
+        ("target.offsets", lambda offsets: offsets[:, None]),
+        ("source.groups", lambda groups: -groups),
+    ],
+)
+def test_damaged_pairs_are_encoded_again(
+    begun: Begun, undamaged: bytes, name: str, damage: Callable[[NDArray[Any]], NDArray[Any]]
+) -> None:
+    """Training goes on, to the model that it would have made without the damage."""
+    work = begun.work("train")
+    array = work / "pairs" / f"{name}.npy"
+    np.save(array, damage(np.load(array)))
+    assert _trained(begun, work) == undamaged
 
 
 @pytest.mark.parametrize(
