@@ -188,7 +188,7 @@ def _header(archive: zipfile.ZipFile, member: IO[bytes]) -> tuple[tuple[int, ...
 def _opened(path: str | Path) -> Iterator[zipfile.ZipFile]:
     """Open the archive, and turn what may be wrong with it into one kind of error."""
     refuse_pipe(path)
-    with open_input(path) as stream:
+    with open_input(path, is_text=False) as stream:
         try:
             # zipfile looks at the end alone, whatever stands before
             if stream.read(len(_BEGIN)) != _BEGIN:

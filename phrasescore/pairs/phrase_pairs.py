@@ -178,9 +178,10 @@ def _load_side(folder: Path, side: str, coverage: Coverage) -> PhraseSide:
     groups = _mapped(folder / f"{side}.groups.npy", np.int32)
     if len(offsets) != len(groups) + 1 or offsets[0] != 0 or offsets[-1] != len(tokens):
         raise ValueError(f"the {side} arrays do not fit together")
+    fewest = int(side == "source")  # a table may have empty targets
     for begin in range(0, len(groups), ROWS_AT_ONCE):
-        rows = slice(begin, begin + ROWS_AT_ONCE)
-        if np.diff(offsets[begin : begin + ROWS_AT_ONCE + 1]).min() < 1 or groups[rows].min() < 0:
+        end = begin + ROWS_AT_ONCE
+        if np.diff(offsets[begin : end + 1]).min() < fewest or groups[begin:end].min() < 0:
             raise ValueError(f"the {side} arrays have a pair of no words or no group")
     for begin in range(0, len(tokens), ROWS_AT_ONCE):
         ids = tokens[begin : begin + ROWS_AT_ONCE]
