@@ -19,7 +19,13 @@ import click
 from phrasescore import __version__, compile_cache
 from phrasescore.errors import InterruptedWorkError, PhrasescoreError
 from phrasescore.files.pipes import pipes_read_once
-from phrasescore.files.system_errors import STANDARD_OUTPUT, out_of_memory, refusal, unwritable
+from phrasescore.files.system_errors import (
+    STANDARD_OUTPUT,
+    out_of_memory,
+    refusal,
+    refuse_little_memory,
+    unwritable,
+)
 from phrasescore.signals import ignore_signals, interrupt_on_signals
 
 _OBJECTS = 400_000  # made since garbage was last looked for: more than torch and numba together
@@ -109,6 +115,7 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         compile_cache.serves_a_command = True
+        refuse_little_memory()
         module, _, name = COMMANDS[cmd_name][0].partition(":")
         command = getattr(importlib.import_module(module), name)
         assert isinstance(command, click.Command)
