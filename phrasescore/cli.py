@@ -20,7 +20,13 @@ import click
 from phrasescore import __version__, compile_cache
 from phrasescore.errors import InterruptedWorkError, PhrasescoreError
 from phrasescore.files.pipes import pipes_read_once
-from phrasescore.files.system_errors import STANDARD_OUTPUT, out_of_memory, refusal, unwritable
+from phrasescore.files.system_errors import (
+    STANDARD_OUTPUT,
+    out_of_memory,
+    refusal,
+    refuse_little_memory,
+    unwritable,
+)
 from phrasescore.signals import ignore_signals, interrupt_on_signals
 
 if TYPE_CHECKING:
@@ -114,6 +120,7 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         compile_cache.serves_a_command = True
+        refuse_little_memory()
         module, _, name = COMMANDS[cmd_name][0].partition(":")
         command = getattr(importlib.import_module(module), name)
         assert isinstance(command, click.Command)
@@ -182,6 +189,9 @@ def _status(debug: bool) -> int:
         return _READER_GONE
     except Exception as error:
         # a write that fails without a name is mostly one to standard output
+        known = _known(error)
+        if known is None and _is_interrupt(error):
+            return _interrupted("interrupted")
         nameless = isinstance(error, OSError) and error.filename is None
         if nameless and (status := _flush()):
             return status
@@ -189,7 +199,6 @@ def _status(debug: bool) -> int:
             import traceback  # help texts do without
 
             traceback.print_exc()
-        known = _known(error)
         words = known or (
             f"internal error: {type(error).__name__}: {error}. "
             "Run again with --debug (before the command's name) for the details."
@@ -223,6 +232,13 @@ def _known(error: Exception) -> PhrasescoreError | None:
     if isinstance(error, OSError):
         return refusal(error)
     return out_of_memory(error)
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Tell whether an interrupt led to an error: C code of a library may raise its own instead."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _interrupted(words: str) -> int:

@@ -8,9 +8,7 @@ from moses_integration.ini.feature_kinds import PHRASE_TABLE_KINDS, component_co
 from moses_integration.ini.model_files import find_model_file
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from moses_integration.ini.parameters import REWRITING_SECTIONS
-from phrasescore.errors import IniError, InputError, SettingsError
-
-_DEFAULT_WEIGHT = 1.0  # what Moses takes where the ini gives none
+from phrasescore.errors import IniError, InputError, SettingsError, counted
 
 
 def table_weights(
@@ -30,8 +28,8 @@ def table_weights(
         The feature's name, and a weight for each of its scores.
 
     Raises:
-        IniError: It cannot be told which feature is meant, or a section changes weights behind the
-            back of ``[weight]``.
+        IniError: It cannot be told which feature is meant, it has not a weight for each score, or a
+            section changes weights behind the back of ``[weight]``.
         SettingsError: ``name`` is not a phrase table.
     """
     ini.refuse_old_style()
@@ -43,12 +41,20 @@ def table_weights(
                 remedy="write what it says into [feature] and [weight] themselves",
             )
     line = _feature_of(ini, table, name)
-    if line.name in ini.weights:
-        return line.name, ini.weights[line.name]
     try:
-        return line.name, (_DEFAULT_WEIGHT,) * component_count(line.kind, line.options)
+        count = component_count(line.kind, line.options)
     except IniError as error:
         raise error.at(ini.path, line.line) from None
+    weights = ini.weights.get(line.name, ())
+    if len(weights) != count:
+        found = counted(len(weights), "weight") if weights else "no weight"
+        raise IniError(
+            f"{found} for {line.name}, which has {counted(count, 'score')}",
+            path=ini.path,
+            line=line.line,
+            remedy=f"give {line.name} a weight for each score in [weight]",
+        )
+    return line.name, weights
 
 
 def _feature_of(ini: MosesIni, table: str | Path, name: str | None) -> FeatureLine:

@@ -185,7 +185,7 @@ def open_arpa(path: str | Path) -> Iterator[ArpaFile]:
         InputError: It cannot be read.
     """
     try:
-        with open_input(path) as stream:
+        with open_input(path, is_text=False) as stream:  # zero bytes are judged below
             yield ArpaFile(stream)
     except LanguageModelError as error:
         raise error.at(path) from None

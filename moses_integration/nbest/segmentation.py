@@ -17,8 +17,10 @@ from dataclasses import dataclass
 from moses_integration.nbest.format import NBestEntry, words_of
 from phrasescore.errors import NBestError
 
-_SPAN = re.compile(rb"([0-9]+)(?:-([0-9]+))?=([0-9]+)(?:-[0-9]+)?")
-_MARK = re.compile(rb"\|([0-9]+)-([0-9]+)\|")
+# Moses writes 2^64 - 1 for a place before the first
+_PLACE = rb"[0-9]{1,20}"
+_SPAN = re.compile(rb"(%b)(?:-(%b))?=(%b)(?:-%b)?" % ((_PLACE,) * 4))
+_MARK = re.compile(rb"\|(%b)-(%b)\|" % ((_PLACE,) * 2))
 _REMEDY = (
     "make the list with -include-segmentation-in-n-best (moses and phrasescore decode have this "
     "option; for mert-moses.pl: --decoder-flags=-include-segmentation-in-n-best)"

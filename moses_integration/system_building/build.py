@@ -46,6 +46,7 @@ from moses_integration.system_building.phrases.table_building import (
     write_tables,
 )
 from phrasescore.files.byte_streams import open_output, own_folder, sha256_of, write_atomically
+from phrasescore.files.regular_files import only_regular_files
 from phrasescore.provenance import provenance, write_json
 from phrasescore.resuming.stamps import Step
 from phrasescore.resuming.steps import FunctionStep, Outcome, run_steps
@@ -75,13 +76,14 @@ def build_system(
     find_lmplz(settings.lmplz)
     builder = _Builder(inputs, folder, settings)
     outcomes: list[Outcome] = []
-    for outcome in run_steps(builder.steps(), folder.work, update=update):
-        outcomes.append(outcome)
-        yield outcome
-    steps = {outcome.name: {"seconds": outcome.seconds, **outcome.counts} for outcome in outcomes}
-    write_json(folder.path / REPORT, {"steps": steps})
-    record = provenance(inputs=inputs.paths, settings=_as_json(settings))
-    write_json(folder.path / PROVENANCE, record)
+    with only_regular_files(folder.path):
+        for outcome in run_steps(builder.steps(), folder.work, update=update):
+            outcomes.append(outcome)
+            yield outcome
+        seconds = {each.name: {"seconds": each.seconds, **each.counts} for each in outcomes}
+        write_json(folder.path / REPORT, {"steps": seconds})
+        record = provenance(inputs=inputs.paths, settings=_as_json(settings))
+        write_json(folder.path / PROVENANCE, record)
 
 
 def _as_json(settings: BuildSettings) -> dict[str, Any]:

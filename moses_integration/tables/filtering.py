@@ -23,6 +23,7 @@ from phrasescore.files.byte_streams import file_state, open_input, write_atomica
 from phrasescore.files.file_names import file_name
 from phrasescore.files.json_files import JsonError, read_object
 from phrasescore.files.parts import hidden, remove_parts
+from phrasescore.files.regular_files import only_regular_files
 from phrasescore.provenance import write_json
 from phrasescore.resuming.lock import held
 from phrasescore.streaming.block_stream import BlockStream
@@ -176,7 +177,11 @@ def filter_system(
     ]
     asked = _asked(ini, text)
     part = hidden(folder, "part")
-    with held(folder):  # which removes what a killed call left of its own
+    with (
+        held(folder),  # which removes what a killed call left of its own
+        only_regular_files(folder),
+        only_regular_files(part),
+    ):
         if (folder / INI_NAME).exists():
             return MosesIni.read(folder / INI_NAME), []
         tables = [find_model_file(each.options["path"], ini=ini.path).path for each, _ in names]

@@ -178,7 +178,11 @@ def _header(archive: zipfile.ZipFile, member: IO[bytes]) -> tuple[tuple[int, ...
     if version != (1, 0):
         raise ValueError("an array of another version")
     shape, by_columns, kind = np.lib.format.read_array_header_1_0(member)
-    size = archive.getinfo(str(member.name)).file_size - member.tell()
+    stored = archive.getinfo(str(member.name))
+    if stored.compress_type != zipfile.ZIP_STORED:
+        # a thousand times larger inside, which nobody could tell before the memory is taken
+        raise ValueError("an array is compressed")
+    size = stored.file_size - member.tell()
     if by_columns or kind.hasobject or math.prod(shape) * kind.itemsize != size:
         raise ValueError("an array has not as many numbers as it says")
     return shape, kind
@@ -188,7 +192,7 @@ def _header(archive: zipfile.ZipFile, member: IO[bytes]) -> tuple[tuple[int, ...
 def _opened(path: str | Path) -> Iterator[zipfile.ZipFile]:
     """Open the archive, and turn what may be wrong with it into one kind of error."""
     refuse_pipe(path)
-    with open_input(path) as stream:
+    with open_input(path, is_text=False) as stream:
         try:
             # zipfile looks at the end alone, whatever stands before
             if stream.read(len(_BEGIN)) != _BEGIN:

@@ -21,6 +21,7 @@ from phrasescore.errors import InputError, SettingsError
 from phrasescore.files.parts import part_path
 from phrasescore.files.pipes import STANDARD_STREAM as STANDARD_STREAM
 from phrasescore.files.pipes import refuse_pipe, refuse_second_reading
+from phrasescore.files.regular_files import is_work_file, open_regular
 from phrasescore.files.system_errors import STANDARD_OUTPUT, is_full, refusal, unwritable
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -33,19 +34,44 @@ def is_gzip_name(path: str | Path) -> bool:
     return str(path).endswith(".gz")
 
 
+class BinaryDataError(InputError):
+    """A zero byte where text was expected.
+
+    Args:
+        data: The bytes around it that were read together.
+        place: Where it is among all bytes of the file, unpacked.
+        path: The file.
+    """
+
+    def __init__(self, data: bytes, place: int, path: str | Path) -> None:
+        super().__init__(
+            f"binary data, a zero byte after {place:,} bytes, where text was expected; perhaps it "
+            "is in UTF-16",
+            path=path,
+            remedy="give plain text or gzip in UTF-8; iconv -f UTF-16 -t UTF-8 converts it",
+        )
+        self.data = data
+
+
 @contextlib.contextmanager
-def open_input(path: str | Path) -> Iterator[BinaryIO]:
+def open_input(path: str | Path, *, is_text: bool = True) -> Iterator[BinaryIO]:
     """Open a plain or gzip file, or standard input for ``-``, as a binary stream.
 
     gzip is recognised by its first two bytes, so a wrongly named file still reads.
 
+    Args:
+        path: The file.
+        is_text: Whether a zero byte is refused: UTF-16 would be read as other words.
+
     Raises:
-        InputError: The file does not exist, is a folder, is not readable, or is a truncated or
-            damaged gzip file (raised while reading inside the ``with`` block, too).
+        InputError: The file does not exist, is a folder, is not readable, is a truncated or damaged
+            gzip file, or is no text (raised while reading inside the ``with`` block, too).
     """
     with contextlib.ExitStack() as stack:
         try:
-            stream = stack.enter_context(_unzipped(_opened(path, stack)))
+            raw = _unzipped(_opened(path, stack), stack)
+            reader = _InputReader(raw, path, is_text=is_text)
+            stream = stack.enter_context(io.BufferedReader(reader, _BLOCK))
         except OSError as error:
             raise refusal(error, path) from None
         try:
@@ -68,18 +94,47 @@ def open_input(path: str | Path) -> Iterator[BinaryIO]:
 def _opened(path: str | Path, stack: contextlib.ExitStack) -> BinaryIO:
     if str(path) == STANDARD_STREAM:
         return sys.stdin.buffer
+    if is_work_file(path):
+        return stack.enter_context(open_regular(path))
     refuse_second_reading(path)
     return stack.enter_context(Path(path).open("rb", buffering=_BLOCK))
 
 
-@contextlib.contextmanager
-def _unzipped(raw: BinaryIO) -> Iterator[BinaryIO]:
+def _unzipped(raw: BinaryIO, stack: contextlib.ExitStack) -> io.BufferedIOBase:
     peekable = raw if hasattr(raw, "peek") else io.BufferedReader(cast(io.RawIOBase, raw))
     if peekable.peek(2)[:2] != GZIP_MAGIC:
-        yield peekable
-        return
-    with _gzip().open(peekable, "rb") as unzipped, io.BufferedReader(unzipped, _BLOCK) as stream:
-        yield stream
+        return cast(io.BufferedIOBase, peekable)
+    return cast(io.BufferedIOBase, stack.enter_context(_gzip().open(peekable, "rb")))
+
+
+class _InputReader(io.RawIOBase):
+    """The bytes of a plain or unpacked file, for a buffered reader.
+
+    A buffered reader asks for ``closed`` with every line. A gzip file computes that in Python,
+    where a signal can raise KeyboardInterrupt; the buffered reader raises another error instead.
+    """
+
+    def __init__(self, stream: io.BufferedIOBase, path: str | Path, *, is_text: bool) -> None:
+        self._stream, self._path, self._is_text = stream, path, is_text
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return self._stream.seekable()
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self._position = self._stream.seek(offset, whence)
+        return self._position
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._stream.read1(len(buffer))
+        if self._is_text and (place := data.find(b"\0")) >= 0:
+            raise BinaryDataError(data, self._position + place, self._path)
+        buffer[: len(data)] = data
+        self._position += len(data)
+        return len(data)
 
 
 def _gzip() -> Any:
@@ -305,9 +360,10 @@ def sha256_of(path: str | Path) -> str:
     """
     import hashlib  # it loads OpenSSL; help texts do without
 
-    refuse_pipe(path)
+    if not is_work_file(path):
+        refuse_pipe(path)
     digest = hashlib.sha256()
-    with Path(path).open("rb") as stream:
+    with open_regular(path) if is_work_file(path) else Path(path).open("rb") as stream:
         try:
             while block := stream.read(_BLOCK):
                 digest.update(block)
@@ -357,7 +413,12 @@ def refuse_same_file(path: str | Path, output: str | Path, what: str) -> None:
 
 
 def is_stream(path: str | Path) -> bool:
-    """Tell a pipe, a socket or a device from a file, a folder and what does not exist yet."""
+    """Tell a pipe, a socket or a device from a file, a folder and what does not exist yet.
+
+    In a work folder there is none: what stands there in the place of a file is replaced.
+    """
+    if is_work_file(path):
+        return False
     try:
         mode = Path(path).stat().st_mode
     except OSError:

@@ -10,6 +10,7 @@ import contextlib
 import errno
 import os
 import re
+import resource
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,7 +37,11 @@ _NAMELESS = {
     errno.ENOENT: "the folder in which the command was called is gone",
     errno.EBADF: "standard input or output is needed, and it is closed",
 }
-_OUT_OF_MEMORY = ("allocate memory", "not enough memory", "out of memory", "start new thread")
+_OUT_OF_MEMORY = (
+    *("allocate memory", "not enough memory", "out of memory", "start new thread"),
+    "failed to map segment",  # of a library that is loaded
+)
+_LEAST_MEMORY = 400 << 20  # bytes of addresses: with less, numpy or llvmlite abort as they load
 _REMEDIES = {
     errno.EMFILE: "allow more open files with ulimit -n",
     errno.EDQUOT: "your quota of this disk is used up: make room, then run the command again",
@@ -110,11 +115,27 @@ def too_long(path: str) -> str | None:
     return None
 
 
+def refuse_little_memory() -> None:
+    """Refuse a limit of memory under which no command could load its libraries.
+
+    Raises:
+        StorageError: ``ulimit -v`` is lower than that.
+    """
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY and limit < _LEAST_MEMORY:
+        raise StorageError(
+            f"the limit of memory is {limit >> 20:,} MiB, where loading the libraries alone takes "
+            f"{_LEAST_MEMORY >> 20} MiB",
+            remedy="raise it with ulimit -v",
+        )
+
+
 def out_of_memory(error: BaseException) -> StorageError | None:
     """Say that memory did not suffice, if that is what an error of any library means."""
     words = str(error)
     # torch has no class of its own for the processor's memory
-    torch_says = isinstance(error, RuntimeError) and (any(text in words for text in _OUT_OF_MEMORY))
+    told = isinstance(error, RuntimeError | ImportError)
+    torch_says = told and any(text in words for text in _OUT_OF_MEMORY)
     if not (isinstance(error, MemoryError) or torch_says):
         return None
     return StorageError(

@@ -8,21 +8,23 @@ object per pair. A text alone, what a language model learns from, is pairs witho
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import InputError, ModelError, SettingsError
 from phrasescore.files.json_files import read_object
 from phrasescore.model.model_settings import Direction
+from phrasescore.pairs.disk_arrays import ROWS_AT_ONCE
 from phrasescore.pairs.training_pairs import Rows
 from phrasescore.words import SHORTLIST_WORDS
 from phrasescore.words.outside_words import OutsideWords
 from phrasescore.words.token_sequences import TokenSequences, gather
-from phrasescore.words.vocabulary import Coverage, Vocabulary
+from phrasescore.words.vocabulary import UNK_ID, Coverage, Vocabulary
 
 MANIFEST = "pairs.json"
 Unit = Literal["phrases", "sentences"]
@@ -131,19 +133,24 @@ def load_pairs(folder: str | Path) -> EncodedPairs:
     """
     folder = Path(folder)
     try:
-        manifest = read_object(folder / MANIFEST)
-        target = _load_side(folder, "target", manifest["target"])
+        content = read_object(folder / MANIFEST)
+        names = {each.name for each in dataclasses.fields(_Manifest)}
+        told = {name: value for name, value in content.items() if name in names}
+        manifest = from_mapping(_Manifest, told, where=MANIFEST)
+        target = _load_side(folder, "target", manifest.target)
         source = PhraseSide.unread(target.groups)
-        if "source" in manifest:
-            source = _load_side(folder, "source", manifest["source"])
-        told = (
-            manifest["summary"],
-            tuple(manifest["sha256"]),
-            manifest["unit"],
-            manifest["set_aside"],
+        if manifest.source:
+            coverage = from_mapping(Coverage, manifest.source, where=MANIFEST)
+            source = _load_side(folder, "source", coverage)
+        if len(source.groups) != len(target.groups):
+            raise ValueError("its sides have different numbers of pairs")
+        if not 0 <= manifest.set_aside < len(target.groups):
+            raise ValueError("more pairs are set aside than there are")
+        digests = tuple(manifest.sha256)
+        return EncodedPairs(
+            source, target, manifest.summary, digests, manifest.unit, manifest.set_aside
         )
-        return EncodedPairs(source, target, *told)
-    except (OSError, ValueError, LookupError, TypeError, EOFError, ModelError) as error:
+    except (OSError, ValueError, SettingsError, EOFError, ModelError, OverflowError) as error:
         raise InputError(
             f"no whole encoded pairs ({error})",
             path=folder,
@@ -151,13 +158,42 @@ def load_pairs(folder: str | Path) -> EncodedPairs:
         ) from None
 
 
-def _load_side(folder: Path, side: str, coverage: dict[str, Any]) -> PhraseSide:
-    arrays = [
-        np.load(folder / f"{side}.{name}.npy", mmap_mode="r", allow_pickle=False)
-        for name in ("tokens", "offsets", "groups")
-    ]
-    if len(arrays[1]) != len(arrays[2]) + 1 or arrays[1][-1] != len(arrays[0]):
-        raise ValueError(f"the {side} arrays do not fit together")
+@dataclass(frozen=True)
+class _Manifest:
+    """What training reads of the manifest; the rest says what the pairs were encoded from."""
+
+    summary: str
+    sha256: list[Any]
+    unit: Unit
+    set_aside: int
+    target: Coverage
+    source: dict[str, Any] = field(default_factory=dict)  # of a text alone there is none
+
+
+def _load_side(folder: Path, side: str, coverage: Coverage) -> PhraseSide:
     vocabulary = Vocabulary.read(folder / f"{side}.vocabulary.txt")
     outside = OutsideWords.read(folder / f"{side}.outside.txt")
-    return PhraseSide(arrays[0], arrays[1], arrays[2], vocabulary, Coverage(**coverage), outside)
+    tokens = _mapped(folder / f"{side}.tokens.npy", np.uint16, np.int32)
+    offsets = _mapped(folder / f"{side}.offsets.npy", np.int64)
+    groups = _mapped(folder / f"{side}.groups.npy", np.int32)
+    if len(offsets) != len(groups) + 1 or offsets[0] != 0 or offsets[-1] != len(tokens):
+        raise ValueError(f"the {side} arrays do not fit together")
+    fewest = int(side == "source")  # a table may have empty targets
+    for begin in range(0, len(groups), ROWS_AT_ONCE):
+        end = begin + ROWS_AT_ONCE
+        if np.diff(offsets[begin : end + 1]).min() < fewest or groups[begin:end].min() < 0:
+            raise ValueError(f"the {side} arrays have a pair of no words or no group")
+    for begin in range(0, len(tokens), ROWS_AT_ONCE):
+        ids = tokens[begin : begin + ROWS_AT_ONCE]
+        if ids.min() < UNK_ID or ids.max() >= len(vocabulary):
+            raise ValueError(f"the {side} array of ids has one that is no word's")
+    return PhraseSide(tokens, offsets, groups, vocabulary, coverage, outside)
+
+
+def _mapped(path: Path, *kinds: type[np.integer[Any]]) -> NDArray[Any]:
+    """Map a file of one dimension of integers."""
+    array = np.load(path, mmap_mode="r", allow_pickle=False)
+    # an archive of arrays is none
+    if not isinstance(array, np.memmap) or array.ndim != 1 or array.dtype not in kinds:
+        raise ValueError(f"{path.name} is an array of another kind")
+    return array

@@ -21,6 +21,7 @@ from phrasescore.errors import InputError
 from phrasescore.files.byte_streams import STANDARD_STREAM, as_written, own_file
 from phrasescore.files.json_files import JsonError, parse_object
 from phrasescore.files.parts import hidden
+from phrasescore.files.regular_files import open_regular
 from phrasescore.files.system_errors import STANDARD_OUTPUT, is_full, unwritable
 from phrasescore.resuming.lock import held
 
@@ -28,9 +29,9 @@ from phrasescore.resuming.lock import held
 def earlier_signature(path: str | Path) -> dict[str, Any] | None:
     """Return the signature of an output that an interrupted run has left, if there is one."""
     try:
-        with hidden(Path(path), "journal").open("rb") as journal:
+        with open_regular(hidden(Path(path), "journal")) as journal:
             records = _whole_records(journal.readline())
-    except OSError:
+    except (OSError, InputError):
         return None
     signature = records[0].get("signature") if records else None
     return signature if isinstance(signature, dict) else None

@@ -13,6 +13,7 @@ import dataclasses
 import errno
 import json
 import os
+import re
 import sys
 import threading
 import time
@@ -22,10 +23,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from phrasescore.closed_settings import from_mapping
-from phrasescore.errors import ResumeError, SettingsError
+from phrasescore.errors import ResumeError, SettingsError, visible
 from phrasescore.files.byte_streams import own_file
 from phrasescore.files.json_files import read_object
 from phrasescore.files.parts import hidden, part_path
+from phrasescore.files.regular_files import only_regular_files
 from phrasescore.files.system_errors import is_full, unwritable
 from phrasescore.processes import is_alive, machine, start_of
 
@@ -34,6 +36,9 @@ _RENEWAL = 60.0  # seconds between two signs of life
 _PATIENCE = 600.0  # seconds without one, after which another machine's process counts as gone
 # what file systems without hard links say
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
+# it becomes part of the name of a file
+_TOKEN = re.compile("[0-9a-z]{1,32}")
+_SHOWN = 100  # characters of what a lock file says, in a message
 _TRIES, _BETWEEN_TRIES = 50, 0.02  # others need a lock file for some milliseconds to remove it
 
 
@@ -74,6 +79,11 @@ class Holder:
         """Whether a process of this machine is still there."""
         return is_alive(self.process, self.started)
 
+    def __str__(self) -> str:
+        # another machine may be called anything, and a stranger may have written the file
+        host = visible(self.host.encode("utf-8", "backslashreplace"), _SHOWN)
+        return f"process {self.process} on {host}"
+
 
 _UNKNOWN = Holder("an unknown machine", "", 0, 0, "an unknown time", "unknown")
 
@@ -84,7 +94,8 @@ def held(owner: str | Path, *, inside: bool = False) -> Iterator[None]:
 
     Args:
         owner: What it protects: an output, with its lock file ``.NAME.lock`` beside it.
-        inside: Whether it is a folder with its lock file in it; it is made if need be.
+        inside: Whether it is a folder with its lock file in it; it is made if need be, and it is a
+            work folder for ``only_regular_files``.
 
     Raises:
         ResumeError: Another process holds it.
@@ -104,9 +115,9 @@ def held(owner: str | Path, *, inside: bool = False) -> Iterator[None]:
             raise SettingsError(problem, path=owner, remedy="name another output") from None
         raise unwritable(error, owner) from None
     if other is not None:
+        since = visible(other.since.encode("utf-8", "backslashreplace"), _SHOWN)
         raise ResumeError(
-            f"another process is at work here: process {other.process} on {other.host}, since "
-            f"{other.since}",
+            f"another process is at work here: {other}, since {since}",
             path=owner,
             remedy=f"wait for it or stop it; if there is no such process, delete {file}",
         )
@@ -114,7 +125,8 @@ def held(owner: str | Path, *, inside: bool = False) -> Iterator[None]:
     released = threading.Event()
     try:
         threading.Thread(target=_renew, args=(file, me, released), daemon=True).start()
-        yield
+        with only_regular_files(owner) if inside else contextlib.nullcontext():
+            yield
     finally:
         released.set()
         _release(file, me)
@@ -203,12 +215,12 @@ def _is_stale(file: Path, holder: Holder, new: Path) -> bool:
     if holder.is_here:
         return True
     # both times come from the file system's own clock
-    silent = new.stat().st_mtime - file.stat().st_mtime
+    silent = new.stat().st_mtime - file.lstat().st_mtime
     if silent < _PATIENCE:
         return False
     _warn(
-        f"{file}: taken over from process {holder.process} on {holder.host}, which has given no "
-        f"sign of life for {silent / 60:.0f} minutes"
+        f"{file}: taken over from {holder}, which has given no sign of life for "
+        f"{silent / 60:.0f} minutes"
     )
     return True
 
@@ -217,11 +229,14 @@ def _holder(file: Path) -> Holder | None:
     """Read a lock file; ``None`` if there is none."""
     for _ in range(_TRIES):
         try:
-            return from_mapping(Holder, read_object(file), where=file.name)
+            holder = from_mapping(Holder, read_object(file), where=file.name)
+            if _TOKEN.fullmatch(holder.token):
+                return holder
         except FileNotFoundError:
             return None
         except (ValueError, SettingsError):
-            time.sleep(_BETWEEN_TRIES)  # its maker may be writing it
+            pass
+        time.sleep(_BETWEEN_TRIES)  # its maker may be writing it
     return _UNKNOWN
 
 

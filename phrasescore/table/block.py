@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import PhraseTableError, SettingsError, counted
-from phrasescore.files.byte_streams import open_input
+from phrasescore.files.byte_streams import BinaryDataError, open_input
 from phrasescore.files.pipes import can_be_read_again
 from phrasescore.table.phrase_table import (
     GAP,
@@ -265,8 +265,12 @@ def opened_table(
         path: Its file, for errors.
         format_of: What finds the format from the first lines.
     """
-    with truncation_named(path):
-        head = list(itertools.islice(stream, INSPECTED_LINES))
+    try:
+        with truncation_named(path):
+            head = list(itertools.islice(stream, INSPECTED_LINES))
+    except BinaryDataError as error:
+        format_of(error.data.split(b"\n")[:INSPECTED_LINES], path)  # it knows some kinds of files
+        raise
     expected = format_of([line.removesuffix(b"\n") for line in head], path)
     return expected, itertools.chain(head, stream)
 

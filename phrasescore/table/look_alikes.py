@@ -115,7 +115,7 @@ _KINDS: tuple[tuple[Callable[[Sequence[bytes]], bool], LookAlike], ...] = (
     (
         _binary,
         LookAlike(
-            "a binary file, perhaps a compact (.minphr), probing or on-disk table",
+            "a binary file, perhaps a compact (.minphr), probing or on-disk table, or in UTF-16",
             "give the text phrase table that it was made from, and binarise the result again",
         ),
     ),

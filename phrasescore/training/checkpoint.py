@@ -19,8 +19,9 @@ from typing import Any
 import torch
 
 from phrasescore.closed_settings import from_mapping
-from phrasescore.errors import ResumeError, SettingsError
+from phrasescore.errors import InputError, ResumeError, SettingsError
 from phrasescore.files.byte_streams import write_atomically
+from phrasescore.files.regular_files import open_regular
 
 LATEST = "checkpoint.pt"
 BEST = "best.pt"
@@ -83,8 +84,8 @@ def load_checkpoint(path: Path) -> tuple[TrainingState, dict[str, torch.Tensor],
     Raises:
         ResumeError: It is missing, damaged or not a checkpoint.
     """
-    with another_refused(path):
-        content = torch.load(path, map_location="cpu", weights_only=True)
+    with another_refused(path), open_regular(path) as stream:
+        content = torch.load(stream, map_location="cpu", weights_only=True)
         state = from_mapping(TrainingState, content["state"], where="state")
         return state, content["weights"], content["optimizer"]
 
@@ -112,5 +113,5 @@ def another_refused(path: Path) -> Iterator[None]:
 
 _DAMAGES = (
     *(OSError, EOFError, RuntimeError, LookupError, TypeError, ValueError, AttributeError),
-    *(SettingsError, pickle.UnpicklingError),
+    *(InputError, SettingsError, pickle.UnpicklingError),
 )

@@ -11,6 +11,7 @@ from typing import Any
 from phrasescore.errors import MissingDependencyError
 from phrasescore.files.byte_streams import own_file, write_atomically
 from phrasescore.files.json_files import parse_object
+from phrasescore.files.regular_files import read_regular
 
 CURVES = "curves.jsonl"
 
@@ -49,7 +50,7 @@ class Curves:
 def _points(path: Path) -> list[dict[str, Any]]:
     """Return the points of a file up to the first line that is not whole: a kill may cut one."""
     points: list[dict[str, Any]] = []
-    lines = path.read_bytes().split(b"\n") if path.exists() else []
+    lines = read_regular(path).split(b"\n") if path.exists() else []
     for line in lines[:-1]:
         try:
             point = parse_object(line)

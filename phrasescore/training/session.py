@@ -15,6 +15,7 @@ from phrasescore.device import choose_device, has_fast_bf16
 from phrasescore.errors import InputError, ResumeError, SettingsError
 from phrasescore.files.byte_streams import sha256_of
 from phrasescore.files.parts import remove_parts
+from phrasescore.files.regular_files import only_regular_files
 from phrasescore.files.system_errors import full_disk_named
 from phrasescore.model.folder import load_model
 from phrasescore.model.folder_names import is_model_folder
@@ -81,7 +82,7 @@ def _place_for(request: TrainingRequest) -> Iterator[None]:
     model.parent.mkdir(parents=True, exist_ok=True)
     begun = False
     try:
-        with held(model):
+        with held(model), only_regular_files(work):
             for path in (model, work):
                 remove_parts(path)
             put_right(model)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -95,9 +96,15 @@ def _names(work: Path) -> set[str]:
         place = Path(folder).relative_to(work)
         for name in (*folders, *files):
             own = (place / (whole_name(name) or name)).as_posix()
-            is_link = (Path(folder) / name).is_symlink()
-            names.add(f"{own} (a link)" if is_link else own)
+            names.add(own + _oddity((Path(folder) / name).lstat().st_mode))
     return names
+
+
+def _oddity(mode: int) -> str:
+    """Return what to add to the name of something that is neither a regular file nor a folder."""
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+        return ""
+    return " (a link)" if stat.S_ISLNK(mode) else " (a pipe or a device)"
 
 
 def _has_checkpoint(work: Path) -> bool:

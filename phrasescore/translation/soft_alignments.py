@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from phrasescore.device import choose_device, each_on_one_core, in_fitting_parts
+from phrasescore.errors import CorpusError
 from phrasescore.model.networks.attention_model import AttentionModel
 from phrasescore.model.sequence_model import END, Batch
 from phrasescore.scoring.pair_order import cut_by_area
@@ -23,6 +24,7 @@ Alignment = NDArray[np.float32]
 
 _PAIRS = 64  # of a batch
 _AREA = 1 << 16  # of the matrices of a batch, together
+_MAX_AREA = 20_000_000  # of one pair; each number takes some 20 bytes on the way
 
 
 class SoftAlignments:
@@ -46,8 +48,18 @@ class SoftAlignments:
         Args:
             sources: N sequences of ids of the side that the models read, without </s>.
             targets: N of the side that they predict, likewise.
+
+        Raises:
+            CorpusError: A pair is too long.
         """
         S, T = sources.lengths, targets.lengths
+        if (S * T).max(initial=0) > _MAX_AREA:
+            longest = int(np.argmax(S * T))
+            raise CorpusError(
+                f"a sentence of {S[longest]:,} words and its translation of {T[longest]:,}: their "
+                "alignment would not fit into memory",
+                remedy="split the sentence",
+            )
         # pairs of like lengths stand together, so that little is padded
         order = np.lexsort((T, S))
         # with the same cuts on any number of cores, digits depend on the pairs alone

@@ -18,6 +18,7 @@ import numpy as np
 
 from phrasescore.errors import ModelError, visible
 from phrasescore.files.byte_streams import write_atomically
+from phrasescore.files.regular_files import read_regular
 from phrasescore.files.system_errors import refusal
 from phrasescore.words.token_sequences import Ids, TokenSequences
 from phrasescore.words.word_table import WordTable
@@ -32,6 +33,7 @@ EOS, UNK = b"</s>", b"<unk>"
 SPECIALS = (EOS, UNK)
 _NOT_IN_A_WORD = re.compile(rb"[\0 \t\n]|\r$")
 _LONGEST = 80  # bytes of a word in an error
+_MAX_BYTES = 1 << 30  # of a list of words; ten bytes each for a hundred million
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,7 @@ def plain_lines(path: str | Path) -> list[bytes]:
         InputError: It cannot be read.
     """
     try:
-        lines = Path(path).read_bytes().split(b"\n")
+        lines = read_regular(path, _MAX_BYTES).split(b"\n")
     except OSError as error:
         raise refusal(error, path) from None
     return lines if lines[-1] else lines[:-1]

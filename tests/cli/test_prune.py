@@ -207,3 +207,18 @@ def test_killed_in_either_table(
     assert (tmp_path / "r.gz").read_bytes() == (tmp_path / "whole-r.gz").read_bytes()
     assert gzip.decompress((tmp_path / "r.gz").read_bytes()).count(b"\n") == 80_000
     assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize(
+    ("weights", "found"), [(b"T= 1 2", b"2 weights"), (b"", b"no weight"), (b"T= 1 2 3 4", b"4")]
+)
+def test_a_weight_for_each_score(
+    phrasescore: Phrasescore, folder: Path, weights: bytes, found: bytes
+) -> None:
+    """What the ini weighs must be as many scores as its feature has, whatever the table has."""
+    ini = INI.replace(b"num-features=2", b"num-features=3").replace(b"T= -0.5 2", weights)
+    (folder / "moses.ini").write_bytes(ini)
+    done = phrasescore("prune", "table", "--top", "1", "--weights", "moses.ini", "-o", "out")
+    assert done.returncode == 3
+    assert b"moses.ini:2: " + found in done.stderr
+    assert b"for T, which has 3 scores" in done.stderr

@@ -69,6 +69,7 @@ TYPES: Mapping[str, Damage] = {
     "a link loop": instead(lambda path: path.symlink_to(path.name)),
     "a dangling link": instead(lambda path: path.symlink_to("nothing")),
     "/dev/null": instead(lambda path: path.symlink_to("/dev/null")),
+    "/dev/zero": instead(lambda path: path.symlink_to("/dev/zero")),
     "a socket": instead(lambda path: os.mknod(path, 0o140600)),
 }
 

@@ -77,7 +77,7 @@ def faults(case: Case, ended: Observed, before: Tree, after: Tree) -> Iterator[s
 def _faults_of_words(case: Case, ended: Observed) -> Iterator[str]:
     """One sentence on standard error says what is wrong, and names where."""
     said = ended.errors.decode("utf-8", "surrogateescape")
-    sentences = re.findall(r"(?m)^(?:phrasescore: |Error: )(.*)", said)
+    sentences = re.findall(r"(?m)^(?:phrasescore: |Error: )(.*(?:\n  .*)*)", said)
     if _has_findings(case, ended):
         sentences = [ended.output.decode("utf-8", "surrogateescape")]
     if len(sentences) != 1:

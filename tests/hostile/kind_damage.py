@@ -49,6 +49,7 @@ SEGMENTED: Mapping[str, Damage] = {
     **NBEST,
     "spans of 10^12": swapped(" 0=0", " 1000000000000=0"),
     "spans turned round": swapped(" 0=0", " 3-0=0"),
+    "spans of 5,000 digits": swapped(" 0=0", " " + "9" * 5000 + "=0"),
     "spans twice": swapped(" 0=0", " 1=0"),
     "spans in ²": swapped(" 0=0", " ²=0"),
 }

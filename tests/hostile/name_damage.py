@@ -136,4 +136,6 @@ _THINGS: Mapping[str, Callable[[Path], object]] = {
     "random bytes": lambda path: path.write_bytes(bytes(range(256)) * 9),
     "deep lists": lambda path: path.write_bytes(b"[" * 200_000 + b"\n"),
     "empty": lambda path: path.touch(),
+    "a pipe": os.mkfifo,
+    "/dev/zero": lambda path: path.symlink_to("/dev/zero"),
 }

@@ -20,7 +20,8 @@ _GROUPS = {
 }
 _TEXTS = ("dev.src", "dev.trg", "other.trg", "phrases", "pairs.tsv", "drop.tsv")
 # what is no file of lines at all, whoever reads it
-_UNREADABLE = ("missing", "a folder", "a link loop", "a dangling link", "a socket", "cut gzip")
+_UNREADABLE = ("missing", "a folder", "a link loop", "a dangling link", "a socket", "cut gzip",
+               "/dev/zero", "one NUL", "NULs in it", "UTF-16")  # fmt: skip
 _UNEVEN = ("a line less", "a line more")
 
 # (a case's name, how it may end, why); the first that fits counts
@@ -103,8 +104,7 @@ RULES: tuple[tuple[str, Outcome, str], ...] = (
     *((f"filter | in/{file} | {damage}", "either", "lines are passed on as they are")
       for file in ("phrase-table", "reordering")
       for damage in ("2 columns", "10^5 *", "other pairs", "cut off", "numbers *", "one score *",
-                     "a negative score", "links *", "NULs in it", "a rule's brackets",
-                     "a blank line")),
+                     "a negative score", "links *", "a rule's brackets", "a blank line")),
     ("* | in/phrase-table* | 10^5 columns", "either", "columns beyond the fifth mean nothing"),
     ("* | in/phrase-table* | numbers 10^12", "either", "Moses takes any score above 0"),
     ("* | in/* | CR LF line ends", "either", "a carriage return belongs to the last column"),

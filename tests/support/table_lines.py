@@ -15,7 +15,8 @@ from phrasescore.table.phrase_table import INSPECTED_LINES, PIPES, Entry, TableF
 
 def read_entries(path: str | Path) -> Iterator[Entry]:
     """Yield the lines of a phrase table, checked and parsed; errors name file and line."""
-    with open_input(path) as stream, truncation_named(path):
+    # zero bytes are judged as lines are
+    with open_input(path, is_text=False) as stream, truncation_named(path):
         lines = (line.removesuffix(b"\n") for line in stream)
         head = list(itertools.islice(lines, INSPECTED_LINES))
         expected = TableFormat.of(head, path)

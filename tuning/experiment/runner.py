@@ -151,6 +151,9 @@ class Runner:
 
     def _execute(self, step: CommandStep) -> tuple[float, float]:
         """Run a step's command; return seconds by the clock and of the processor."""
+        for path in step.outputs:
+            if path.exists() and not (path.is_file() or path.is_dir()):
+                path.unlink()  # the command would wait for somebody to read the pipe
         log = self.stamps.folder / f"{step.name}.log"
         with own_file(log, os.O_APPEND) as said:
             said.write(f"$ {step.work}\n".encode("utf-8", "surrogateescape"))

@@ -12,6 +12,7 @@ from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.tables.filtering import INI_NAME
 from phrasescore.errors import CorpusError, IniError
 from phrasescore.files.byte_streams import own_folder, write_atomically
+from phrasescore.files.regular_files import read_regular
 from phrasescore.provenance import write_json
 from tuning.loop.decoding import prepare, read_source
 from tuning.loop.dev_set import check_dev_set
@@ -132,7 +133,7 @@ def _write_summary(
         ],
         "provenance": dict(provenance_of_runs),
     }
-    write_atomically(report.ini, (best.folder / "moses.ini").read_bytes())
+    write_atomically(report.ini, read_regular(best.folder / "moses.ini"))
     write_json(work.path / "weights.json", content)
 
 

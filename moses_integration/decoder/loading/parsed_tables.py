@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.errors import SettingsError, StorageError
+from phrasescore.errors import InputError, SettingsError, StorageError
 from phrasescore.files.byte_streams import open_output
 from phrasescore.files.private_folders import private_folder, user_cache_folder
+from phrasescore.files.regular_files import open_regular
 
 # of several types, as the files hold them
 Arrays = Mapping[str, NDArray[Any]]
@@ -85,10 +86,10 @@ class ParsedTables:
 def _read(path: Path) -> dict[str, NDArray[Any]] | None:
     """Return the arrays of a stored file; nothing where it is not there, or damaged."""
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with open_regular(path) as file, np.load(file, allow_pickle=False) as stored:
             arrays = dict(stored.items())
         os.utime(path)
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+    except (OSError, InputError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return None
     return arrays
 

@@ -60,7 +60,7 @@ def read_corpus(path: str | Path, order: int) -> Corpus:
     padding = max(order - 1, 1)
     parts = [np.array([UNKNOWN], np.int32)]
     sentences = 0
-    with open_input(path) as stream:
+    with open_input(path, is_text=False) as stream:
         for data in line_blocks(stream, _BLOCK):
             _refuse_special_words(data, path, sentences)
             whole = data if data.endswith(b"\n") else data + b"\n"

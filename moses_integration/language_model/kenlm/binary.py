@@ -90,7 +90,7 @@ def is_kenlm_binary(path: str | Path) -> bool:
     """Tell a file written by KenLM's build_binary by its first bytes."""
     if not can_be_read_again(path):
         return False
-    with open_input(path) as stream:
+    with open_input(path, is_text=False) as stream:
         return stream.read(len(KENLM_BINARY_MAGIC)) == KENLM_BINARY_MAGIC
 
 

@@ -67,7 +67,8 @@ def read_numbered_text(path: str | Path) -> NumberedText:
     arrivals = _Arrivals({b"\n": BOUNDARY, b"": _NO_WORD})
     parts: list[NDArray[np.int32]] = []
     size = 0
-    with open_input(path) as stream:
+    # preparing the corpus has refused zero bytes
+    with open_input(path, is_text=False) as stream:
         for block in line_blocks(stream, _BLOCK):
             whole = block if block.endswith(b"\n") else block + b"\n"
             tokens = whole.replace(b"\n", b" \n ").split(b" ")

@@ -33,13 +33,14 @@ def test_the_only_table() -> None:
 
 
 def test_the_table_of_this_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of several the one that reads this very file, .gz or not; without weights Moses takes 1."""
+    """Of several the one that reads this very file, .gz or not."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a").write_bytes(b"")
     (tmp_path / "b.gz").write_bytes(b"")
     ini = MosesIni.parse(TWO)
     assert table_weights(ini, tmp_path / "a") == ("A", (1.0, 2.0))
-    assert table_weights(ini, "b.gz") == ("B", (1.0, 1.0, 1.0))
+    with pytest.raises(IniError, match="no weight for B, which has 3 scores"):
+        table_weights(ini, "b.gz")
     with pytest.raises(IniError, match="2 phrase tables: A, B"):
         table_weights(ini, "c")
 

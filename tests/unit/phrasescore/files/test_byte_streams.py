@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import os
 import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -163,3 +165,36 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     reader.join(timeout=10)
     assert heard == [TEXT]
     assert path.is_fifo()
+
+
+@pytest.mark.parametrize("library", ["isal", "the standard library"])
+def test_an_interrupt_while_gzip_lines_are_read_stays_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, library: str
+) -> None:
+    """A signal can come at any call of a Python function; C code must not turn it into an error."""
+    if library != "isal":
+        monkeypatch.setitem(sys.modules, "isal", None)
+    (tmp_path / "text").write_bytes(gzip.compress(b"a line\n" * 3))
+    interrupted = 0
+    for last in itertools.count(1):
+        calls = 0
+
+        def count(_frame: Any, event: str, _: Any, last: int = last) -> None:
+            nonlocal calls
+            calls += event == "call"
+            if calls == last:
+                sys.setprofile(None)
+                raise KeyboardInterrupt
+
+        with open_input(tmp_path / "text") as stream:
+            sys.setprofile(count)
+            try:
+                lines = [stream.readline() for _ in range(4)]
+            except KeyboardInterrupt:
+                interrupted += 1
+                continue
+            finally:
+                sys.setprofile(None)
+        assert lines == [b"a line\n"] * 3 + [b""]
+        break
+    assert interrupted

@@ -1,0 +1,53 @@
+"""Inputs that would take memory out of all proportion are refused before it is taken."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from tests.conftest import PROJECT
+from tests.hostile.world import write_world
+from tests.support.warm_process import Surroundings, WarmProcesses
+
+
+def test_vectors_that_are_compressed(warm_processes: WarmProcesses, tmp_path: Path) -> None:
+    """A small file that holds 256 MiB of text is no file of vectors that a command wrote."""
+    write_world(tmp_path)
+    with np.load(tmp_path / "in/vectors.npz") as arrays:
+        kept = {name: arrays[name] for name in arrays} | {"text": np.zeros(1 << 28, np.uint8)}
+    np.savez_compressed(tmp_path / "in/vectors.npz", **kept)
+    call = "analyze nearest --model in/model --vectors in/vectors.npz s0"
+    here = Surroundings(tmp_path, dict(os.environ), memory=3 << 30)
+    ended = warm_processes.observe(call.split(" "), here)
+    assert (ended.status, b"an array is compressed" in ended.errors) == (3, True), ended.errors
+    assert ended.peak < 200 << 20
+
+
+def test_an_alignment_of_long_lines(warm_processes: WarmProcesses, tmp_path: Path) -> None:
+    """The matrix of two lines of 5,000 words and all that is made of it would take gigabytes."""
+    write_world(tmp_path)
+    for side in ("src", "trg"):
+        (tmp_path / f"long.{side}").write_bytes(b"s0 " * 5000 + b"\n")
+    call = "alignments --model in/search --source long.src --target long.trg --sentences 1 -o out"
+    ended = warm_processes.observe(call.split(" "), Surroundings(tmp_path, dict(os.environ)))
+    assert (ended.status, b"a sentence of 5,000 words" in ended.errors) == (3, True), ended.errors
+    assert ended.peak < 300 << 20
+
+
+def test_a_limit_of_memory_that_no_library_lives_with() -> None:
+    """It is said before one of them aborts."""
+    limit = 200 << 20
+    ended = subprocess.run(
+        [sys.executable, "-m", "phrasescore", "doctor", "moses.ini"],
+        cwd=PROJECT,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+        capture_output=True,
+        check=False,
+    )
+    assert ended.returncode == 8, ended.stderr
+    assert b"the limit of memory is 200 MiB" in ended.stderr

@@ -1,0 +1,177 @@
+"""Pipes and devices in the place of files that a command keeps and finds again."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests.hostile.world import write_world
+from tests.support.warm_process import Observed, Started, Surroundings, WarmProcesses
+
+TRAINING = "--hidden 8 --max-epochs 60 --threads 1 --checkpoint-every 0.05s"
+CALLS = {
+    "tune": "tune in/moses.ini --source in/dev.src --reference in/dev.trg -o work --rounds 1 "
+    "--nbest-size 5 --restarts 1",
+    "build": "build in/dev.src in/dev.trg work --alignment in/links",
+    "filter": "filter in/moses.ini --input in/dev.src -o work",
+    "experiment": "experiment in/experiment.toml -o work --only Baseline",
+    "train": f"train in/phrase-table work {TRAINING}",
+}
+# a file that the second call of a command reads or writes, and how that call ends
+FILES = [
+    ("tune", "run.json", 6),
+    ("tune", ".lock", 6),
+    ("tune", "round01/nbest.gz", 3),
+    ("tune", "round01/weights.json", 3),
+    ("tune", "round01/optimized.json", 6),
+    ("tune", "filtered/moses.ini", 3),
+    ("tune", "curve.svg", 0),
+    ("tune", "weights.json", 0),
+    ("build", "report.json", 0),
+    ("build", "corpus.source.gz", 3),
+    ("build", ".build/corpus.json", 6),
+    ("build", ".build/digests.json", 0),
+    ("filter", "moses.ini", 3),
+    ("experiment", ".lock", 6),
+    ("experiment", "results.json", 6),
+    ("experiment", "table.json", 0),
+    ("experiment", "steps/filter.json", 6),
+    ("experiment", "systems/baseline/seed1.dev.txt", 3),
+    ("train", "checkpoint.pt", 6),
+    ("train", "settings.json", 6),
+    ("train", "pairs/target.tokens.npy", 6),
+]
+MAKE: dict[str, Callable[[Path], object]] = {
+    "pipe": os.mkfifo,
+    "endless device": lambda path: path.symlink_to("/dev/zero"),
+}
+
+
+class Begun:
+    """Folders in which a command has run; absolute paths lead there, so tests work in them."""
+
+    def __init__(self, processes: WarmProcesses, folder: Path) -> None:
+        self._processes, self._folder = processes, folder
+
+    def work(self, command: str) -> Path:
+        """Return what a command keeps, as its first call left it."""
+        folder = self._folder / command
+        work = folder / ("work.training" if command == "train" else "work")
+        kept = folder / "kept"
+        if not kept.exists():
+            folder.mkdir()
+            write_world(folder)
+            self._begin(command, work)
+            shutil.copytree(work, kept, symlinks=True)
+        shutil.rmtree(work, ignore_errors=True)
+        shutil.copytree(kept, work, symlinks=True)
+        return work
+
+    def call(self, command: str) -> Observed:
+        """Run the command once more."""
+        return self._start(command).wait()
+
+    def _start(self, command: str) -> Started:
+        here = Surroundings(self._folder / command, dict(os.environ), timeout=60, memory=3 << 30)
+        return self._processes.start(CALLS[command].split(" "), here)
+
+    def _begin(self, command: str, work: Path) -> None:
+        started = self._start(command)
+        if command != "train":
+            assert started.wait().status == 0
+            return
+        while started.is_running and not (work / "checkpoint.pt").exists():
+            time.sleep(0.01)
+        started.send_signal(signal.SIGKILL)
+        assert started.wait().status == -signal.SIGKILL
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory, warm_processes: WarmProcesses) -> Begun:
+    """Every command has run once, or was killed if it leaves nothing otherwise."""
+    return Begun(warm_processes, tmp_path_factory.mktemp("begun"))
+
+
+@pytest.mark.parametrize("what", MAKE)
+@pytest.mark.parametrize(("command", "name", "status"), FILES)
+def test_no_regular_file(begun: Begun, command: str, name: str, status: int, what: str) -> None:
+    """The same command does not wait or fill the memory: it names the file, or replaces it."""
+    place = begun.work(command) / name
+    place.unlink(missing_ok=True)
+    MAKE[what](place)
+    ended = begun.call(command)
+    said = ended.errors.decode()
+    assert ended.status == status, said
+    if status:
+        assert place.name in said.rpartition("phrasescore: ")[2], said
+
+
+def _descending(offsets: NDArray[Any]) -> NDArray[Any]:
+    return offsets[[0, *range(len(offsets) - 2, 0, -1), -1]]
+
+
+def _trained(begun: Begun, work: Path) -> bytes:
+    """Continue training; return the weights of the model."""
+    ended = begun.call("train")
+    assert ended.status == 0, ended.errors
+    weights = (work.with_name("work") / "model.safetensors").read_bytes()
+    shutil.rmtree(work.with_name("work"))
+    return weights
+
+
+@pytest.fixture(scope="module")
+def undamaged(begun: Begun) -> bytes:
+    """The weights that continued training comes to."""
+    return _trained(begun, begun.work("train"))
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("source.tokens", lambda ids: ids + 1000),
+        ("target.tokens", lambda ids: ids * 0),
+        ("source.offsets", _descending),
+        ("target.offsets", lambda offsets: offsets[:, None]),
+        ("source.groups", lambda groups: -groups),
+    ],
+)
+def test_damaged_pairs_are_encoded_again(
+    begun: Begun, undamaged: bytes, name: str, damage: Callable[[NDArray[Any]], NDArray[Any]]
+) -> None:
+    """Training goes on, to the model that it would have made without the damage."""
+    work = begun.work("train")
+    array = work / "pairs" / f"{name}.npy"
+    np.save(array, damage(np.load(array)))
+    assert _trained(begun, work) == undamaged
+
+
+@pytest.mark.parametrize(
+    ("token", "said"),
+    [
+        ("0a", rb"process 1 on h\x1b[2J\n, since \x07."),
+        ("../a", b"process 0 on an unknown machine"),
+        ("a\0b", b"process 0 on an unknown machine"),
+        ("\ud800", b"process 0 on an unknown machine"),
+    ],
+)
+def test_a_lock_that_a_stranger_wrote(begun: Begun, token: str, said: bytes) -> None:
+    """It names no file, and what it says reaches the terminal only in escapes."""
+    work = begun.work("filter")
+    holder = {"host": "h\x1b[2J\n", "processes": "", "process": 1, "started": 0}
+    lock = work.with_name(".work.lock")
+    lock.write_text(json.dumps(holder | {"since": "\x07", "token": token}))
+    shutil.rmtree(work)
+    ended = begun.call("filter")
+    lock.unlink()
+    assert (ended.status, said in ended.errors) == (6, True), ended.errors
+    assert b"\x1b" not in ended.errors
