@@ -9,6 +9,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
+from phrasescore.errors import InputError
+from phrasescore.files.regular_files import read_regular
+
 # what writes such files nests a few levels, and what reads them would exhaust the stack
 MOST_LEVELS = 100
 # so long a number still is a float
@@ -63,13 +66,18 @@ def parse_object(text: bytes | str) -> dict[str, Any]:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """Return the object in a file.
+    """Return the object in a regular file of bounded size.
 
     Raises:
-        JsonError: As ``parse_object``.
-        OSError: It cannot be read.
+        JsonError: As ``parse_object``; or the path names a pipe or a device, or the file is larger
+            than any that a program here writes.
+        OSError: The file is missing, a folder or a socket, or not readable.
     """
-    return parse_object(path.read_bytes())
+    try:
+        content = read_regular(path)
+    except InputError as error:
+        raise JsonError(f"it is {error.problem}") from None
+    return parse_object(content)
 
 
 def is_too_deep(value: Any) -> bool:
