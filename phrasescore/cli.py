@@ -21,6 +21,7 @@ from phrasescore.errors import InterruptedWorkError, PhrasescoreError
 from phrasescore.files.pipes import pipes_read_once
 from phrasescore.files.system_errors import STANDARD_OUTPUT, out_of_memory, refusal, unwritable
 from phrasescore.signals import ignore_signals, interrupt_on_signals
+from phrasescore.terminal import escape_standard_streams
 
 _OBJECTS = 400_000  # made since garbage was last looked for: more than torch and numba together
 _READER_GONE = 141  # as a shell reports a process that SIGPIPE ended
@@ -139,6 +140,7 @@ def main() -> None:
     _quieten_libraries()
     try:
         _mend_streams()
+        escape_standard_streams()
         status = _status(debug="--debug" in sys.argv[1:])
     except KeyboardInterrupt:
         status = _interrupted("interrupted")

@@ -51,13 +51,23 @@ class PhrasescoreError(Exception):
             name = "standard input" if str(self.path) == "-" else _place(self.path)
             place = f"{name}:{self.line}: " if self.line is not None else f"{name}: "
         remedy = f". {self.remedy[0].upper()}{self.remedy[1:]}" if self.remedy else ""
-        # what a stranger wrote must not command the terminal
-        return "".join(map(_shown, f"{place}{self.problem}{remedy}."))
+        return terminal_text(f"{place}{self.problem}{remedy}.")
+
+
+def terminal_text(text: str) -> str:
+    r"""Escape all but printable characters and line feeds: a stranger's text commands no terminal.
+
+    >>> terminal_text("a\x1b[2J\nb")
+    'a\\x1b[2J\nb'
+    """
+    return text if text.isprintable() else "".join(map(_shown, text))
 
 
 def _shown(letter: str) -> str:
     if letter.isprintable() or letter == "\n":
         return letter
+    if "\udc80" <= letter <= "\udcff":  # a byte of a name that is not UTF-8
+        return f"\\x{ord(letter) - 0xDC00:02x}"
     return letter.encode("unicode_escape").decode()
 
 

@@ -8,6 +8,8 @@ from types import TracebackType
 
 from tqdm import tqdm
 
+from phrasescore.terminal import cursor_stream
+
 _SECONDS_BETWEEN_LOG_LINES = 30.0
 
 
@@ -32,7 +34,7 @@ class Progress:
                 desc=what,
                 unit=f" {unit}",
                 unit_scale=True,
-                file=sys.stderr,
+                file=cursor_stream(),
                 dynamic_ncols=True,
                 leave=False,
             )
