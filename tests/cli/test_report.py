@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -211,3 +212,68 @@ def test_a_page_that_follows_a_run(tmp_path: Path, pages: Pages) -> None:
     assert opened.evaluate("scrollY") > 200
     assert opened.locator("details").first.get_attribute("open") is not None
     assert "const LIVE = false;" in (tmp_path / "page.html").read_text("utf-8")
+
+
+def foreign_results(folder: Path, secret: Path) -> None:
+    """Write a comparison of a file with itself, which the file passes, and name it like results."""
+    folder.mkdir()
+    content = write_comparison(folder.parent / "made", count=12)
+    made = folder.parent / "made"
+    texts = [str(secret)]
+    perfect = {"runs": [1.0], "mean": 1.0, "deviation": None}
+    content.update(references=texts, files={"a": texts, "b": texts})
+    gain = {"gain": 0.0, "low": 0.0, "high": 0.0, "p_randomization": 1.0, "p_bootstrap": 1.0}
+    content["metrics"]["bleu"] = [{"system": "a", **perfect}, {"system": "b", **perfect, **gain}]
+    secret.write_bytes((made / "test.ref").read_bytes())
+    (folder / "comparison.json").write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize("by", ["name", "relative name", "link to the text", "link to the folder"])
+def test_a_strangers_results_show_no_file_of_the_user(
+    phrasescore: Phrasescore, tmp_path: Path, by: str
+) -> None:
+    """Whatever they name or link: only RESULTS/ and what --data names is read."""
+    (tmp_path / "home").mkdir()
+    secret = tmp_path / "home" / "secret.txt"
+    folder = tmp_path / "results"
+    foreign_results(folder, secret)
+    if by == "relative name":
+        path = folder / "comparison.json"
+        path.write_text(path.read_text().replace(str(secret), "../home/secret.txt"))
+    elif by == "link to the text":
+        (folder / "secret.txt").symlink_to(secret)
+    elif by == "link to the folder":
+        (folder / "home").symlink_to(tmp_path / "home")
+    word = secret.read_text("utf-8").split("\n")[3]
+    done = phrasescore("report", folder, "-o", "page.html")
+    assert done.returncode == 0, done.stderr
+    assert word not in (tmp_path / "page.html").read_text("utf-8")
+    assert "--data" in done.stderr.decode()
+    named = phrasescore("report", folder, "-o", "page.html", "--data", "home")
+    assert named.returncode == 0, named.stderr
+    assert b"cannot be shown" not in named.stderr
+
+
+@pytest.mark.parametrize("file", ["comparison.json", "weights.json"])
+def test_a_link_in_the_place_of_a_result(
+    phrasescore: Phrasescore, tmp_path: Path, file: str
+) -> None:
+    """A file of results is not read from elsewhere, and a device or a pipe is not waited for."""
+    folder = tmp_path / "results"
+    write_tuning(folder / "tuned")
+    write_comparison(folder, count=12)
+    path = next(folder.rglob(file))
+    elsewhere = path.rename(tmp_path / file)
+    for target in (elsewhere, Path("/dev/zero"), None):
+        path.unlink(missing_ok=True)
+        if target is None:
+            os.mkfifo(path)
+        else:
+            path.symlink_to(target)
+        done = phrasescore("report", folder, "-o", "page.html", timeout=60)
+        assert done.returncode == 0, done.stderr
+        if file == "weights.json":
+            assert b"weights.json" in done.stderr
+        text = (tmp_path / "page.html").read_text("utf-8")
+        assert ("no new candidates" in text) == (file != "weights.json")
+        assert ("a &lt;b&gt;system" in text) == (file == "weights.json")

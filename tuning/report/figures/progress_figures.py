@@ -232,4 +232,4 @@ def columns_figure(table: ScoredTable, key: str) -> Figure | None:
 
 
 def _objective(objective: str) -> str:
-    return "BLEU" if objective == "bleu" else objective
+    return "BLEU" if objective == "bleu" else short_label(objective)
