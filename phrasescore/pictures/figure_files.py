@@ -30,7 +30,7 @@ FORMATS = ("png", "svg", "pdf")
 # Okabe and Ito's palette, which colour-blind people can tell apart
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 _DOTS_PER_INCH = 150
-_POINTS_IN_PAGE = 11.0  # a phone shows them at two thirds
+_POINTS_IN_PAGE = 9.0  # of a figure 8 inches wide, which a page shows half as large again
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
 # what would change from one day or run to the next
 _METADATA: dict[str, dict[str, Any]] = {

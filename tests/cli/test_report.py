@@ -141,6 +141,82 @@ def test_the_page_in_a_browser(page: Path, pages: Pages) -> None:
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize(("width", "height"), [(1280, 900), (390, 844)])
+def test_the_first_screen_is_the_verdict(page: Path, pages: Pages, width: int, height: int) -> None:
+    """One number and one sentence, and a title that says what the page is."""
+    content = json.loads((page.parent / "results" / "comparison.json").read_bytes())
+    second = content["metrics"]["bleu"][1]
+    opened = pages.open(page, width=width, height=height)
+    title = "Comparison of a <b>system</b> with baseline on test.ref"
+    assert opened.locator("h1").inner_text() == title
+    assert opened.title().startswith(title)
+    number = opened.locator(".verdict strong")
+    assert number.inner_text() == f"{100 * second['gain']:+.2f}"
+    assert float(number.get_attribute("data-value") or "") == second["gain"]
+    box = opened.locator(".verdict").bounding_box()
+    assert box is not None and box["y"] + box["height"] < height
+    said = opened.locator(".verdict").inner_text()
+    assert "a <b>system</b> translates better than baseline, hardly by chance" in said
+    assert f"interval {100 * second['low']:+.2f} to {100 * second['high']:+.2f}" in said
+
+
+@pytest.mark.browser
+def test_figures_fill_the_column_and_fit_the_background(page: Path, pages: Pages) -> None:
+    """As wide as the text above; on a phone they scroll, which is said; other colours at night."""
+    colours = []
+    for scheme in ("light", "dark"):
+        opened = pages.open(page, scheme=scheme)  # type: ignore[arg-type]
+        column = opened.locator("#scores").bounding_box()
+        for figure in opened.locator("figure svg").all():
+            box = figure.bounding_box()
+            assert box is not None and column is not None
+            assert abs(box["width"] - column["width"]) < 2
+        line = opened.locator("#interval0 svg path[style*='--blue']").first
+        colours.append(line.evaluate("path => getComputedStyle(path).stroke"))
+        assert not opened.locator(".hint").first.is_visible()
+    assert colours[0] == "rgb(0, 114, 178)" != colours[1]
+    phone = pages.open(page, width=390)
+    assert phone.locator(".hint").first.is_visible()
+    inner = phone.locator("figure .scrolled").first
+    assert inner.evaluate("each => each.scrollWidth > each.clientWidth")
+
+
+@pytest.mark.browser
+def test_the_contents_stay_in_sight(page: Path, pages: Pages) -> None:
+    """Wherever one reads; what a link leads to is not hidden below them."""
+    for width in (1280, 390):
+        opened = pages.open(page, width=width)
+        opened.get_by_role("link", name="Tuning").click()
+        contents, heading = (
+            opened.locator(name).bounding_box() for name in ("nav", "#tuning-title")
+        )
+        assert contents is not None and heading is not None
+        assert contents["y"] == 0
+        assert contents["height"] <= heading["y"] < 200
+
+
+def test_the_new_score_has_the_name_of_its_model(page: Path) -> None:
+    """Among the weights of the tuned system."""
+    text = page.read_text("utf-8")
+    assert "model (TM0_1)" in text and "TM0_0" in text and "after, the new score" in text
+
+
+def test_words_as_people_write_them(phrasescore: Phrasescore, tmp_path: Path) -> None:
+    """Entities and split words of Moses are put together; markup stays text."""
+    (tmp_path / "ref").write_text("l&apos; ordinateur &lt;b&gt; ( vite ) .\n" * 2)
+    (tmp_path / "a").write_text("l&apos; ordinateur &lt;b&gt; ( lent ) .\nx\n")
+    (tmp_path / "b").write_text("l&apos; ordinateur &lt;b&gt; ( vite ) .\ny &apos;s\n")
+    options = ["--reference", "ref", "--metric", "bleu", "--trials", "100"]
+    options += ["--json-file", "c.json", "--baseline", "a", "--system", "b"]
+    assert phrasescore("compare", *options).returncode == 0
+    done = phrasescore("report", ".", "-o", "page.html")
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "page.html").read_text("utf-8")
+    assert '<dd dir="auto">l&#39;ordinateur &lt;b&gt; (vite).</dd>' in text
+    assert "l&#39;ordinateur &lt;b&gt; (<del>lent</del>).</dd>" in text
+
+
+@pytest.mark.browser
 def test_the_keyboard_is_enough(page: Path, pages: Pages) -> None:
     """Filter, order, search and the button for more, without a pointer."""
     opened = pages.open(page)

@@ -151,6 +151,7 @@ class TuningRun:
         why: Why it ended; empty while it goes on.
         best: The round whose weights were taken, once it is over.
         seconds: Of optimising, all rounds together.
+        tables: The phrase tables that its ini names, by feature.
     """
 
     run: str
@@ -161,6 +162,7 @@ class TuningRun:
     why: str
     best: int | None
     seconds: float
+    tables: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -249,6 +251,9 @@ class ScoredTable:
         pairs_per_second: How fast it was.
         models: In the order of their columns.
         work: By side, source and target.
+        output: The name of the table that was written; empty where it is not known.
+        first_column: The first new column, from 0, if the columns replaced others.
+        unknown_column: Whether a column of unknown words stands behind the new ones.
         columns: By name, ln p of the pairs that were looked at; empty if the table is gone.
         looked_at: How many pairs these are.
         notes: What could not be found.
@@ -260,6 +265,9 @@ class ScoredTable:
     pairs_per_second: float
     models: tuple[ScoredModel, ...]
     work: Mapping[str, SharedWork]
+    output: str = ""
+    first_column: int | None = None
+    unknown_column: bool = False
     columns: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     looked_at: int = 0
     notes: tuple[str, ...] = ()

@@ -22,6 +22,7 @@ from tuning.report.contents import (
     TrainedModel,
     TranslatedText,
     TunedSystem,
+    TuningRun,
 )
 from tuning.report.figures.figure_parts import (
     Cell,
@@ -38,7 +39,7 @@ from tuning.report.figures.progress_figures import (
     weights_figure,
 )
 from tuning.report.figures.score_figures import interval_figure, length_figure, spread_figure
-from tuning.report.plain_words import about_tests, about_tuning, in_words, shown_p
+from tuning.report.plain_words import about_tests, about_tuning, in_words, shown_p, verdict
 from tuning.report.readers.comparison_results import read_comparison
 from tuning.report.readers.experiment_results import read_experiment
 from tuning.report.readers.model_results import read_model
@@ -187,13 +188,15 @@ def write_report(path: str | Path, results: Results, *, live: bool = False) -> N
 def page_values(results: Results, live: bool) -> dict[str, Any]:
     """Return what the templates name."""
     most = most_rows(first_systems(results.texts))
+    tunings = (_tuning_view(each, results, place) for place, each in enumerate(results.tunings))
     return {
         "results": results,
+        "verdict": verdict(results),
         "live": live,
         "written": time.strftime("%H:%M:%S") if live else "",
         "scores": [_score_view(each, place) for place, each in enumerate(results.scores)],
         "texts": [_text_view(each, place, most) for place, each in enumerate(results.texts)],
-        "tunings": [_tuning_view(each, place) for place, each in enumerate(results.tunings)],
+        "tunings": [*tunings],
         "models": [*_model_views(results.models)],
         "tables": [_table_view(each, place) for place, each in enumerate(results.tables)],
         "spent": _spent(results) if results.spent else None,
@@ -241,9 +244,28 @@ def _text_view(text: TranslatedText, place: int, most: int) -> TextView:
     )
 
 
-def _tuning_view(system: TunedSystem, place: int) -> TuningView:
-    figures = tuning_figure(system, f"tuning{place}"), weights_figure(system, f"weights{place}")
+def _tuning_view(system: TunedSystem, results: Results, place: int) -> TuningView:
+    new = _new_scores(system.runs[0], results.tables)
+    weights = weights_figure(system, new, f"weights{place}")
+    figures = tuning_figure(system, f"tuning{place}"), weights
     return TuningView(system, tuple(map(about_tuning, system.runs)), figures)
+
+
+def _new_scores(run: TuningRun, tables: Sequence[ScoredTable]) -> dict[str, str]:
+    """Return the components of a run's phrase tables that are a model's, with its name."""
+    found: dict[str, str] = {}
+    for feature, path in run.tables.items():
+        components = [name for name in run.before if name.startswith(f"{feature}_")]
+        for table in tables:
+            # the folder of the results may be called otherwise by now
+            if Path(table.output).parts[-2:] != Path(path).parts[-2:]:
+                continue
+            first = table.first_column
+            if first is None:
+                first = len(components) - len(table.models) - table.unknown_column
+            new = components[max(first, 0) :]
+            found.update(zip(new, (Path(model.name).name for model in table.models), strict=False))
+    return found
 
 
 def _model_views(models: Sequence[TrainedModel]) -> Iterator[ModelView]:

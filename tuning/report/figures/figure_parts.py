@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-_WIDTH = 6.0  # inches, about a page's column
+_WIDTH = 8.0  # inches; the page stretches them to its column
 DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)))
-_SHOWN = 34  # letters of a name in a figure
-_LETTERS = 80  # that a figure is wide, about
+_SHOWN = 40  # letters of a name in a figure
+_LETTERS = 110  # that a figure is wide, about
 
 
 @dataclass(frozen=True)

@@ -124,6 +124,7 @@ def read_experiment(folder: Path, name: str, files: ResultFiles) -> Results:
     notes: list[str] = []
     kept = KeptResults()
     found = Results(name)
+    table: _Table | None = None
     has_table = (folder / TABLE).exists()
     try:
         table = files.read(_Table, folder / TABLE) if has_table else None
@@ -134,8 +135,8 @@ def read_experiment(folder: Path, name: str, files: ResultFiles) -> Results:
         notes.append(left_out(error))
     if not has_table:
         notes.append("No system has translated a text yet, so there is no table.")
-    shown = [system.name for scores in found.scores for system in scores.systems]
-    names = {slug(name): name for name in (*shown, *kept.rows)}
+    rows = [system.name for system in table.systems] if table else []
+    names = {slug(name): name for name in (*rows, *kept.rows)}
     parts = [Results(name, notes=tuple(notes))]
     for path in folders_in(folder / "systems"):
         system = names.get(path.name, path.name)

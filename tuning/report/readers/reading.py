@@ -58,7 +58,7 @@ class ResultFiles:
         Raises:
             InputError: The file cannot be read, lies elsewhere, or has no object.
         """
-        return _object(self._bytes(path), path)
+        return _object(self.bytes(path), path)
 
     def read_lines(self, kind: type[T], path: Path) -> list[T]:
         """Return the objects in a file, one a line; a last line that is not whole is left out.
@@ -66,8 +66,20 @@ class ResultFiles:
         Raises:
             InputError: The file cannot be read, lies elsewhere, or has a line of another kind.
         """
-        lines = self._bytes(path).split(b"\n")[:-1] if path.exists() else []
+        lines = self.bytes(path).split(b"\n")[:-1] if path.exists() else []
         return [typed(kind, _object(line, path), path) for line in lines]
+
+    def bytes(self, path: Path) -> bytes:
+        """Return the content of a file of bounded size.
+
+        Raises:
+            InputError: The file cannot be read, or lies elsewhere.
+        """
+        self._check(path)
+        try:
+            return read_regular(path)
+        except OSError as error:
+            raise InputError(f"cannot be read ({error.strerror})", path=path) from None
 
     def text(self, path: Path) -> tuple[str, ...]:
         """Return the lines of a text.
@@ -110,13 +122,6 @@ class ResultFiles:
         for folder in near.absolute().parents if not path.is_absolute() else ():
             yield folder / path
         yield from (named for named in self._named if named.name == path.name)
-
-    def _bytes(self, path: Path) -> bytes:
-        self._check(path)
-        try:
-            return read_regular(path)
-        except OSError as error:
-            raise InputError(f"cannot be read ({error.strerror})", path=path) from None
 
     def _check(self, path: Path) -> None:
         if not self.may_read(path):

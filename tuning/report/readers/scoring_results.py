@@ -105,10 +105,14 @@ def read_scoring(path: Path, name: str, files: ResultFiles) -> Results:
         found = files.read(_Scoring, path)
     except PhrasescoreError as error:
         return Results(name, notes=(left_out(error),))
+    made = found.provenance or _ScoringProvenance()
+    replaced = made.settings.settings.replace_column
     columns: dict[str, np.ndarray[Any, np.dtype[np.float64]]] = {}
     notes: tuple[str, ...] = ()
+    output = ""
     try:
-        columns = _columns(found, path.parent, files)
+        output = _output(made.command)
+        columns = _columns(found, files.located(output, path.parent), made.settings.settings)
     except PhrasescoreError as error:
         notes = (f"The scored table cannot be shown: {error}",)
     work = found.work
@@ -126,6 +130,9 @@ def read_scoring(path: Path, name: str, files: ResultFiles) -> Results:
                 work.target_asked, work.target_done, found.savings.target, found.target_unknown_rate
             ),
         },
+        output,
+        None if replaced is None else replaced - 1,
+        made.settings.settings.unknown_column,
         columns,
         min(map(len, columns.values()), default=0),
         notes,
@@ -139,16 +146,13 @@ def read_scoring(path: Path, name: str, files: ResultFiles) -> Results:
 
 
 def _columns(
-    found: _Scoring, near: Path, files: ResultFiles
+    found: _Scoring, table: Path, settings: _Columns
 ) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
     """Return the model's columns of the first pairs, as ln p.
 
     Raises:
-        PhrasescoreError: The table is gone or damaged, or nothing says which table it is.
+        PhrasescoreError: The table is damaged.
     """
-    made = found.provenance or _ScoringProvenance()
-    settings = made.settings.settings
-    table = files.located(_output(made.command), near)
     columns: dict[str, list[float]] = {each.name: [] for each in found.columns}
     for number, line in enumerate(read_lines(table), 1):
         if number > _MOST_PAIRS:

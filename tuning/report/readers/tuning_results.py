@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
+from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import InputError, PhrasescoreError, counted
 from tuning.report.contents import Provenance, Results, Round, Spent, TunedSystem, TuningRun
 from tuning.report.readers.reading import (
@@ -123,7 +125,23 @@ def _run(folder: Path, run: str, files: ResultFiles) -> TuningRun:
         result.why if result else "",
         result.round if result else None,
         sum(line.optimized.seconds for line in lines),
+        _tables(folder, files),
     )
+
+
+def _tables(folder: Path, files: ResultFiles) -> dict[str, str]:
+    """Return the phrase tables of a run by feature; none if its ini cannot be read."""
+    inis = (folder / "moses.ini", folder / "round01" / "moses.ini")
+    try:
+        path = next(filter(Path.is_file, inis))
+        features = MosesIni.parse(files.bytes(path), str(path)).features
+    except (StopIteration, PhrasescoreError):
+        return {}
+    return {
+        line.name: line.options["path"]
+        for line in features
+        if line.kind in TEXT_TABLE_KINDS and "path" in line.options
+    }
 
 
 def _round(line: _Line) -> Round:
