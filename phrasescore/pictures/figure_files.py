@@ -182,6 +182,15 @@ def _drawing(
         yield figure
 
 
+def cut_label(text: str, longest: int = 40) -> str:
+    """Return a text for a picture, the end of a long one left out: a file's word has any length.
+
+    >>> cut_label("lengths", 4)
+    'len…'
+    """
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
 def plain_label(text: str) -> str:
     """Return a text that matplotlib shows letter by letter, in legends too.
 
