@@ -71,9 +71,13 @@ def _shown(letter: str) -> str:
     return letter.encode("unicode_escape").decode()
 
 
+def _on_one_line(text: str) -> str:
+    return terminal_text(text).replace("\n", r"\n")
+
+
 def _place(path: str | Path) -> str:
     """Write a path on one line, whatever characters it has, the middle of a long one left out."""
-    text = visible(os.fsencode(path))
+    text = _on_one_line(os.fspath(path))
     most = 300
     return text if len(text) <= most else f"{text[: most // 2]}...{text[-most // 2 :]}"
 
@@ -170,10 +174,7 @@ def visible(text: bytes, most: int | None = None) -> str:
     'café\\xa0'
     """
     letters = text.decode("utf-8", "backslashreplace")
-    shown = "".join(
-        letter.encode("unicode_escape").decode() if letter == "\n" else _shown(letter)
-        for letter in letters[:most]
-    )
+    shown = _on_one_line(letters[:most])
     return shown if most is None or len(letters) <= most else f"{shown}..."
 
 
