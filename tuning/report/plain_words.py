@@ -82,7 +82,7 @@ def _of_comparison(scores: ScoreSet) -> Verdict:
     several = len(compared) > 1
     others = f"{len(compared)} systems" if several else system.name
     title = f"Comparison of {others} with {first.name} on {scores.text}"
-    which = f"The best of them, {system.name}," if several else system.name
+    which = f"The best of {others}, {system.name}," if several else system.name
     better = (gain.gain < 0) == (scores.metric == "ter")
     outcome: Literal["better", "worse", "open"] = "open"
     said = f"is not shown to differ from {first.name}"

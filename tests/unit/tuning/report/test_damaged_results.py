@@ -23,10 +23,10 @@ from tests.support.result_folders import (
 )
 
 Key = str | int
-DROPPED = object()
+DROPPED, RENAMED = object(), object()
 # a control character, half a character, and mathematics that matplotlib cannot read
 HOSTILE = "\x1b[2J \x00 \ud800 $\\frac{$ <b>"
-DAMAGES = (DROPPED, None, HOSTILE, 7, [], {}, -1, 1e300, True)
+DAMAGES = (DROPPED, RENAMED, None, HOSTILE, 7, [], {}, -1, 1e300, True)
 # these are the same wherever they stand: once below them is enough
 _ANYWHERE = ("provenance", "described", "inputs")
 
@@ -97,6 +97,10 @@ def damaged(content: Any, way: tuple[Key, ...], damage: object) -> Any:
         inner = inner[key]
     if damage is DROPPED:
         del inner[way[-1]]
+    elif damage is RENAMED and isinstance(inner, dict):
+        inner[HOSTILE] = inner.pop(way[-1])
+    elif damage is RENAMED:
+        inner.append(inner[way[-1]])
     else:
         inner[way[-1]] = damage
     return found
@@ -137,6 +141,6 @@ def test_no_damage_ends_a_report(
         except PhrasescoreError as error:
             assert str(error).count("\n") == 0
         except Exception as error:
-            shown = "dropped" if damage is DROPPED else repr(damage)
+            shown = "dropped or renamed" if damage in (DROPPED, RENAMED) else repr(damage)
             failed.append(f"{'.'.join(map(str, way))} {shown}: {error!r}"[:200])
     assert not failed, f"{len(failed)}: " + "\n".join(failed)
