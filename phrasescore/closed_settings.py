@@ -96,7 +96,8 @@ def _checked_value(key: str, value: Any, hint: Any, where: str) -> Any:
     """Return a value that is no table and no list."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Literal:
-        if value not in arguments:
+        # True is equal to 1, and no number
+        if not any(type(value) is type(choice) and value == choice for choice in arguments):
             known = ", ".join(map(str, arguments))
             raise SettingsError(f"{where}: {key} is {_shown(value)}, which is none of: {known}")
         return value

@@ -248,7 +248,8 @@ def _tuning_view(system: TunedSystem, results: Results, place: int) -> TuningVie
     new = _new_scores(system.runs[0], results.tables)
     weights = weights_figure(system, new, f"weights{place}")
     figures = tuning_figure(system, f"tuning{place}"), weights
-    return TuningView(system, tuple(map(about_tuning, system.runs)), figures)
+    shown = tuple(figure for figure in figures if figure is not None)
+    return TuningView(system, tuple(map(about_tuning, system.runs)), shown)
 
 
 def _new_scores(run: TuningRun, tables: Sequence[ScoredTable]) -> dict[str, str]:

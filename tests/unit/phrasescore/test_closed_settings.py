@@ -21,6 +21,7 @@ class Example:
     unit: Literal["gated", "tanh"] = "gated"
     limit: int | None = None
     verbose: bool = False
+    version: Literal[1] = 1
 
 
 Share = Annotated[float, Between(0, 1)]
@@ -54,6 +55,7 @@ def test_values_and_defaults() -> None:
         ({"hidden": True}, "here: hidden is True, expected int"),
         ({"hidden": 3.5}, "here: hidden is 3.5, expected int"),
         ({"hidden": 3, "unit": "lstm"}, "here: unit is 'lstm', which is none of: gated, tanh"),
+        ({"hidden": 3, "version": True}, "here: version is True, which is none of: 1"),
         ({"hidden": 3, "limit": "no"}, "here: limit is 'no', expected int or NoneType"),
         ({"hidden": 3, "rate": 10**400}, r"here: rate is 10{79}\.\.\., expected float"),
         ({"hidden": "3" * 10**7}, r"here: hidden is '3{79}\.\.\., expected int"),

@@ -79,8 +79,10 @@ def tuning_figure(system: TunedSystem, key: str) -> Figure:
     )
 
 
-def weights_figure(system: TunedSystem, new: Mapping[str, str], key: str) -> Figure:
+def weights_figure(system: TunedSystem, new: Mapping[str, str], key: str) -> Figure | None:
     """Draw each weight before and after tuning; of several runs the mean, and each as a dot.
+
+    Without a weight there is no figure.
 
     Args:
         system: Whose weights.
@@ -89,6 +91,8 @@ def weights_figure(system: TunedSystem, new: Mapping[str, str], key: str) -> Fig
     """
     runs = system.runs
     names = list(runs[0].before)
+    if not names:
+        return None
     before = [runs[0].before[name] for name in names]
     after = [[run.after.get(name, run.before.get(name, 0.0)) for run in runs] for name in names]
     means = [float(np.mean(values)) for values in after]
