@@ -138,7 +138,7 @@ def read_experiment(folder: Path, name: str, files: ResultFiles) -> Results:
     rows = [system.name for system in table.systems] if table else []
     names = {slug(name): name for name in (*rows, *kept.rows)}
     parts = [Results(name, notes=tuple(notes))]
-    for path in folders_in(folder / "systems"):
+    for path in folders_in(folder / "systems", files):
         system = names.get(path.name, path.name)
         for file in score_reports(path, files):
             of_seed = file.name.removesuffix("score.json").rstrip(".")

@@ -70,6 +70,8 @@ def _locks(folder: Path, levels: int) -> Iterator[Path]:
 
 
 def _within(folder: Path, root: Path, levels: int, files: ResultFiles) -> Iterator[FoundResults]:
+    if not files.may_read(folder):
+        return
     kind = _kind(folder)
     name = folder.absolute().name if folder == root else str(folder.relative_to(root))
     if kind is not None:
@@ -79,7 +81,7 @@ def _within(folder: Path, root: Path, levels: int, files: ResultFiles) -> Iterat
     for entry in _entries(folder):
         path = Path(entry)
         if entry.is_dir():
-            if not entry.name.startswith(".") and files.may_read(path):
+            if not entry.name.startswith("."):
                 below.append(path)
         elif entry.name.endswith(".json") and (of_file := _kind_of_json(path, files)):
             yield FoundResults(of_file, path, str(path.relative_to(root)))
@@ -131,9 +133,10 @@ def score_reports(folder: Path, files: ResultFiles) -> tuple[Path, ...]:
     return tuple(path for path in paths if _kind_of_json(path, files) == "scoring")
 
 
-def folders_in(folder: Path) -> tuple[Path, ...]:
-    """Return the folders in a folder, by name."""
-    return tuple(Path(entry) for entry in _entries(folder) if entry.is_dir())
+def folders_in(folder: Path, files: ResultFiles) -> tuple[Path, ...]:
+    """Return the folders in a folder that may be read, by name."""
+    paths = (Path(entry) for entry in _entries(folder) if entry.is_dir())
+    return tuple(path for path in paths if files.may_read(path))
 
 
 def find_models(folder: Path, files: ResultFiles) -> tuple[tuple[Path, str], ...]:

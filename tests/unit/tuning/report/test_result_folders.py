@@ -58,6 +58,15 @@ def test_what_lies_within_results_belongs_to_them(tmp_path: Path) -> None:
         find_results(tmp_path / "one", ResultFiles(tmp_path))
 
 
+def test_links_that_lead_elsewhere_are_not_followed(tmp_path: Path) -> None:
+    """Not even the names of what lies there are told."""
+    write_model(tmp_path / "home" / "secret")
+    write_model(tmp_path / "results" / "own")
+    (tmp_path / "results" / "models").symlink_to(tmp_path / "home")
+    (tmp_path / "results" / "again").symlink_to(tmp_path / "results" / "own")
+    assert found(tmp_path / "results") == {"own": "model", "again": "model"}
+
+
 def test_nothing_there(tmp_path: Path) -> None:
     """An empty folder is called so."""
     with pytest.raises(InputError, match="the folder is empty"):
