@@ -28,6 +28,7 @@ from phrasescore.files.system_errors import (
     unwritable,
 )
 from phrasescore.signals import ignore_signals, interrupt_on_signals
+from phrasescore.terminal import escape_standard_streams
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -162,6 +163,7 @@ def main() -> None:
     _quieten_libraries()
     try:
         _mend_streams()
+        escape_standard_streams()
         status = _status(debug="--debug" in sys.argv[1:])
     except KeyboardInterrupt:
         status = _interrupted("interrupted")

@@ -11,25 +11,37 @@ from typing import Any, TypeVar
 from phrasescore.errors import SettingsError, did_you_mean, visible
 
 T = TypeVar("T")
+_PLAIN = (bool, int, float, str, list, dict)
 _LONGEST = 80  # characters of a name or a value in an error
 
 
-def from_mapping(kind: type[T], values: Mapping[str, Any], *, where: str) -> T:
+@dataclasses.dataclass(frozen=True)
+class Between:
+    """Bounds of a number: ``Annotated[int, Between(1, 10)]``; both belong to the range."""
+
+    low: float
+    high: float
+
+
+def from_mapping(
+    kind: type[T], values: Mapping[str, Any], *, where: str, only_known: bool = True
+) -> T:
     """Build the settings dataclass ``kind`` from ``values``; nothing unknown, nothing mistyped.
 
     Args:
-        kind: A dataclass whose fields are bool, int, float, str or ``Literal`` of these, tuples of
-            one of them for lists, such dataclasses for tables, or lists and dicts whose content
-            nobody checks.
+        kind: A dataclass whose fields are bool, int, float, str or ``Literal`` of these, numbers
+            ``Between`` bounds, ``X | None``, tuples of one kind for lists, such dataclasses for
+            tables, dicts of one kind, or lists and dicts whose content nobody checks.
         values: Its fields by name; fields with defaults may be missing.
         where: What to call the place in an error, e.g. ``config.json``.
+        only_known: Whether a key that is no field is an error; otherwise it is left out.
 
     Raises:
         SettingsError: A key is unknown (with the closest known one), missing, or of another type.
     """
-    hints = typing.get_type_hints(kind)
+    hints = typing.get_type_hints(kind, include_extras=True)
     fields = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
-    for key in values:
+    for key in values if only_known else ():
         if key not in fields:
             raise SettingsError(
                 f"{where}: unknown setting {_named(key)}{did_you_mean(key[:_LONGEST], fields)}"
@@ -40,35 +52,63 @@ def from_mapping(kind: type[T], values: Mapping[str, Any], *, where: str) -> T:
         )
         if required and name not in values:
             raise SettingsError(f"{where}: the setting {name} is missing")
-    return kind(**{key: _checked(key, value, hints[key], where) for key, value in values.items()})
+    checked = {
+        key: _checked(key, value, hints[key], where, only_known)
+        for key, value in values.items()
+        if key in fields
+    }
+    return kind(**checked)
 
 
-def _listed(key: str, value: Any, kind: Any, where: str) -> tuple[Any, ...]:
-    closed = isinstance(kind, type) and dataclasses.is_dataclass(kind)
+def _listed(key: str, value: Any, kind: Any, where: str, only_known: bool) -> tuple[Any, ...]:
+    plain = isinstance(kind, type)
+    closed = plain and dataclasses.is_dataclass(kind)
     wanted = dict if closed else kind
-    if not isinstance(value, list) or any(type(item) is not wanted for item in value):
-        name = "tables" if closed else kind.__name__
+    if not isinstance(value, list) or (plain and any(type(item) is not wanted for item in value)):
+        name = "tables" if closed else _kind_name(kind)
         raise SettingsError(f"{where}: {key} is {_shown(value)}, expected a list of {name}")
-    if closed:
-        return tuple(from_mapping(kind, item, where=f"{where}: [[{key}]]") for item in value)
-    return tuple(value)
+    return tuple(_checked(f"[{key}]", item, kind, where, only_known) for item in value)
 
 
-def _checked(key: str, value: Any, hint: Any, where: str) -> Any:
+def _checked(key: str, value: Any, hint: Any, where: str, only_known: bool) -> Any:
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         if not isinstance(value, dict):
             raise SettingsError(f"{where}: {key} is {_shown(value)}, expected a table of settings")
-        return from_mapping(hint, value, where=f"{where}: [{key}]")
-    if typing.get_origin(hint) is tuple:
-        return _listed(key, value, typing.get_args(hint)[0], where)
-    if typing.get_origin(hint) is typing.Literal:
-        choices = typing.get_args(hint)
-        if value not in choices:
-            known = ", ".join(map(str, choices))
+        place = f"{where}: [{key}]"
+        return from_mapping(hint, value, where=place, only_known=only_known)
+    if origin is tuple:
+        return _listed(key, value, arguments[0], where, only_known)
+    if origin is dict and arguments[1] is not Any and isinstance(value, dict):
+        place = f"{where}: [{key}]"
+        return {
+            name: _checked(_named(name), item, arguments[1], place, only_known)
+            for name, item in value.items()
+        }
+    if origin in (typing.Union, types.UnionType) and value is not None:
+        inner = [kind for kind in arguments if kind is not types.NoneType]
+        if len(inner) == 1 and (dataclasses.is_dataclass(inner[0]) or inner[0] not in _PLAIN):
+            return _checked(key, value, inner[0], where, only_known)
+    return _checked_value(key, value, hint, where)
+
+
+def _checked_value(key: str, value: Any, hint: Any, where: str) -> Any:
+    """Return a value that is no table and no list."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Literal:
+        # True is equal to 1, and no number
+        if not any(type(value) is type(choice) and value == choice for choice in arguments):
+            known = ", ".join(map(str, arguments))
             raise SettingsError(f"{where}: {key} is {_shown(value)}, which is none of: {known}")
         return value
-    union = typing.get_origin(hint) in (typing.Union, types.UnionType)
-    accepted = typing.get_args(hint) if union else (typing.get_origin(hint) or hint,)
+    if origin is typing.Annotated:
+        number = _checked_value(key, value, arguments[0], where)
+        low, high = arguments[1].low, arguments[1].high
+        if not low <= number <= high:
+            raise SettingsError(f"{where}: {key} is {_shown(value)}, expected {low:g} to {high:g}")
+        return number
+    union = origin in (typing.Union, types.UnionType)
+    accepted = arguments if union else (origin or hint,)
     if float in accepted and isinstance(value, int) and not isinstance(value, bool):
         try:
             return float(value)
@@ -76,9 +116,15 @@ def _checked(key: str, value: Any, hint: Any, where: str) -> Any:
             raise SettingsError(f"{where}: {key} is {_shown(value)}, expected float") from None
     exact = any(type(value) is kind for kind in accepted if isinstance(kind, type))
     if not exact:
-        names = " or ".join(getattr(kind, "__name__", str(kind)) for kind in accepted)
+        names = " or ".join(map(_kind_name, accepted))
         raise SettingsError(f"{where}: {key} is {_shown(value)}, expected {names}")
     return value
+
+
+def _kind_name(kind: Any) -> str:
+    if typing.get_origin(kind) is typing.Annotated:
+        kind = typing.get_args(kind)[0]
+    return "list" if typing.get_origin(kind) is tuple else getattr(kind, "__name__", str(kind))
 
 
 def _named(key: str) -> str:

@@ -51,19 +51,33 @@ class PhrasescoreError(Exception):
             name = "standard input" if str(self.path) == "-" else _place(self.path)
             place = f"{name}:{self.line}: " if self.line is not None else f"{name}: "
         remedy = f". {self.remedy[0].upper()}{self.remedy[1:]}" if self.remedy else ""
-        # what a stranger wrote must not command the terminal
-        return "".join(map(_shown, f"{place}{self.problem}{remedy}."))
+        return terminal_text(f"{place}{self.problem}{remedy}.")
+
+
+def terminal_text(text: str) -> str:
+    r"""Escape all but printable characters and line feeds: a stranger's text commands no terminal.
+
+    >>> terminal_text("a\x1b[2J\nb")
+    'a\\x1b[2J\nb'
+    """
+    return text if text.isprintable() else "".join(map(_shown, text))
 
 
 def _shown(letter: str) -> str:
     if letter.isprintable() or letter == "\n":
         return letter
+    if "\udc80" <= letter <= "\udcff":  # a byte of a name that is not UTF-8
+        return f"\\x{ord(letter) - 0xDC00:02x}"
     return letter.encode("unicode_escape").decode()
+
+
+def _on_one_line(text: str) -> str:
+    return terminal_text(text).replace("\n", r"\n")
 
 
 def _place(path: str | Path) -> str:
     """Write a path on one line, whatever characters it has, the middle of a long one left out."""
-    text = visible(os.fsencode(path))
+    text = _on_one_line(os.fspath(path))
     most = 300
     return text if len(text) <= most else f"{text[: most // 2]}...{text[-most // 2 :]}"
 
@@ -160,10 +174,7 @@ def visible(text: bytes, most: int | None = None) -> str:
     'café\\xa0'
     """
     letters = text.decode("utf-8", "backslashreplace")
-    shown = "".join(
-        letter.encode("unicode_escape").decode() if letter == "\n" else _shown(letter)
-        for letter in letters[:most]
-    )
+    shown = _on_one_line(letters[:most])
     return shown if most is None or len(letters) <= most else f"{shown}..."
 
 

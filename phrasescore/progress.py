@@ -10,6 +10,8 @@ from typing import Any
 
 from tqdm import tqdm
 
+from phrasescore.terminal import cursor_stream
+
 _SECONDS_BETWEEN_LOG_LINES = 30.0
 _SECONDS_TO_JUDGE = 3.0  # of work, before its pace says when it ends
 _BAR = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt}{unit} [{elapsed}{pace}]"
@@ -44,7 +46,7 @@ class Progress:
                 desc=what,
                 unit=f" {unit}",
                 unit_scale=True,
-                file=sys.stderr,
+                file=cursor_stream(),
                 dynamic_ncols=True,
                 leave=False,
                 bar_format=_BAR if total else _BAR_WITHOUT_END,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import shlex
 import sys
 from collections.abc import Iterable, Mapping
@@ -15,6 +16,7 @@ from phrasescore import __version__
 from phrasescore.files.byte_streams import packer, sha256_of, write_atomically
 from phrasescore.files.pipes import can_be_read_again
 
+_CONTROLS = re.compile(r"[\x7f-\x9f]")
 _LIBRARIES = ("torch", "numpy", "numba", "sacremoses", "sacrebleu", "safetensors")
 
 
@@ -66,6 +68,8 @@ def _version(name: str) -> str | None:
 def json_bytes(value: Any, *, sort_keys: bool = False) -> bytes:
     """Return ``value`` as indented JSON in UTF-8, with a final line feed."""
     text = json.dumps(value, indent=2, sort_keys=sort_keys, ensure_ascii=False)
+    # these command a terminal, too, and JSON lets them stand as they are
+    text = _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     # a path that is no UTF-8 has surrogates; their escapes are JSON, too
     return text.encode("utf-8", "backslashreplace") + b"\n"
 

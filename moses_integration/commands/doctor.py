@@ -91,7 +91,7 @@ def doctor(
     diagnosis = examine(Examined(ini, source, references, models, work_dir, binary))
     as_json = json_form == _NO_FILE
     if not as_json:
-        sys.stdout.buffer.write(f"{diagnosis}\n".encode("utf-8", "surrogateescape"))
+        click.echo(str(diagnosis))
         sys.stdout.flush()
     print_result(diagnosis.to_json(), as_json, json_form or json_file)
     if not diagnosis.is_healthy(strict=strict):

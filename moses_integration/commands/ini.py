@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -55,7 +54,7 @@ def show(path: str, as_json: bool, json_file: str | None) -> None:
 
     found = listing(MosesIni.read(path))
     if not as_json:
-        sys.stdout.buffer.write(f"{listing_text(found)}\n".encode("utf-8", "surrogateescape"))
+        click.echo(listing_text(found))
     print_result(found, as_json, json_file)
 
 

@@ -85,10 +85,11 @@ def alignments(
 ) -> None:
     """Draw the soft alignments of sentence pairs, as in figure 3 of Bahdanau et al. (2014).
 
-    Each pair becomes a grey picture, FOLDER/3.png for line 3: from left to right the words that the
+    Each pair becomes a picture, FOLDER/3.png for line 3: from left to right the words that the
     model reads, from top to bottom those that it is given to predict, both with </s>. A row says
-    how much the model looks at each word it reads when it predicts the row's word: black is 0,
-    white is 1. A model trained with --direction target-source reads the target text.
+    how much the model looks at each word it reads when it predicts the row's word: dark is little,
+    light is much, and the scale beside the picture says how much. A model trained with --direction
+    target-source reads the target text.
 
     Needs the extra report: pip install 'phrasescore[report]'
     """

@@ -30,7 +30,7 @@ FORMATS = ("png", "svg", "pdf")
 # Okabe and Ito's palette, which colour-blind people can tell apart
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 _DOTS_PER_INCH = 150
-_POINTS_IN_PAGE = 11.0  # a phone shows them at two thirds
+_POINTS_IN_PAGE = 9.0  # of a figure 8 inches wide, which a page shows half as large again
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
 # what would change from one day or run to the next
 _METADATA: dict[str, dict[str, Any]] = {
@@ -180,6 +180,15 @@ def _drawing(
         figure = figure_class(figsize=(width, height), dpi=_DOTS_PER_INCH, layout="constrained")
         FigureCanvasAgg(figure)
         yield figure
+
+
+def cut_label(text: str, longest: int = 40) -> str:
+    """Return a text for a picture, the end of a long one left out: a file's word has any length.
+
+    >>> cut_label("lengths", 4)
+    'len…'
+    """
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def plain_label(text: str) -> str:

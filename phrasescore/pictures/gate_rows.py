@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.pictures.figure_files import COLOURS, plain_label, saved_figure
+from phrasescore.pictures.figure_files import COLOURS, cut_label, plain_label, saved_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,6 +38,7 @@ def draw_gates(
         MissingDependencyError: matplotlib is not installed.
         SettingsError: The name has no format, or the file cannot be written.
     """
+    blocks = [(title, [*map(cut_label, words)], values) for title, words, values in blocks]
     rows = sum(len(words) for _, words, _ in blocks)
     row = _ROW * min(1.0, _MOST_ROWS / rows)
     heights = [_HEADS + row * len(words) for _, words, _ in blocks]

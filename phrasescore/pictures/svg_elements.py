@@ -5,18 +5,26 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
-INK, QUIET, LINE = "#1b1f23", "#6e7781", "#d0d7de"  # as figures of pages should draw them
+# as figures of pages should draw them
+INK, QUIET, LINE, FAINT = "#1b1f23", "#6e7781", "#d0d7de", "#a8b1bb"
 _SVG = "http://www.w3.org/2000/svg"
 _LINK = "http://www.w3.org/1999/xlink"
 # letters have the page's
 _FONT = re.compile(r"font-family: [^;]*;? ?")
-# what is no series of data has the colours of the page, light or dark
+# the page has other colours on a dark background; these names are in its style sheet
 _OF_THE_PAGE = {
     INK: "--ink",
     "#000000": "--ink",
     QUIET: "--quiet",
     "#888888": "--quiet",
     LINE: "--line",
+    "#0072b2": "--blue",
+    "#d55e00": "--vermilion",
+    "#009e73": "--green",
+    "#cc79a7": "--pink",
+    "#e69f00": "--orange",
+    "#56b4e9": "--sky",
+    FAINT: "--faint",
 }
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 
@@ -40,9 +48,8 @@ def in_page(svg: bytes, salt: str) -> str:
     for element in root.iter():
         _rename(element, named, salt)
     # the page says how large it is; the view box keeps its shape
-    width = root.attrib.pop("width").removesuffix("pt")
+    root.attrib.pop("width")
     root.attrib.pop("height")
-    root.set("style", f"width: {float(width) / 72:.2f}in")
     root.set("aria-hidden", "true")
     root.set("focusable", "false")
     ElementTree.register_namespace("", _SVG)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from phrasescore.errors import CorpusError, SettingsError, counted
 from phrasescore.pictures.alignment_matrices import draw_alignment
-from phrasescore.pictures.figure_files import check_figure
+from phrasescore.pictures.figure_files import check_drawing
 from phrasescore.streaming.text_blocks import Texts
 from phrasescore.translation.sentence_models import SentenceModels
 from phrasescore.translation.soft_alignments import SoftAlignments
@@ -51,14 +51,8 @@ def draw_alignments(
         MissingDependencyError: matplotlib is not installed.
     """
     pairs = _read(models, source, target, sentences)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SettingsError(
-            f"cannot make this folder ({error.strerror})", path=folder, remedy="name another output"
-        ) from None
     paths = {number: folder / f"{number}.{form}" for number in pairs}
-    check_figure(folder / f"1.{form}")
+    check_drawing()
     sides = (
         from_lists([vocabulary.encode(words) for words in texts])
         for vocabulary, texts in (
@@ -67,6 +61,13 @@ def draw_alignments(
         )
     )
     aligned = SoftAlignments(models.aligning, device).of(*sides)
+    # an alignment that takes too much memory leaves no empty folder
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SettingsError(
+            f"cannot make this folder ({error.strerror})", path=folder, remedy="name another output"
+        ) from None
     for (number, pair), alignment in zip(pairs.items(), aligned, strict=True):
         draw_alignment(paths[number], _shown(pair.read), _shown(pair.written), alignment)
     return list(paths.values())

@@ -36,6 +36,8 @@ def test_evaluate(phrasescore: Phrasescore, texts: dict[str, list[str]]) -> None
     theirs = metric.corpus_score(texts["rnn.s1"], [texts["ref.fr"]])
     assert f"{theirs.score:.2f}" in said
     assert str(metric.get_signature()) in said
+    # one table: without --by-length there are no groups to show
+    assert said.count("length ratio") == 1
     done = phrasescore("evaluate", *names, "--reference", "ref.fr", "--json")
     results = json.loads(done.stdout)["results"]
     assert [result["file"] for result in results] == names

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +141,82 @@ def test_the_page_in_a_browser(page: Path, pages: Pages) -> None:
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize(("width", "height"), [(1280, 900), (390, 844)])
+def test_the_first_screen_is_the_verdict(page: Path, pages: Pages, width: int, height: int) -> None:
+    """One number and one sentence, and a title that says what the page is."""
+    content = json.loads((page.parent / "results" / "comparison.json").read_bytes())
+    second = content["metrics"]["bleu"][1]
+    opened = pages.open(page, width=width, height=height)
+    title = "Comparison of a <b>system</b> with baseline on test.ref"
+    assert opened.locator("h1").inner_text() == title
+    assert opened.title().startswith(title)
+    number = opened.locator(".verdict strong")
+    assert number.inner_text() == f"{100 * second['gain']:+.2f}"
+    assert float(number.get_attribute("data-value") or "") == second["gain"]
+    box = opened.locator(".verdict").bounding_box()
+    assert box is not None and box["y"] + box["height"] < height
+    said = opened.locator(".verdict").inner_text()
+    assert "a <b>system</b> translates better than baseline, hardly by chance" in said
+    assert f"interval {100 * second['low']:+.2f} to {100 * second['high']:+.2f}" in said
+
+
+@pytest.mark.browser
+def test_figures_fill_the_column_and_fit_the_background(page: Path, pages: Pages) -> None:
+    """As wide as the text above; on a phone they scroll, which is said; other colours at night."""
+    colours = []
+    for scheme in ("light", "dark"):
+        opened = pages.open(page, scheme=scheme)  # type: ignore[arg-type]
+        column = opened.locator("#scores").bounding_box()
+        for figure in opened.locator("figure svg").all():
+            box = figure.bounding_box()
+            assert box is not None and column is not None
+            assert abs(box["width"] - column["width"]) < 2
+        line = opened.locator("#interval0 svg path[style*='--blue']").first
+        colours.append(line.evaluate("path => getComputedStyle(path).stroke"))
+        assert not opened.locator(".hint").first.is_visible()
+    assert colours[0] == "rgb(0, 114, 178)" != colours[1]
+    phone = pages.open(page, width=390)
+    assert phone.locator(".hint").first.is_visible()
+    inner = phone.locator("figure .scrolled").first
+    assert inner.evaluate("each => each.scrollWidth > each.clientWidth")
+
+
+@pytest.mark.browser
+def test_the_contents_stay_in_sight(page: Path, pages: Pages) -> None:
+    """Wherever one reads; what a link leads to is not hidden below them."""
+    for width in (1280, 390):
+        opened = pages.open(page, width=width)
+        opened.get_by_role("link", name="Tuning").click()
+        contents, heading = (
+            opened.locator(name).bounding_box() for name in ("nav", "#tuning-title")
+        )
+        assert contents is not None and heading is not None
+        assert contents["y"] == 0
+        assert contents["height"] <= heading["y"] < 200
+
+
+def test_the_new_score_has_the_name_of_its_model(page: Path) -> None:
+    """Among the weights of the tuned system."""
+    text = page.read_text("utf-8")
+    assert "model (TM0_1)" in text and "TM0_0" in text and "after, the new score" in text
+
+
+def test_words_as_people_write_them(phrasescore: Phrasescore, tmp_path: Path) -> None:
+    """Entities and split words of Moses are put together; markup stays text."""
+    (tmp_path / "ref").write_text("l&apos; ordinateur &lt;b&gt; ( vite ) .\n" * 2)
+    (tmp_path / "a").write_text("l&apos; ordinateur &lt;b&gt; ( lent ) .\nx\n")
+    (tmp_path / "b").write_text("l&apos; ordinateur &lt;b&gt; ( vite ) .\ny &apos;s\n")
+    options = ["--reference", "ref", "--metric", "bleu", "--trials", "100"]
+    options += ["--json-file", "c.json", "--baseline", "a", "--system", "b"]
+    assert phrasescore("compare", *options).returncode == 0
+    done = phrasescore("report", ".", "-o", "page.html")
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "page.html").read_text("utf-8")
+    assert '<dd dir="auto">l&#39;ordinateur &lt;b&gt; (vite).</dd>' in text
+    assert "l&#39;ordinateur &lt;b&gt; (<del>lent</del>).</dd>" in text
+
+
+@pytest.mark.browser
 def test_the_keyboard_is_enough(page: Path, pages: Pages) -> None:
     """Filter, order, search and the button for more, without a pointer."""
     opened = pages.open(page)
@@ -211,3 +288,68 @@ def test_a_page_that_follows_a_run(tmp_path: Path, pages: Pages) -> None:
     assert opened.evaluate("scrollY") > 200
     assert opened.locator("details").first.get_attribute("open") is not None
     assert "const LIVE = false;" in (tmp_path / "page.html").read_text("utf-8")
+
+
+def foreign_results(folder: Path, secret: Path) -> None:
+    """Write a comparison of a file with itself, which the file passes, and name it like results."""
+    folder.mkdir()
+    content = write_comparison(folder.parent / "made", count=12)
+    made = folder.parent / "made"
+    texts = [str(secret)]
+    perfect = {"runs": [1.0], "mean": 1.0, "deviation": None}
+    content.update(references=texts, files={"a": texts, "b": texts})
+    gain = {"gain": 0.0, "low": 0.0, "high": 0.0, "p_randomization": 1.0, "p_bootstrap": 1.0}
+    content["metrics"]["bleu"] = [{"system": "a", **perfect}, {"system": "b", **perfect, **gain}]
+    secret.write_bytes((made / "test.ref").read_bytes())
+    (folder / "comparison.json").write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize("by", ["name", "relative name", "link to the text", "link to the folder"])
+def test_a_strangers_results_show_no_file_of_the_user(
+    phrasescore: Phrasescore, tmp_path: Path, by: str
+) -> None:
+    """Whatever they name or link: only RESULTS/ and what --data names is read."""
+    (tmp_path / "home").mkdir()
+    secret = tmp_path / "home" / "secret.txt"
+    folder = tmp_path / "results"
+    foreign_results(folder, secret)
+    if by == "relative name":
+        path = folder / "comparison.json"
+        path.write_text(path.read_text().replace(str(secret), "../home/secret.txt"))
+    elif by == "link to the text":
+        (folder / "secret.txt").symlink_to(secret)
+    elif by == "link to the folder":
+        (folder / "home").symlink_to(tmp_path / "home")
+    word = secret.read_text("utf-8").split("\n")[3]
+    done = phrasescore("report", folder, "-o", "page.html")
+    assert done.returncode == 0, done.stderr
+    assert word not in (tmp_path / "page.html").read_text("utf-8")
+    assert "--data" in done.stderr.decode()
+    named = phrasescore("report", folder, "-o", "page.html", "--data", "home")
+    assert named.returncode == 0, named.stderr
+    assert b"cannot be shown" not in named.stderr
+
+
+@pytest.mark.parametrize("file", ["comparison.json", "weights.json"])
+def test_a_link_in_the_place_of_a_result(
+    phrasescore: Phrasescore, tmp_path: Path, file: str
+) -> None:
+    """A file of results is not read from elsewhere, and a device or a pipe is not waited for."""
+    folder = tmp_path / "results"
+    write_tuning(folder / "tuned")
+    write_comparison(folder, count=12)
+    path = next(folder.rglob(file))
+    elsewhere = path.rename(tmp_path / file)
+    for target in (elsewhere, Path("/dev/zero"), None):
+        path.unlink(missing_ok=True)
+        if target is None:
+            os.mkfifo(path)
+        else:
+            path.symlink_to(target)
+        done = phrasescore("report", folder, "-o", "page.html", timeout=60)
+        assert done.returncode == 0, done.stderr
+        if file == "weights.json":
+            assert b"weights.json" in done.stderr
+        text = (tmp_path / "page.html").read_text("utf-8")
+        assert ("no new candidates" in text) == (file != "weights.json")
+        assert ("a &lt;b&gt;system" in text) == (file == "weights.json")

@@ -8,11 +8,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from moses_integration.bleu.statistics import References
+from phrasescore.files.byte_streams import sha256_of
 from phrasescore.provenance import provenance, write_json
+from tuning.experiment.results.results_format import KeptResults, KeptRow, KeptText, write_results
+from tuning.experiment.results.runs import StepTime, SystemRun
 from tuning.metrics.metric_settings import TextScoring
 from tuning.metrics.system_comparison import compare_systems
 
 WORDS = ("le", "la", "chat", "chien", "mange", "voit", "rouge", "bleu", "vite", "ici")
+SYSTEMS = {"Baseline": 0.4, "RNN + WP": 0.3}  # of an experiment, and how wrong they are
 HOSTILE = '<script>alert(1)</script> & "quotes" {{ 7 * 7 }} \' </del>'
 
 
@@ -82,6 +89,10 @@ def write_tuning(folder: Path, rounds: int = 3, *, finished: bool = True) -> lis
     text = "".join(json.dumps(line) + "\n" for line in lines)
     (folder / "curve.jsonl").write_text(text)
     if finished:
+        # the second score is that of the model whose scores write_scoring writes
+        (folder / "moses.ini").write_text(
+            "[feature]\nPhraseDictionaryMemory name=TM0 num-features=2 path=/old/table.rnn\n"
+        )
         result = {"weights": {"LM0": [0.25], "TM0": [0.3, -0.4]}, "bleu": 0.33, "score": 0.33}
         record = {"round": rounds, "rounds": rounds, "why": "no new candidates"}
         write_json(folder / "weights.json", {**result, **record, "provenance": provenance()})
@@ -126,3 +137,62 @@ def write_scoring(folder: Path, scores: Sequence[float]) -> dict[str, Any]:
     }  # fmt: skip
     write_json(folder / "score.json", content)
     return content
+
+
+def _scores(runs: Sequence[float], gain: float | None) -> dict[str, Any]:
+    found = gain and {"bleu": gain, "p_value": 0.04, "bootstrap_p_value": 0.05,
+                      "low": gain - 0.01, "high": gain + 0.01}  # fmt: skip
+    deviation = float(np.std(runs, ddof=1)) if len(runs) > 1 else None
+    return {"bleu": list(runs), "mean": float(np.mean(runs)), "deviation": deviation, "gain": found}
+
+
+def write_experiment(folder: Path, count: int = 30, *, with_tunings: bool = True) -> dict[str, Any]:
+    """Write ``results/`` of two systems with two seeds, and its texts; return the table."""
+    results = folder / "results"
+    reference = sentences(count)
+    source_file = write_lines(folder / "test.src", sentences(count, seed=2))
+    file = write_lines(folder / "test.ref", reference)
+    references = References.read([file])
+    lengths = tuple(references.lengths[:, 0].tolist())
+    text = KeptText(sha256_of(source_file), sha256_of(file), lengths)
+    rows, table_rows = {}, []
+    for place, (name, share) in enumerate(SYSTEMS.items()):
+        runs = []
+        for seed in (1, 2):
+            lines = worse(reference, share, seed=10 * place + seed)
+            slug = ("baseline", "rnn-wp")[place]
+            write_lines(results / "systems" / slug / f"seed{seed}.test.txt", lines)
+            if with_tunings:
+                write_tuning(results / "systems" / slug / f"seed{seed}")
+            statistics = references.score(np.arange(count), [line.encode() for line in lines])
+            steps = {f"{slug}.seed{seed}.tune": StepTime(10.0 + seed, 5.0)}
+            matrix = {"test": statistics.matrix().astype(np.int64)}
+            runs.append(SystemRun(seed, matrix, {}, steps, provenance()))
+        rows[name] = KeptRow({}, {}, tuple(runs))
+        scores = {
+            "dev": _scores([0.5, 0.6], place * 0.01 or None),
+            "test": _scores([0.3, 0.35], place * 0.02 or None),
+        }
+        table_rows.append({
+            "name": name, "seeds": [1, 2], "not_run": "", "translate": [], "texts": scores,
+        })  # fmt: skip
+    write_results(results / "results.json", KeptResults({"test": text}, rows, "Ex"))
+    later = {"name": "Later", "seeds": [], "not_run": "not yet", "translate": [], "texts": {}}
+    table = {
+        "name": "Ex", "decoder": "embedded", "sections": {}, "optimizer": "mert", "rounds": 3,
+        "nbest_size": 100, "seeds": [1, 2], "per_seed": [], "systems": [*table_rows, later],
+        "texts": {"test": {"source": str(source_file), "reference": str(file)}},
+        "provenance": provenance(),
+    }  # fmt: skip
+    write_json(results / "table.json", table)
+    return table
+
+
+def write_system(folder: Path) -> None:
+    """Write what a report reads of a built system."""
+    folder.mkdir(parents=True)
+    (folder / "moses.ini").write_text("")
+    corpus = {"pairs_kept": 50, "source_words": 400, "target_words": 500, "seconds": 1.5}
+    steps = {"corpus": corpus, "score": {"phrase_pairs": 1000, "seconds": 0.5}}
+    write_json(folder / "report.json", {"steps": steps})
+    write_json(folder / "provenance.json", provenance())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from phrasescore.commands.paths import INPUT, PathName, Use
+from phrasescore.commands.paths import INPUT, INPUT_FOLDER, PathName, Use
 from phrasescore.errors import SettingsError
 from phrasescore.files.pipes import STANDARD_STREAM
 
@@ -35,16 +35,27 @@ _PAGES = (".html", ".htm")
     help="A text that was translated, where the results do not say which; may be repeated.",
 )
 @click.option(
+    "--data",
+    multiple=True,
+    type=INPUT_FOLDER,
+    metavar="FOLDER",
+    help="Where texts lie that the results name, if not in RESULTS/; may be repeated.",
+)
+@click.option(
     "--watch",
     is_flag=True,
     help="Follow a run: write the page anew as results come, until nobody is at work there.",
 )
-def report(folder: Path, output: Path, sources: tuple[str, ...], watch: bool) -> None:
+def report(
+    folder: Path, output: Path, sources: tuple[str, ...], data: tuple[str, ...], watch: bool
+) -> None:
     """Write one page of what experiment, tune, train, compare or the demo left in RESULTS/.
 
     The page is a single file that needs no network: scores with their intervals and what p-values
     mean, sentences that changed, curves of training and tuning, weights, times, versions.
-    Results may lie one or two folders down. (Extra: report.)
+    Results may lie one or two folders down. Of the files that results name, only those in RESULTS/
+    or in a folder given with --data are shown, so a stranger's results show nothing of yours.
+    (Extra: report.)
     """
     to_stream = str(output) == STANDARD_STREAM
     inside = not to_stream and output.absolute().is_relative_to(folder.absolute())
@@ -62,7 +73,7 @@ def report(folder: Path, output: Path, sources: tuple[str, ...], watch: bool) ->
     from tuning.report.report_page import ReportSettings, check_page, read_results, write_report
 
     check_page()
-    settings = ReportSettings(folder, tuple(map(Path, sources)))
+    settings = ReportSettings(folder, tuple(map(Path, sources)), tuple(map(Path, data)))
     if watch:
         from tuning.report.watching import watch as follow
 

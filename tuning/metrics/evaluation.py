@@ -110,7 +110,9 @@ class Evaluation:
         return ScoreTable(header, rows)
 
     def length_tables(self) -> Iterator[ScoreTable]:
-        """Yield for each translation its scores by the length of the source."""
+        """Yield for each translation its scores by the length of the source, if asked for."""
+        if not self.by_length:
+            return
         labels = [LABELS[metric] for metric in self.signatures]
         for place, text in enumerate(self.texts):
             rows = [

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MARKERS = "osD^vPX"
-_GREY = "#888888"
+_GREY = "#6e7781"
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def draw_lengths(
             (group.mean_length, 1.01),
             xycoords=axes.get_xaxis_transform(),
             ha="center",
-            fontsize=7,
+            fontsize="small",
             color=_GREY,
         )
     axes.set_xlabel("words of the source (above: sentences of each group)")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,6 +151,7 @@ class TuningRun:
         why: Why it ended; empty while it goes on.
         best: The round whose weights were taken, once it is over.
         seconds: Of optimising, all rounds together.
+        tables: The phrase tables that its ini names, by feature.
     """
 
     run: str
@@ -162,6 +162,7 @@ class TuningRun:
     why: str
     best: int | None
     seconds: float
+    tables: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -214,20 +215,59 @@ class TrainedModel:
     seconds: float | None
 
 
+@dataclass(frozen=True)
+class SharedWork:
+    """What equal beginnings of the phrases of one side saved.
+
+    Args:
+        asked: Steps of the model without sharing.
+        done: Steps with it.
+        saving: How many times fewer these are.
+        unknown: The share of the words that the model does not know.
+    """
+
+    asked: int
+    done: int
+    saving: float
+    unknown: float
+
+
+@dataclass(frozen=True)
+class ScoredModel:
+    """A model that scored a table, and the mean of its scores."""
+
+    name: str
+    mean_ln_p: float
+
+
 @dataclass(frozen=True, eq=False)
 class ScoredTable:
     """What ``score --report`` says, and the new column.
 
     Args:
         name: Of the report.
-        content: The report.
+        pairs: How many phrase pairs the table has.
+        seconds: Of scoring.
+        pairs_per_second: How fast it was.
+        models: In the order of their columns.
+        work: By side, source and target.
+        output: The name of the table that was written; empty where it is not known.
+        first_column: The first new column, from 0, if the columns replaced others.
+        unknown_column: Whether a column of unknown words stands behind the new ones.
         columns: By name, ln p of the pairs that were looked at; empty if the table is gone.
         looked_at: How many pairs these are.
         notes: What could not be found.
     """
 
     name: str
-    content: Mapping[str, Any]
+    pairs: int
+    seconds: float
+    pairs_per_second: float
+    models: tuple[ScoredModel, ...]
+    work: Mapping[str, SharedWork]
+    output: str = ""
+    first_column: int | None = None
+    unknown_column: bool = False
     columns: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     looked_at: int = 0
     notes: tuple[str, ...] = ()
@@ -243,6 +283,19 @@ class Spent:
 
 
 @dataclass(frozen=True)
+class Provenance:
+    """Where a result comes from, as far as a page shows it: see ``phrasescore.provenance``."""
+
+    phrasescore: str = ""
+    python: str = ""
+    libraries: dict[str, str | None] = field(default_factory=dict)
+    processor: str = ""
+    machine: str = ""
+    cores: int = 0
+    command: str = ""
+
+
+@dataclass(frozen=True)
 class Results:
     """All that a folder holds.
 
@@ -255,7 +308,7 @@ class Results:
         models: In the order of their names.
         tables: Scored ones.
         spent: In the order of the work.
-        provenances: By what they are of: what ``phrasescore.provenance`` writes.
+        provenances: By what they are of: versions, machines and commands.
         unfinished: Sentences on what is still to come.
         notes: Sentences on what could not be read.
     """
@@ -268,7 +321,7 @@ class Results:
     models: tuple[TrainedModel, ...] = ()
     tables: tuple[ScoredTable, ...] = ()
     spent: tuple[Spent, ...] = ()
-    provenances: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    provenances: Mapping[str, Provenance] = field(default_factory=dict)
     unfinished: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from phrasescore.errors import counted
 from tuning.metrics.score_tables import points
 from tuning.metrics.text_scores import LABELS
-from tuning.report.contents import Gain, ScoredSystem, ScoreSet, TuningRun
+from tuning.report.contents import Gain, Results, ScoredSystem, ScoreSet, TunedSystem, TuningRun
 
 _LEVEL = 0.05
 # among so many comparisons one that is below the level by chance is no surprise
@@ -24,6 +26,102 @@ def shown_p(p_value: float, trials: int) -> str:
     if p_value <= 1.01 * least:
         return f"<{1 / trials:.1g}" if trials < 10_000 else f"<{1 / trials:.4f}".rstrip("0")
     return f"{p_value:.2g}" if p_value >= 0.001 else f"{p_value:.1g}"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a report shows first: one number and what it means.
+
+    Args:
+        title: What the report is about.
+        number: The number, as it is shown; empty where there is none.
+        unit: What it counts.
+        value: The number itself.
+        sentence: What was compared, and what came of it.
+        details: The interval, and what to be careful about.
+        outcome: How the number is coloured.
+    """
+
+    title: str
+    number: str = ""
+    unit: str = ""
+    value: float | None = None
+    sentence: str = ""
+    details: str = ""
+    outcome: Literal["better", "worse", "open"] = "open"
+
+
+def verdict(results: Results) -> Verdict:
+    """Return what a folder of results comes down to."""
+    compared = next((each for each in results.scores if _gains(each) and not each.is_dev), None)
+    if compared is not None:
+        return _of_comparison(compared)
+    if results.tunings:
+        return _of_tuning(results.tunings)
+    if results.models:
+        names = [model.name for model in results.models]
+        return Verdict(f"Training of {names[0] if len(names) == 1 else f'{len(names)} models'}")
+    titles = [
+        (results.scores, "Scores of translations"),
+        (results.tables, "New scores of a phrase table"),
+    ]
+    return Verdict(next((title for parts, title in titles if parts), f"Results of {results.name}"))
+
+
+def _gains(scores: ScoreSet) -> list[tuple[ScoredSystem, Gain]]:
+    """Return the systems that are compared with the first one, the best one first."""
+    sign = 1 if scores.metric == "ter" else -1
+    found = [(system, system.gain) for system in scores.systems if system.gain is not None]
+    return sorted(found, key=lambda each: sign * each[1].gain)
+
+
+def _of_comparison(scores: ScoreSet) -> Verdict:
+    label, first = LABELS[scores.metric], scores.systems[0]
+    compared = _gains(scores)
+    system, gain = compared[0]
+    several = len(compared) > 1
+    others = f"{len(compared)} systems" if several else system.name
+    title = f"Comparison of {others} with {first.name} on {scores.text}"
+    which = f"The best of {others}, {system.name}," if several else system.name
+    better = (gain.gain < 0) == (scores.metric == "ter")
+    outcome: Literal["better", "worse", "open"] = "open"
+    said = f"is not shown to differ from {first.name}"
+    if gain.p_value < _LEVEL:
+        outcome = "better" if better else "worse"
+        said = f"translates {outcome} than {first.name}, hardly by chance"
+    runs = [len(each.runs) for each in (first, system)]
+    alone = "One run of each: another may differ." if max(runs) == 1 else ""
+    interval = f"{points(gain.low, sign=True)} to {points(gain.high, sign=True)}"
+    return Verdict(
+        title,
+        points(gain.gain, sign=True),
+        label,
+        gain.gain,
+        f"{which} {said}: {points(system.mean)} {label} against {points(first.mean)}.",
+        f"95 % interval {interval}, p {shown_p(gain.p_value, scores.trials)}. {alone}".strip(),
+        outcome,
+    )
+
+
+def _of_tuning(tunings: Sequence[TunedSystem]) -> Verdict:
+    names = [system.name for system in tunings]
+    title = f"Tuning of {names[0] if len(names) == 1 else f'{len(names)} systems'}"
+    runs = [run for run in tunings[0].runs if run.best is not None]
+    if not runs:
+        return Verdict(title)
+    run = runs[0]
+    best = next(each for each in run.rounds if each.number == run.best)
+    begin = run.rounds[0]
+    which = f", {run.run}" if run.run else ""
+    return Verdict(
+        title,
+        points(best.bleu - begin.bleu, sign=True),
+        "BLEU",
+        best.bleu - begin.bleu,
+        f"{names[0]}{which}: {points(begin.bleu)} BLEU on the dev set with the first weights, "
+        f"{points(best.bleu)} with the tuned ones.",
+        "Weights are tuned on this text, so it shows no gain on others.",
+    )
 
 
 def in_words(scores: ScoreSet, system: ScoredSystem) -> str:

@@ -15,12 +15,14 @@ from phrasescore.pages.html_pages import page_environment, write_page
 from phrasescore.pictures.figure_files import check_drawing
 from tuning.metrics.text_scores import LABELS
 from tuning.report.contents import (
+    Provenance,
     Results,
     ScoredTable,
     ScoreSet,
     TrainedModel,
     TranslatedText,
     TunedSystem,
+    TuningRun,
 )
 from tuning.report.figures.figure_parts import (
     Cell,
@@ -37,10 +39,11 @@ from tuning.report.figures.progress_figures import (
     weights_figure,
 )
 from tuning.report.figures.score_figures import interval_figure, length_figure, spread_figure
-from tuning.report.plain_words import about_tests, about_tuning, in_words, shown_p
+from tuning.report.plain_words import about_tests, about_tuning, in_words, shown_p, verdict
 from tuning.report.readers.comparison_results import read_comparison
 from tuning.report.readers.experiment_results import read_experiment
 from tuning.report.readers.model_results import read_model
+from tuning.report.readers.reading import ResultFiles
 from tuning.report.readers.result_folders import FoundResults, find_results
 from tuning.report.readers.scoring_results import read_scoring
 from tuning.report.readers.system_results import read_system
@@ -57,10 +60,12 @@ class ReportSettings:
     Args:
         folder: Of results.
         sources: Texts of which one may be what a comparison's systems translated.
+        data: Further folders whose files may be shown where the results name them.
     """
 
     folder: Path
     sources: tuple[Path, ...] = ()
+    data: tuple[Path, ...] = ()
 
 
 def read_results(settings: ReportSettings) -> Results:
@@ -70,17 +75,18 @@ def read_results(settings: ReportSettings) -> Results:
         InputError: It holds no results, or a source cannot be read.
     """
     sources = [tuple(read_text(path)) for path in settings.sources]
-    readers: Mapping[str, Callable[[Path, str], Results]] = {
+    files = ResultFiles(settings.folder, (*settings.data, *settings.sources))
+    readers: Mapping[str, Callable[[Path, str, ResultFiles], Results]] = {
         "experiment": read_experiment,
         "tuning": read_tuning,
         "model": read_model,
         "training": read_model,
         "system": read_system,
-        "comparison": lambda path, name: read_comparison(path, name, sources),
+        "comparison": lambda path, name, files: read_comparison(path, name, files, sources),
         "scoring": read_scoring,
     }
-    found = sorted(find_results(settings.folder), key=lambda each: _ORDER.index(each.kind))
-    parts = [readers[each.kind](each.path, each.name) for each in found]
+    found = sorted(find_results(settings.folder, files), key=lambda each: _ORDER.index(each.kind))
+    parts = [readers[each.kind](each.path, each.name, files) for each in found]
     name = parts[0].name if len(parts) == 1 else settings.folder.absolute().name
     return reduce(Results.joined, parts, Results(name, facts={"folder": _holds(found)}))
 
@@ -182,13 +188,15 @@ def write_report(path: str | Path, results: Results, *, live: bool = False) -> N
 def page_values(results: Results, live: bool) -> dict[str, Any]:
     """Return what the templates name."""
     most = most_rows(first_systems(results.texts))
+    tunings = (_tuning_view(each, results, place) for place, each in enumerate(results.tunings))
     return {
         "results": results,
+        "verdict": verdict(results),
         "live": live,
         "written": time.strftime("%H:%M:%S") if live else "",
         "scores": [_score_view(each, place) for place, each in enumerate(results.scores)],
         "texts": [_text_view(each, place, most) for place, each in enumerate(results.texts)],
-        "tunings": [_tuning_view(each, place) for place, each in enumerate(results.tunings)],
+        "tunings": [*tunings],
         "models": [*_model_views(results.models)],
         "tables": [_table_view(each, place) for place, each in enumerate(results.tables)],
         "spent": _spent(results) if results.spent else None,
@@ -236,9 +244,29 @@ def _text_view(text: TranslatedText, place: int, most: int) -> TextView:
     )
 
 
-def _tuning_view(system: TunedSystem, place: int) -> TuningView:
-    figures = tuning_figure(system, f"tuning{place}"), weights_figure(system, f"weights{place}")
-    return TuningView(system, tuple(map(about_tuning, system.runs)), figures)
+def _tuning_view(system: TunedSystem, results: Results, place: int) -> TuningView:
+    new = _new_scores(system.runs[0], results.tables)
+    weights = weights_figure(system, new, f"weights{place}")
+    figures = tuning_figure(system, f"tuning{place}"), weights
+    shown = tuple(figure for figure in figures if figure is not None)
+    return TuningView(system, tuple(map(about_tuning, system.runs)), shown)
+
+
+def _new_scores(run: TuningRun, tables: Sequence[ScoredTable]) -> dict[str, str]:
+    """Return the components of a run's phrase tables that are a model's, with its name."""
+    found: dict[str, str] = {}
+    for feature, path in run.tables.items():
+        components = [name for name in run.before if name.startswith(f"{feature}_")]
+        for table in tables:
+            # the folder of the results may be called otherwise by now
+            if Path(table.output).parts[-2:] != Path(path).parts[-2:]:
+                continue
+            first = table.first_column
+            if first is None:
+                first = len(components) - len(table.models) - table.unknown_column
+            new = components[max(first, 0) :]
+            found.update(zip(new, (Path(model.name).name for model in table.models), strict=False))
+    return found
 
 
 def _model_views(models: Sequence[TrainedModel]) -> Iterator[ModelView]:
@@ -255,20 +283,16 @@ def _model_views(models: Sequence[TrainedModel]) -> Iterator[ModelView]:
 
 
 def _table_view(table: ScoredTable, place: int) -> TableView:
-    content = table.content
-    rows = []
-    for side in ("source", "target"):
-        asked, done = content["work"][f"{side}_asked"], content["work"][f"{side}_done"]
-        unknown = content[f"{side}_unknown_rate"]
-        rows.append(
-            (
-                named(side),
-                number_cell(asked, 0),
-                number_cell(done, 0),
-                number_cell(content["savings"][side], 2),
-                Cell(f"{100 * unknown:.2f} %", unknown),
-            )
+    rows = [
+        (
+            named(side),
+            number_cell(work.asked, 0),
+            number_cell(work.done, 0),
+            number_cell(work.saving, 2),
+            Cell(f"{100 * work.unknown:.2f} %", work.unknown),
         )
+        for side, work in table.work.items()
+    ]
     header = ("side", "steps asked for", "steps done", "times fewer", "words outside the lists")
     return TableView(table, DataTable(header, tuple(rows)), columns_figure(table, f"column{place}"))
 
@@ -287,21 +311,20 @@ def _spent(results: Results) -> DataTable:
     return DataTable(("work", "seconds", *processor), rows)
 
 
-def _versions(provenances: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, list[str]]]:
+def _versions(provenances: Mapping[str, Provenance]) -> list[tuple[str, list[str]]]:
     """Return each set of versions with what was made by it."""
     found: dict[str, list[str]] = {}
     for what, each in provenances.items():
-        libraries = each.get("libraries", {})
-        names = [f"phrasescore {each.get('phrasescore')}", f"Python {each.get('python')}"]
-        names += [f"{name} {version}" for name, version in libraries.items() if version]
-        names += [str(each[key]) for key in ("processor", "machine") if each.get(key)]
-        if each.get("cores"):
-            names.append(counted(each["cores"], "core"))
+        names = [f"phrasescore {each.phrasescore}", f"Python {each.python}"]
+        names += [f"{name} {version}" for name, version in each.libraries.items() if version]
+        names += [text for text in (each.processor, each.machine) if text]
+        if each.cores:
+            names.append(counted(each.cores, "core"))
         found.setdefault(", ".join(names), []).append(what)
     return list(found.items())
 
 
-def _commands(provenances: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    said = (str(each.get("command", "")) for each in provenances.values())
+def _commands(provenances: Mapping[str, Provenance]) -> list[str]:
+    said = (each.command for each in provenances.values())
     commands = (command.replace("__main__.py", "phrasescore", 1) for command in said)
     return list(dict.fromkeys(command for command in commands if command))

@@ -10,6 +10,7 @@ difference of the two texts, and a page can say how nearly.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.bleu.statistics import BleuStatistics, sentence_bleu
+from moses_integration.system_building.corpus.text_preparation import unescape
 from tuning.metrics.length_picture import LengthPoint
 from tuning.metrics.metric_scores import metric_scores
 from tuning.metrics.metric_settings import MetricName
@@ -34,10 +36,17 @@ _NO_SHARE = 1e-12
 
 @dataclass(frozen=True)
 class WordRun:
-    """Some words of a translation, and whether the other one lacks them."""
+    """Some words of a translation, as people write them.
+
+    Args:
+        text: The words.
+        changed: Whether the other translation lacks them.
+        joined: Whether no space stands before them.
+    """
 
     text: str
     changed: bool
+    joined: bool = False
 
 
 @dataclass(frozen=True)
@@ -136,8 +145,8 @@ def differences(text: TranslatedText, system: SystemOutput, most: int) -> Differ
                 row + 1,
                 float(shares[row]),
                 *changed_words(first.lines[row], system.lines[row]),
-                None if text.source is None else text.source[row],
-                None if text.reference is None else text.reference[row],
+                None if text.source is None else readable(words_in(text.source[row])),
+                None if text.reference is None else readable(words_in(text.reference[row])),
             )
             for row in chosen
         ),
@@ -158,8 +167,43 @@ def changed_words(first: str, second: str) -> tuple[tuple[WordRun, ...], tuple[W
         bounds = (places[0], places[1]), (places[2], places[3])
         for words, side, (begin, end) in zip(found, sides, bounds, strict=True):
             if begin < end:
-                words.append(WordRun(" ".join(side[begin:end]), kind != "equal"))
+                run = readable(side[begin:end])
+                joined = begin > 0 and _joins(side[begin - 1], side[begin])
+                words.append(WordRun(run, kind != "equal", joined))
     return tuple(found[0]), tuple(found[1])
+
+
+# punctuation that Moses sets apart, and the word before or after which it stands without a space
+_AFTER_A_WORD = frozenset(",.)]}")
+_BEFORE_A_WORD = frozenset("([{")
+# an escaped apostrophe at the end of a word or at its beginning was cut off by the tokeniser
+_CUT_BEFORE = re.compile(r"\w&apos;$")
+_CUT_AFTER = re.compile(r"&apos;\w")
+_HYPHEN = "@-@"
+
+
+def readable(words: Sequence[str]) -> str:
+    """Return words of Moses as people write them, without entities and set apart punctuation.
+
+    >>> readable(["l&apos;", "ordinateur", "(", "it", "&apos;s", "far", "@-@", "off", ")", "."])
+    "l'ordinateur (it's far-off)."
+    """
+    text = ""
+    for place, word in enumerate(words):
+        text += "" if place == 0 or _joins(words[place - 1], word) else " "
+        text += "-" if word == _HYPHEN else unescape(word)
+    return text
+
+
+def _joins(word: str, following: str) -> bool:
+    """Tell whether people write two words of Moses without a space between them."""
+    return (
+        _HYPHEN in (word, following)
+        or unescape(following) in _AFTER_A_WORD
+        or unescape(word) in _BEFORE_A_WORD
+        or _CUT_BEFORE.search(word) is not None
+        or _CUT_AFTER.match(following) is not None
+    )
 
 
 def words_in(line: str) -> list[str]:

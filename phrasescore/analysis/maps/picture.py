@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.analysis.maps.drawn_map import DrawnMap, cluster_colour
-from phrasescore.pictures.figure_files import plain_label, saved_figure
+from phrasescore.pictures.figure_files import cut_label, plain_label, saved_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -120,7 +120,7 @@ def _write_texts(axes: Axes, drawn: DrawnMap, first: NDArray[np.int64]) -> None:
     rows = [*first[inside[first]].tolist(), *others.tolist()][:_MOST]
     written = [
         axes.annotate(
-            plain_label(_short(drawn.texts[row])),
+            plain_label(cut_label(drawn.texts[row], _LONGEST)),
             (x[row], y[row]),
             xytext=(2.5, 0),
             textcoords="offset points",
@@ -143,7 +143,3 @@ def _keep_apart(axes: Axes, written: Sequence[Any]) -> None:
             text.remove()
         else:
             taken.append(box)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -17,6 +17,7 @@ from phrasescore.errors import InputError, MissingDependencyError, PhrasescoreEr
         (InputError("bad", path="-", line=1), "standard input:1: bad."),
         (InputError("bad", path="t", remedy="sort it"), "t: bad. Sort it."),
         (InputError("a \x1b[2J b", path="\x1b]0;x\n"), r"\x1b]0;x\n: a \x1b[2J b."),
+        (InputError("bad \ud800", path="\ud800\udce9"), r"\ud800\xe9: bad \ud800."),
         (InputError("bad", path="x" * 400), f"{'x' * 150}...{'x' * 150}: bad."),
     ],
 )

@@ -12,14 +12,15 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from moses_integration.bleu.reference_ngrams import ORDERS
 from moses_integration.bleu.statistics import BleuStatistics
-from phrasescore.errors import ResumeError
-from phrasescore.files.json_files import read_object
+from phrasescore.closed_settings import from_mapping
+from phrasescore.errors import ResumeError, SettingsError
+from phrasescore.files.json_files import JsonError, read_object
 from phrasescore.provenance import write_json
 from tuning.experiment.results.runs import Statistics, StepTime, SystemRun
 
@@ -106,34 +107,103 @@ def read_results(path: Path) -> KeptResults:
         ResumeError: It is not what ``write_results`` writes.
     """
     try:
-        return _parsed(read_object(path))
+        return parse_results(read_object(path), path)
     except FileNotFoundError:
         return KeptResults()
-    except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
-        raise ResumeError(
-            f"not the results of earlier runs ({type(error).__name__}: {error})",
-            path=path,
-            remedy="move the file away; rows that are run again do not need it",
-        ) from None
+    except JsonError as error:
+        raise _not_results(str(error), path) from None
 
 
-def _parsed(content: Mapping[str, Any]) -> KeptResults:
-    if type(content["format"]) is not int or content["format"] != _FORMAT:
-        raise ValueError(f"format {content['format']}, this version reads {_FORMAT}")
+def parse_results(content: Mapping[str, Any], path: Path) -> KeptResults:
+    """Return the results in the object that a file holds.
+
+    Raises:
+        ResumeError: It is not what ``write_results`` writes.
+    """
+    try:
+        return _parsed(from_mapping(_File, content, where="results"))
+    except SettingsError as error:
+        raise _not_results(error.problem, path) from None
+    except (ValueError, OverflowError) as error:
+        raise _not_results(str(error), path) from None
+
+
+def _not_results(why: str, path: Path) -> ResumeError:
+    return ResumeError(
+        f"not the results of earlier runs ({why})",
+        path=path,
+        remedy="move the file away; rows that are run again do not need it",
+    )
+
+
+@dataclass(frozen=True)
+class _TextFile:
+    """A text, as the file has it."""
+
+    source: str
+    reference: str
+    reference_lengths: str
+
+
+@dataclass(frozen=True)
+class _StatisticsFile:
+    """The statistics of a translation, likewise."""
+
+    bleu: float
+    length: str
+    matches: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _RunFile:
+    """A run, likewise."""
+
+    seed: int | None
+    weights: dict[str, tuple[float, ...]]
+    steps: dict[str, StepTime]
+    provenance: dict[str, Any]
+    texts: dict[str, _StatisticsFile]
+
+
+@dataclass(frozen=True)
+class _RowFile:
+    """A row, likewise."""
+
+    described: dict[str, Any]
+    inputs: dict[str, str]
+    runs: tuple[_RunFile, ...]
+    steps: dict[str, StepTime]
+
+
+@dataclass(frozen=True)
+class _File:
+    """The whole file."""
+
+    format: Literal[1]
+    name: str
+    texts: dict[str, _TextFile]
+    rows: dict[str, _RowFile]
+    steps: dict[str, StepTime]
+
+
+def _parsed(file: _File) -> KeptResults:
+    """Return the results.
+
+    Raises:
+        ValueError: Statistics are not those of a text.
+        OverflowError: They have a number that no text has.
+    """
     texts = {
-        name: KeptText(text["source"], text["reference"], _numbers(text["reference_lengths"]))
-        for name, text in content["texts"].items()
+        name: KeptText(text.source, text.reference, _numbers(text.reference_lengths))
+        for name, text in file.texts.items()
     }
     rows = {
         name: KeptRow(
-            row["described"],
-            row["inputs"],
-            tuple(_run(run, texts) for run in row["runs"]),
-            _times(row["steps"]),
+            row.described, row.inputs, tuple(_run(run, texts) for run in row.runs), row.steps
         )
-        for name, row in content["rows"].items()
+        for name, row in file.rows.items()
     }
-    return KeptResults(texts, rows, str(content["name"]), _times(content["steps"]))
+    return KeptResults(texts, rows, file.name, file.steps)
 
 
 def _run_json(run: SystemRun) -> dict[str, Any]:
@@ -146,14 +216,12 @@ def _run_json(run: SystemRun) -> dict[str, Any]:
     }
 
 
-def _run(content: Mapping[str, Any], texts: Mapping[str, KeptText]) -> SystemRun:
-    return SystemRun(
-        content["seed"],
-        {name: _statistics(text, texts[name]) for name, text in content["texts"].items()},
-        {name: tuple(map(float, values)) for name, values in content["weights"].items()},
-        _times(content["steps"]),
-        content["provenance"],
-    )
+def _run(run: _RunFile, texts: Mapping[str, KeptText]) -> SystemRun:
+    unknown = run.texts.keys() - texts.keys()
+    if unknown:
+        raise ValueError(f"a run of a text that is not described: {min(unknown)}")
+    statistics = {name: _statistics(text, texts[name]) for name, text in run.texts.items()}
+    return SystemRun(run.seed, statistics, run.weights, run.steps, run.provenance)
 
 
 def _text_json(rows: Statistics) -> dict[str, Any]:
@@ -165,13 +233,13 @@ def _text_json(rows: Statistics) -> dict[str, Any]:
     }
 
 
-def _statistics(content: Mapping[str, Any], text: KeptText) -> Statistics:
+def _statistics(content: _StatisticsFile, text: KeptText) -> Statistics:
     """Return (S, 9), of which the file says what cannot be computed."""
-    length = np.array(_numbers(content["length"]), np.int32)
-    matches = np.array([_numbers(line) for line in content["matches"]], np.int32).T
+    length = np.array(_numbers(content.length), np.int32)
+    matches = np.array([_numbers(line) for line in content.matches], np.int32).T
     totals = np.maximum(length[:, None] - np.arange(ORDERS, dtype=np.int32), 0)
     expected = np.array(text.reference_lengths, np.int32)
-    if not len(length) == len(matches) == len(expected):
+    if not (len(length) == len(expected) and matches.shape == (len(length), ORDERS)):
         raise ValueError("a text has more sentences than its references, or fewer")
     return BleuStatistics(matches, totals, expected).matrix().astype(np.int64)
 
@@ -180,13 +248,12 @@ def _times_json(steps: Mapping[str, StepTime]) -> dict[str, Any]:
     return {name: dataclasses.asdict(time) for name, time in steps.items()}
 
 
-def _times(content: Mapping[str, Any]) -> dict[str, StepTime]:
-    return {name: StepTime(**time) for name, time in content.items()}
-
-
 def _written(numbers: Any) -> str:
     return " ".join(str(int(number)) for number in numbers)
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in text.split(" ") if number)
+    numbers = tuple(int(number) for number in text.split(" ") if number)
+    if min(numbers, default=0) < 0:
+        raise ValueError("a count below 0")
+    return numbers

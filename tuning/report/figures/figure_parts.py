@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from phrasescore.pictures.figure_files import COLOURS, plain_label, svg_text
+from phrasescore.pictures.figure_files import COLOURS, cut_label, plain_label, svg_text
 from phrasescore.pictures.svg_elements import INK, LINE, QUIET
 from tuning.metrics.score_tables import points
 
@@ -15,10 +15,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-_WIDTH = 6.0  # inches, about a page's column
+_WIDTH = 8.0  # inches; the page stretches them to its column
 DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)))
-_SHOWN = 34  # letters of a name in a figure
-_LETTERS = 80  # that a figure is wide, about
+_LETTERS = 110  # that a figure is wide, about
 
 
 @dataclass(frozen=True)
@@ -121,14 +120,14 @@ def put_legend(canvas: Canvas, axes: Axes) -> None:
         old.remove()
     handles, labels = axes.get_legend_handles_labels()
     if handles:
-        short = [*map(_cut, labels)]
+        short = [*map(cut_label, labels)]
         columns = _legend_columns(short)
         canvas.legend(handles, short, loc="outside upper left", ncols=columns, frameon=False)
 
 
 def legend_height(names: Sequence[str]) -> float:
     """Return the inches that a legend of some names takes."""
-    return 0.2 * -(-len(names) // _legend_columns([*map(_cut, names)]))
+    return 0.2 * -(-len(names) // _legend_columns([*map(cut_label, names)]))
 
 
 def _legend_columns(labels: Sequence[str]) -> int:
@@ -137,8 +136,4 @@ def _legend_columns(labels: Sequence[str]) -> int:
 
 def short_label(name: str) -> str:
     """Return a name as a figure shows it, the end of a long one left out."""
-    return plain_label(_cut(re.sub(r"\s+", " ", name)))
-
-
-def _cut(name: str) -> str:
-    return name if len(name) <= _SHOWN else f"{name[: _SHOWN - 1]}…"
+    return plain_label(cut_label(re.sub(r"\s+", " ", name)))

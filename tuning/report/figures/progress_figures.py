@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from phrasescore.pictures.figure_files import COLOURS
-from phrasescore.pictures.svg_elements import INK, QUIET
+from phrasescore.pictures.svg_elements import FAINT, INK, QUIET
 from tuning.report.contents import ScoredTable, TrainedModel, TunedSystem, TuningRun
 from tuning.report.figures.figure_parts import (
     DASHES,
@@ -29,7 +29,7 @@ from tuning.report.figures.figure_parts import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-_BEFORE, _AFTER = "#a8b1bb", COLOURS[0]
+_BEFORE, _AFTER, _NEW = FAINT, COLOURS[0], COLOURS[1]
 _BINS = 40
 
 
@@ -79,24 +79,42 @@ def tuning_figure(system: TunedSystem, key: str) -> Figure:
     )
 
 
-def weights_figure(system: TunedSystem, key: str) -> Figure:
-    """Draw each weight before and after tuning; of several runs the mean, and each as a dot."""
+def weights_figure(system: TunedSystem, new: Mapping[str, str], key: str) -> Figure | None:
+    """Draw each weight before and after tuning; of several runs the mean, and each as a dot.
+
+    Without a weight there is no figure.
+
+    Args:
+        system: Whose weights.
+        new: The model that each new score is of, by the component of the table.
+        key: Differs from figure to figure.
+    """
     runs = system.runs
     names = list(runs[0].before)
+    if not names:
+        return None
     before = [runs[0].before[name] for name in names]
     after = [[run.after.get(name, run.before.get(name, 0.0)) for run in runs] for name in names]
     means = [float(np.mean(values)) for values in after]
+    shown = {name: f"{new[name]} ({name})" if name in new else name for name in names}
 
     def draw(canvas: Canvas) -> None:
         axes = plain_axes(canvas)
         places = np.arange(len(names))
         axes.barh(places - 0.2, before, 0.36, color=_BEFORE, label="before")
         axes.barh(places + 0.2, means, 0.36, color=_AFTER, label="after")
+        fresh = [place for place, name in enumerate(names) if name in new]
+        if fresh:
+            values = [means[place] for place in fresh]
+            label = "after, the new score"
+            axes.barh(places[fresh] + 0.2, values, 0.36, color=_NEW, label=label)
         if len(runs) > 1:
             for place, values in enumerate(after):
                 axes.plot(values, [place + 0.2] * len(values), "o", color=INK, markersize=2.5)
         axes.axvline(0, color=QUIET, linewidth=1)
-        axes.set_yticks(places, [short_label(name) for name in names])
+        axes.set_yticks(places, [short_label(shown[name]) for name in names])
+        for place in fresh:
+            axes.get_yticklabels()[place].set_fontweight("bold")
         axes.set_ylim(len(names) - 0.5, -0.5)
         axes.grid(axis="y", visible=False)
         axes.set_xlabel("weight")
@@ -105,7 +123,7 @@ def weights_figure(system: TunedSystem, key: str) -> Figure:
     several = tuple(run.run for run in runs) if len(runs) > 1 else ()
     rows = tuple(
         (
-            named(name),
+            named(shown[name]),
             number_cell(before[place], 4),
             number_cell(means[place], 4),
             *(number_cell(value, 4) for value in after[place] if several),
@@ -232,4 +250,4 @@ def columns_figure(table: ScoredTable, key: str) -> Figure | None:
 
 
 def _objective(objective: str) -> str:
-    return "BLEU" if objective == "bleu" else objective
+    return "BLEU" if objective == "bleu" else short_label(objective)

@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from phrasescore.errors import InputError
-from phrasescore.files.json_files import read_object
 from phrasescore.resuming.lock import LOCK, is_held
+from tuning.report.readers.reading import ResultFiles
 
 Kind = Literal["experiment", "tuning", "model", "training", "system", "comparison", "scoring"]
 _LEVELS = 2
@@ -37,14 +37,14 @@ class FoundResults:
     name: str
 
 
-def find_results(folder: str | Path) -> tuple[FoundResults, ...]:
+def find_results(folder: str | Path, files: ResultFiles) -> tuple[FoundResults, ...]:
     """Return what a folder holds; those within results belong to them and are not named again.
 
     Raises:
         InputError: Nothing is there that could be shown.
     """
     root = Path(folder)
-    found = tuple(_within(root, root, _LEVELS))
+    found = tuple(_within(root, root, _LEVELS, files))
     if not found:
         some = any(root.iterdir())
         raise InputError(
@@ -69,7 +69,9 @@ def _locks(folder: Path, levels: int) -> Iterator[Path]:
             yield from _locks(Path(entry), levels - 1)
 
 
-def _within(folder: Path, root: Path, levels: int) -> Iterator[FoundResults]:
+def _within(folder: Path, root: Path, levels: int, files: ResultFiles) -> Iterator[FoundResults]:
+    if not files.may_read(folder):
+        return
     kind = _kind(folder)
     name = folder.absolute().name if folder == root else str(folder.relative_to(root))
     if kind is not None:
@@ -81,10 +83,10 @@ def _within(folder: Path, root: Path, levels: int) -> Iterator[FoundResults]:
         if entry.is_dir():
             if not entry.name.startswith("."):
                 below.append(path)
-        elif entry.name.endswith(".json") and (of_file := _kind_of_json(path)):
+        elif entry.name.endswith(".json") and (of_file := _kind_of_json(path, files)):
             yield FoundResults(of_file, path, str(path.relative_to(root)))
     for path in below if levels else ():
-        yield from _within(path, root, levels - 1)
+        yield from _within(path, root, levels - 1, files)
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
@@ -111,12 +113,12 @@ def _kind(folder: Path) -> Kind | None:
     return None
 
 
-def _kind_of_json(path: Path) -> Kind | None:
+def _kind_of_json(path: Path, files: ResultFiles) -> Kind | None:
     try:
         if path.stat().st_size > _LARGEST_JSON:
             return None
-        content: dict[str, Any] = read_object(path)
-    except (OSError, ValueError):
+        content = files.content(path)
+    except (OSError, InputError):
         return None
     if {"metrics", "files", "references", "trials"} <= content.keys():
         return "comparison"
@@ -125,20 +127,21 @@ def _kind_of_json(path: Path) -> Kind | None:
     return None
 
 
-def score_reports(folder: Path) -> tuple[Path, ...]:
+def score_reports(folder: Path, files: ResultFiles) -> tuple[Path, ...]:
     """Return the reports of ``score`` in a folder, by name."""
-    files = [Path(entry) for entry in _entries(folder) if entry.name.endswith(".json")]
-    return tuple(path for path in files if _kind_of_json(path) == "scoring")
+    paths = [Path(entry) for entry in _entries(folder) if entry.name.endswith(".json")]
+    return tuple(path for path in paths if _kind_of_json(path, files) == "scoring")
 
 
-def folders_in(folder: Path) -> tuple[Path, ...]:
-    """Return the folders in a folder, by name."""
-    return tuple(Path(entry) for entry in _entries(folder) if entry.is_dir())
+def folders_in(folder: Path, files: ResultFiles) -> tuple[Path, ...]:
+    """Return the folders in a folder that may be read, by name."""
+    paths = (Path(entry) for entry in _entries(folder) if entry.is_dir())
+    return tuple(path for path in paths if files.may_read(path))
 
 
-def find_models(folder: Path) -> tuple[tuple[Path, str], ...]:
+def find_models(folder: Path, files: ResultFiles) -> tuple[tuple[Path, str], ...]:
     """Return the models in a folder, one or two levels down, and what they are called there."""
-    found = _within(folder, folder, _LEVELS)
+    found = _within(folder, folder, _LEVELS, files)
     return tuple((each.path, each.name) for each in found if each.kind in ("model", "training"))
 
 

@@ -2,45 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from phrasescore.files.json_files import read_object
-from tuning.report.contents import Results, Spent
-from tuning.report.readers.reading import DAMAGE, why_not
+from phrasescore.errors import PhrasescoreError
+from tuning.report.contents import Provenance, Results, Spent
+from tuning.report.readers.reading import Count, ResultFiles, Seconds, left_out
 
 
-def read_system(folder: Path, name: str) -> Results:
+@dataclass(frozen=True)
+class _Step:
+    """A step, as far as a report shows it; each kind of step has some of the counts."""
+
+    seconds: Seconds
+    pairs_kept: Count = 0
+    source_words: Count = 0
+    target_words: Count = 0
+    phrase_pairs: Count = 0
+
+
+@dataclass(frozen=True)
+class _Build:
+    """``report.json``."""
+
+    steps: dict[str, _Step]
+
+
+def read_system(folder: Path, name: str, files: ResultFiles) -> Results:
     """Read the folder of a built system.
 
     Args:
         folder: As ``build`` names it.
         name: What to call it.
+        files: Those that may be read.
     """
     try:
-        steps = read_object(folder / "report.json")["steps"]
-        provenance = read_object(folder / "provenance.json")
-        return Results(
-            name,
-            facts=_facts(steps, name),
-            spent=tuple(
-                Spent(f"building {name}: {step}", float(counts["seconds"]))
-                for step, counts in steps.items()
-            ),
-            provenances={f"system {name}": provenance},
-        )
-    except (OSError, *DAMAGE) as error:
-        return Results(name, notes=(why_not(folder / "report.json", error),))
-
-
-def _facts(steps: Mapping[str, Any], name: str) -> dict[str, str]:
+        steps = files.read(_Build, folder / "report.json").steps
+        provenance = files.read(Provenance, folder / "provenance.json")
+    except PhrasescoreError as error:
+        return Results(name, notes=(left_out(error),))
     facts = {}
     if corpus := steps.get("corpus"):
         facts["corpus"] = (
-            f"{corpus['pairs_kept']:,} pairs of sentences, {corpus['source_words']:,} source and "
-            f"{corpus['target_words']:,} target words"
+            f"{corpus.pairs_kept:,} pairs of sentences, {corpus.source_words:,} source and "
+            f"{corpus.target_words:,} target words"
         )
     if scored := steps.get("score"):
-        facts[name] = f"{scored['phrase_pairs']:,} phrase pairs"
-    return facts
+        facts[name] = f"{scored.phrase_pairs:,} phrase pairs"
+    spent = (Spent(f"building {name}: {step}", each.seconds) for step, each in steps.items())
+    return Results(
+        name, facts=facts, spent=tuple(spent), provenances={f"system {name}": provenance}
+    )

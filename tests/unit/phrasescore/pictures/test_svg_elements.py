@@ -35,7 +35,7 @@ def test_ids_differ_and_lead_somewhere() -> None:
 
 
 def test_it_is_an_element_without_a_world_of_its_own() -> None:
-    """No style, metadata, address or font; the colours of the page, data keep theirs."""
+    """No style, metadata, address or font; the colours of the page, those of data too."""
     text = svg_text(draw, 4, 3, salt="x")
     root = ElementTree.fromstring(text)
     assert {element.tag.rpartition("}")[2] for element in root.iter()} <= {
@@ -43,5 +43,5 @@ def test_it_is_an_element_without_a_world_of_its_own() -> None:
     }  # fmt: skip
     assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
     assert "font-family" not in text and "<?xml" not in text
-    assert "var(--ink, #1b1f23)" in text and "#d55e00" in text
+    assert "var(--ink, #1b1f23)" in text and "var(--vermilion, #d55e00)" in text
     assert "a &lt;b&gt;&amp;&lt;/b&gt;" in text and "\u732b" in text

@@ -177,7 +177,7 @@ def test_damaged_files_are_named(tmp_path: Path) -> None:
     results = read_results(ReportSettings(tmp_path))
     assert [system.name for system in results.tunings] == ["good"]
     assert [note.partition(": not what phrasescore writes")[0] for note in results.notes] == [
-        str(tmp_path / "model"), str(tmp_path / "bad"),
+        str(tmp_path / "model" / "curves.jsonl"), str(tmp_path / "bad" / "curve.jsonl"),
     ]  # fmt: skip
 
 

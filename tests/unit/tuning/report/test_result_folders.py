@@ -14,12 +14,13 @@ from tests.support.result_folders import (
     write_scoring,
     write_tuning,
 )
+from tuning.report.readers.reading import ResultFiles
 from tuning.report.readers.result_folders import find_results, is_at_work
 
 
 def found(folder: Path) -> dict[str, str]:
     """What is found, by name."""
-    return {each.name: each.kind for each in find_results(folder)}
+    return {each.name: each.kind for each in find_results(folder, ResultFiles(folder))}
 
 
 def test_each_kind_by_its_files(tmp_path: Path) -> None:
@@ -54,13 +55,22 @@ def test_what_lies_within_results_belongs_to_them(tmp_path: Path) -> None:
     assert found(tmp_path) == {tmp_path.name: "experiment"}
     write_model(tmp_path / "one" / "two" / "three" / "model")
     with pytest.raises(InputError, match="no results of phrasescore are here"):
-        find_results(tmp_path / "one")
+        find_results(tmp_path / "one", ResultFiles(tmp_path))
+
+
+def test_links_that_lead_elsewhere_are_not_followed(tmp_path: Path) -> None:
+    """Not even the names of what lies there are told."""
+    write_model(tmp_path / "home" / "secret")
+    write_model(tmp_path / "results" / "own")
+    (tmp_path / "results" / "models").symlink_to(tmp_path / "home")
+    (tmp_path / "results" / "again").symlink_to(tmp_path / "results" / "own")
+    assert found(tmp_path / "results") == {"own": "model", "again": "model"}
 
 
 def test_nothing_there(tmp_path: Path) -> None:
     """An empty folder is called so."""
     with pytest.raises(InputError, match="the folder is empty"):
-        find_results(tmp_path)
+        find_results(tmp_path, ResultFiles(tmp_path))
 
 
 def test_who_is_at_work(tmp_path: Path) -> None:

@@ -1,0 +1,39 @@
+"""Standard output and standard error as people read them: text that cannot command a terminal.
+
+Names and lines come from files that strangers wrote. The streams escape their control characters,
+so that no command has to think of it. Data (translations, tables, JSON) is written as bytes, which
+go past the streams unchanged.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, TextIO
+
+from phrasescore.errors import terminal_text
+
+
+class EscapingStream:
+    """A text stream that escapes what is not printable; otherwise the stream that it wraps."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.unescaped = stream
+
+    def write(self, text: str) -> int:
+        """Write a text and return its length."""
+        self.unescaped.write(terminal_text(text))
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.unescaped, name)
+
+
+def escape_standard_streams() -> None:
+    """Let standard output and standard error escape what is not printable."""
+    for name in ("stdout", "stderr"):
+        setattr(sys, name, EscapingStream(getattr(sys, name)))
+
+
+def cursor_stream() -> TextIO:
+    """Return standard error for a progress bar, which has to move the cursor."""
+    return getattr(sys.stderr, "unescaped", sys.stderr)

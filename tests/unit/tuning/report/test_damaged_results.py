@@ -1,0 +1,146 @@
+"""Every JSON file that a report reads, damaged key by key: a page or a sentence."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from phrasescore.cli import cli
+from phrasescore.errors import PhrasescoreError
+from tests.support.result_folders import (
+    write_comparison,
+    write_experiment,
+    write_model,
+    write_scoring,
+    write_system,
+    write_tuning,
+)
+
+Key = str | int
+DROPPED, RENAMED = object(), object()
+# a control character, half a character, and mathematics that matplotlib cannot read
+HOSTILE = "\x1b[2J \x00 \ud800 $\\frac{$ <b>"
+DAMAGES = (DROPPED, RENAMED, None, HOSTILE, 7, [], {}, -1, 1e300, True)
+# these are the same wherever they stand: once below them is enough
+_ANYWHERE = ("provenance", "described", "inputs")
+
+
+def compared(folder: Path) -> None:
+    """Write a comparison."""
+    write_comparison(folder, 12)
+
+
+def built(folder: Path) -> None:
+    """Write a system."""
+    write_system(folder / "system")
+
+
+def trained(folder: Path) -> None:
+    """Write a model."""
+    write_model(folder / "model", points=1)
+
+
+def tuned(folder: Path) -> None:
+    """Write a tuning."""
+    write_tuning(folder / "tuned", rounds=1)
+
+
+def begun(folder: Path) -> None:
+    """Write a tuning that is not finished."""
+    write_tuning(folder / "tuned", rounds=2, finished=False)
+
+
+def scored(folder: Path) -> None:
+    """Write a scored table."""
+    write_scoring(folder, [0.5, 0.125])
+
+
+def experimented(folder: Path) -> None:
+    """Write an experiment."""
+    write_experiment(folder, count=4, with_tunings=False)
+
+
+FOLDERS: dict[Callable[[Path], None], tuple[str, ...]] = {
+    compared: ("comparison.json",),
+    built: ("system/report.json", "system/provenance.json"),
+    trained: ("model/config.json", "model/provenance.json", "model/curves.jsonl"),
+    tuned: ("tuned/run.json", "tuned/curve.jsonl", "tuned/weights.json"),
+    begun: ("tuned/round02/optimized.json",),
+    scored: ("score.json",),
+    experimented: ("results/table.json", "results/results.json"),
+}  # fmt: skip
+
+
+def places(value: Any, way: tuple[Key, ...] = ()) -> Iterator[tuple[Key, ...]]:
+    """Yield the way to each value within another; of a list to its first and its last one."""
+    if way:
+        yield way
+    if isinstance(value, dict):
+        keys: list[Key] = [*value]
+    else:
+        keys = [*dict.fromkeys((0, len(value) - 1))] if isinstance(value, list) and value else []
+    for key in keys if not way or way[-1] not in _ANYWHERE else ():
+        yield from places(value[key], (*way, key))
+
+
+def damaged(content: Any, way: tuple[Key, ...], damage: object) -> Any:
+    """Return a copy with another value at one place, or without it."""
+    found = copy.deepcopy(content)
+    inner = found
+    for key in way[:-1]:
+        inner = inner[key]
+    if damage is DROPPED:
+        del inner[way[-1]]
+    elif damage is RENAMED and isinstance(inner, dict):
+        inner[HOSTILE] = inner.pop(way[-1])
+    elif damage is RENAMED:
+        inner.append(inner[way[-1]])
+    else:
+        inner[way[-1]] = damage
+    return found
+
+
+@pytest.mark.parametrize("most", [8, pytest.param(10**6, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("make", "file"),
+    [(make, file) for make, files in FOLDERS.items() for file in files],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_no_damage_ends_a_report(
+    make: Callable[[Path], None],
+    file: str,
+    most: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each key dropped, or with a value of each kind: the rest is shown, or a sentence says why.
+
+    Eight of a file are tried every time, each damage at another key; all of them take minutes.
+    """
+    monkeypatch.chdir(tmp_path)
+    make(tmp_path / "found")
+    path = tmp_path / "found" / file
+    whole = path.read_text("utf-8")
+    lines = whole.split("\n", 1) if file.endswith(".jsonl") else [whole, ""]
+    content = json.loads(lines[0])
+    failed = []
+    tries = [*itertools.product(places(content), DAMAGES)]
+    # one more than a multiple of the damages, so that another one is next
+    step = len(tries) // most // len(DAMAGES) * len(DAMAGES) + 1
+    for way, damage in tries[::step]:
+        first = json.dumps(damaged(content, way, damage))
+        path.write_text(f"{first}\n{lines[1]}")
+        try:
+            cli.main(["report", "found", "-o", "page.html"], standalone_mode=False)
+        except PhrasescoreError as error:
+            assert str(error).count("\n") == 0
+        except Exception as error:
+            shown = "dropped or renamed" if damage in (DROPPED, RENAMED) else repr(damage)
+            failed.append(f"{'.'.join(map(str, way))} {shown}: {error!r}"[:200])
+    assert not failed, f"{len(failed)}: " + "\n".join(failed)
