@@ -10,9 +10,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from phrasescore.files.byte_streams import sha256_of
+from phrasescore.words.vocabulary import UNK_ID
 from tests.conftest import PROJECT, Phrasescore, StartPhrasescore
 from tests.support.builders import write_phrase_table
 from tests.support.killed import kill_when, wait_for
@@ -143,6 +146,27 @@ def test_sentences(phrasescore: Phrasescore, table: Path, tmp_path: Path) -> Non
     done = phrasescore("train", *texts, *options, "--overwrite")
     assert done.returncode == 3
     assert b"train.fr.gz:2: line 2 has no counterpart: train.en ends before it" in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["search", "encdec"])
+def test_unknown_words_are_learnt_where_the_shortlists_cover_the_texts(
+    phrasescore: Phrasescore, tmp_path: Path, kind: str
+) -> None:
+    """One epoch moves the rows of <unk> in the word vectors of both sides."""
+    for side in ("en", "fr"):
+        # each line has a word that no other line has
+        lines = "".join(f"{side}{n % 7} only{n} {side}{n % 5}\n" for n in range(200))
+        (tmp_path / f"train.{side}").write_text(lines, "utf-8")
+    rows = []
+    for epochs in ("0", "1"):
+        options = ["--kind", kind, *SMALL, "--max-epochs", epochs, "--batch-size", "16"]
+        done = phrasescore("train", "train.en", "train.fr", epochs, *options)
+        assert done.returncode == 0, done.stderr.decode()
+        assert "the encoder reads 207 of 207 words" in done.stderr.decode()
+        weights = load_file(tmp_path / epochs / "model.safetensors")
+        rows.append([weights[f"{side}_embedding"][UNK_ID] for side in ("source", "target")])
+    moved = np.abs(np.subtract(rows[1], rows[0])).max(axis=1)
+    assert (moved > 1e-3).all(), moved
 
 
 class Trainings:
