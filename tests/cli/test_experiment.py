@@ -110,8 +110,9 @@ def test_from_a_file_to_the_table_and_again(
     same = json.loads(compared.stdout)["metrics"]["bleu"][1]
     assert extended["texts"]["test"]["gain"] == {
         "bleu": same["gain"],
-        "p_value": same["p_randomization"],
-        "bootstrap_p_value": same["p_bootstrap"],
+        "p_value": same["p_bootstrap"],
+        "randomization_p_value": same["p_randomization"],
+        "replica_p_value": same["p_replicas"],
         "low": same["low"],
         "high": same["high"],
     }

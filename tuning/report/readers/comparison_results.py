@@ -70,7 +70,7 @@ def _score_set(content: Mapping[str, Any], metric: MetricName, name: str) -> Sco
 def _system(system: Mapping[str, Any]) -> ScoredSystem:
     gain = None
     if "gain" in system:
-        keys = ("gain", "low", "high", "p_randomization", "p_bootstrap")
+        keys = ("gain", "low", "high", "p_bootstrap", "p_randomization")
         gain = Gain(*(float(system[key]) for key in keys))
     deviation = system["deviation"]
     return ScoredSystem(
