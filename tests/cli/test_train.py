@@ -169,6 +169,22 @@ def test_unknown_words_are_learnt_where_the_shortlists_cover_the_texts(
     assert (moved > 1e-3).all(), moved
 
 
+def test_shortlists_of_the_paper_s_recipe_for_sentences(
+    phrasescore: Phrasescore, tmp_path: Path
+) -> None:
+    """30,000 words, as in Bahdanau et al. (2014); the phrase models' 15,000 with the other one."""
+    words = [f"w{n}" for n in range(16_000)]
+    text = "".join(" ".join(words[at : at + 40]) + "\n" for at in range(0, len(words), 40))
+    for side in ("en", "fr"):
+        (tmp_path / f"train.{side}").write_text(text, "utf-8")
+    for recipe, known in (("paper", "16,000"), ("fast", "15,000")):
+        options = ["--kind", "encdec", *SMALL, "--max-epochs", "0", "--recipe", recipe]
+        done = phrasescore("train", "train.en", "train.fr", recipe, *options)
+        assert done.returncode == 0, done.stderr.decode()
+        for side in ("encoder reads", "decoder writes"):
+            assert f"the {side} {known} of 16,000 words" in done.stderr.decode()
+
+
 class Trainings:
     """Runs of some seconds that keep their state often.
 

@@ -150,7 +150,10 @@ def _system(name: str, scores: Mapping[str, Any]) -> ScoredSystem:
         None if deviation is None else float(deviation),
         gain
         and Gain(
-            *(float(gain[key]) for key in ("bleu", "low", "high", "p_value", "randomization_p_value"))
+            *(
+                float(gain[key])
+                for key in ("bleu", "low", "high", "p_value", "randomization_p_value")
+            )
         ),
     )
 
