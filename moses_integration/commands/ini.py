@@ -137,6 +137,13 @@ def add_column(
     help="Leave ln Z out of its scores, which is faster; for models that were trained with "
     "--self-normalise.",
 )
+@click.option(
+    "--unknown",
+    type=click.Choice(["whole", "share"]),
+    help="What a word outside its shortlist is given: the whole p(<unk>), which is the sum over "
+    "all such words, or its share of it, by how often training saw it.  [default: share, where "
+    "training saw such words]",
+)
 @_absolute_paths
 def add_language_model(
     path: str,
@@ -145,6 +152,7 @@ def add_language_model(
     name: str | None,
     start_weight: float,
     unnormalised: bool,
+    unknown: str | None,
     absolute_paths: bool,
 ) -> None:
     """Write MOSES_INI with one more feature: a neural language model that is asked while decoding.
@@ -157,12 +165,18 @@ def add_language_model(
     from moses_integration.ini.moses_ini import MosesIni
     from moses_integration.ini.table_feature import with_absolute_paths
     from moses_integration.language_model.fitness import checked_words, read_for_ini
+    from moses_integration.language_model.neural.network import read_outside
     from phrasescore.errors import counted
     from phrasescore.files.byte_streams import write_atomically
+    from phrasescore.model.folder import load_outside
 
     before = MosesIni.read(path)
-    change = with_language_model(before, model, name, start_weight, normalised=not unnormalised)
     stored = read_for_ini(model, normalised=not unnormalised)
+    outside = read_outside(model) if unknown == "share" else load_outside(model)
+    change = with_language_model(
+        before, model, name, start_weight, normalised=not unnormalised,
+        shares_unknown=unknown == "share" or (unknown is None and bool(outside)),
+    )  # fmt: skip
     warnings = checked_words(before, stored)
     after = with_absolute_paths(change.ini) if absolute_paths else change.ini
     write_atomically(output, after.to_bytes())
