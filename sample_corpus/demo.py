@@ -107,16 +107,15 @@ def main() -> None:
 
 def choose(ini: Path, language_model: Path, part: str, output: Path) -> None:
     """Weigh a language model on lists of the dev set; choose from lists of the test set."""
-    dev, weights = OUTPUT / dotted("dev", part, "nbest"), OUTPUT / dotted("nlm", part, "json")
-    run("decode", ini, "-i", OUTPUT / "dev.en", "-o", OUTPUT / dotted("dev", part, "fr"),
-        "--nbest", dev, "--nbest-size", LIST)  # fmt: skip
+    weights = OUTPUT / dotted("nlm", part, "json")
+    run("decode", ini, "-i", OUTPUT / "dev.en", "-o", OUTPUT / dotted("dev.baseline", part, "fr"),
+        "--nbest", OUTPUT / dotted("dev", part, "nbest"), "--nbest-size", LIST)  # fmt: skip
     rescored = {}
     for name in ("dev", "test"):
         rescored[name] = OUTPUT / dotted(name, part, "nlm", "nbest")
         run("nbest", OUTPUT / dotted(name, part, "nbest"), "--model", language_model,
             "-o", rescored[name])  # fmt: skip
-    run("optimize", "--nbest", rescored["dev"], "--reference", OUTPUT / "dev.fr", "--start", ini,
-        "-o", weights)  # fmt: skip
+    run("optimize", "--nbest", rescored["dev"], "--reference", OUTPUT / "dev.fr", "-o", weights)
     run("rerank", rescored["test"], "--weights", weights, "--source", OUTPUT / "test.en",
         "-o", output)  # fmt: skip
 
