@@ -156,13 +156,14 @@ def report(model: Path, seeds: int, seconds: float) -> None:
     for name, text in rows:
         print(f"{name:<17} {text}")
     baseline, *others = read_json(OUTPUT / "comparison.json")["metrics"]["bleu"]
-    print(f"\n{'test BLEU':<36}             gain              95 %      p")
+    print(f"\n{'test BLEU':<36}             gain              95 %       p")
     print(f"{'four scores':<36}{100 * baseline['mean']:6.2f}")
     for found in others:
         low, high = (100 * found[name] for name in ("low", "high"))
+        p = "<0.001" if found["p_bootstrap"] < 0.001 else f"{found['p_bootstrap']:.3f}"
         print(f"{SYSTEMS[found['system']]:<36}{100 * found['mean']:6.2f}      "
               f"{100 * found['gain']:+5.2f}  {f'{low:+.2f} to {high:+.2f}':>16}  "
-              f"{found['p_bootstrap']:5.3f}")  # fmt: skip
+              f"{p:>6}")  # fmt: skip
     print()
     for line in in_words(others, passes, seeds):
         print(line)
@@ -180,12 +181,14 @@ def in_words(others: Sequence[Mapping[str, Any]], passes: float, seeds: int) -> 
     if passes < 1:
         yield (
             "The phrase model has hardly learnt: in its time it has not seen every pair once, as "
-            "on a slow or busy machine. A longer --max-time would give its score a fair trial."
+            "on a slow or busy machine.\nA longer --max-time would give its score a fair trial."
         )
-    runs = f" and {seeds} tuning runs of each" if seeds > 1 else ", and one tuning run of each"
+    runs = f" and {seeds} tuning runs of each"
+    if seeds == 1:
+        runs = " and one tuning run of each, so other runs may show something else"
     yield (
-        f"This was a test on {count_lines(OUTPUT / 'test.fr')} sentences{runs}, with one model of "
-        "each kind. docs/results.md is about a larger corpus."
+        f"This was a test on {count_lines(OUTPUT / 'test.fr')} sentences{runs}; there is "
+        "one model of each kind.\ndocs/results.md is about a larger corpus."
     )
 
 
