@@ -153,6 +153,13 @@ def add_column(
     help="Whether its scores are ln p, or leave ln Z out, which is several times faster.  "
     "[default: unnormalised if the model was trained with --self-normalise]",
 )
+@click.option(
+    "--unknown",
+    type=click.Choice(["whole", "share"]),
+    help="What a word outside its shortlist is given: the whole p(<unk>), which is the sum over "
+    "all such words, or its share of it, by how often training saw it.  [default: share, where "
+    "training saw such words]",
+)
 @_absolute_paths
 def add_language_model(
     path: str,
@@ -161,6 +168,7 @@ def add_language_model(
     name: str | None,
     start_weight: float | None,
     normalised: bool | None,
+    unknown: str | None,
     absolute_paths: bool,
 ) -> None:
     """Write MOSES_INI with one more feature: a neural language model that is asked while decoding.
@@ -177,15 +185,21 @@ def add_language_model(
         is_self_normalised,
         read_for_ini,
     )
+    from moses_integration.language_model.neural.network import read_outside
     from phrasescore.errors import counted
     from phrasescore.files.byte_streams import write_atomically
+    from phrasescore.model.folder import load_outside
 
     before = MosesIni.read(path)
     stored = read_for_ini(model, normalised=normalised is not False)
     if start_weight is None:
         start_weight = start_weight_for(before)
     whole = not is_self_normalised(stored) if normalised is None else normalised
-    change = with_language_model(before, model, name, start_weight, normalised=whole)
+    outside = read_outside(model) if unknown == "share" else load_outside(model)
+    change = with_language_model(
+        before, model, name, start_weight, normalised=whole,
+        shares_unknown=unknown == "share" or (unknown is None and bool(outside)),
+    )  # fmt: skip
     warnings = checked_words(before, stored)
     after = with_absolute_paths(change.ini) if absolute_paths else change.ini
     write_atomically(output, after.to_bytes())

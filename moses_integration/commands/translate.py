@@ -68,15 +68,15 @@ LONGEST_SENTENCE = 1000  # words, without --max-sentence-length
 @click.option(
     "--length-bounds",
     is_flag=True,
-    help="The bounds of Bahdanau et al. (2014): at least half and at most three times as many "
-    "words as the sentence.",
+    help="The bounds of Bahdanau et al. (2014): at least half as many words as the sentence, and "
+    "at most three times as many symbols, </s> counted on both sides.",
 )
 @click.option(
     "--max-length",
     type=WORDS,
     metavar="N",
-    help="Words at which a translation must end.  [default: three times the sentence's; without "
-    "--length-bounds at least 10]",
+    help="Words at which a translation must end.  [default: three times the sentence's, at least "
+    "10; with --length-bounds three times the sentence's and two more]",
 )
 @click.option("--no-unknown", is_flag=True, help="Never write <unk>.")
 @click.option(

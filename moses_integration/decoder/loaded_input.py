@@ -275,6 +275,7 @@ def _neural_models(system: System, entries: Entries, models: LoadedModels) -> Ne
     features = system.features.neural_models
     return NeuralModels.of(
         models.neural,
+        models.outside,
         [feature.normalised for feature in features],
         [feature.first for feature in features],
         entries.vocabulary.words(),

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from moses_integration.doctor.findings import Finding, Severity, at
 from moses_integration.doctor.words import TextWords
-from moses_integration.ini.feature_weights import boolean_option
-from moses_integration.ini.language_model_feature import own_features
+from moses_integration.ini.language_model_feature import neural_options, own_features
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from phrasescore.errors import IniError, PhrasescoreError
 from phrasescore.model.folder import StoredWeights
@@ -40,7 +39,7 @@ def _model_findings(
 
     place = at(ini.path, line.line)
     try:
-        normalised = boolean_option("normalised", line.options.get("normalised", "true"))
+        normalised, _ = neural_options(line)
     except IniError as error:
         yield Finding.of(error, place)
         normalised = True

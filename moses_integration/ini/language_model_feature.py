@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import get_args
 
 from moses_integration.ini.feature_kinds import FEED_FORWARD_LM, OWN_KINDS
+from moses_integration.ini.feature_weights import boolean_option
 from moses_integration.ini.lines import format_weight, refuse_unreadable
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from phrasescore.errors import IniError, SettingsError
+from phrasescore.words import Unknown
 
 _BASE_NAME = "NeuralLM"
 _TUNABLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
@@ -32,6 +35,8 @@ class LanguageModelChange:
     def __str__(self) -> str:
         options = self.ini.feature(self.name).options
         scores = "scores without ln Z" if options.get("normalised") == "false" else "ln p"
+        if options.get("unknown") == "share":
+            scores += ", of unknown words their shares of p(<unk>)"
         return (
             f"{self.name}: path={options['path']}, {scores}, with the weight "
             f"{format_weight(self.weight)}"
@@ -51,7 +56,13 @@ def next_name(taken: Collection[str], base: str = _BASE_NAME) -> str:
 
 
 def with_language_model(
-    ini: MosesIni, folder: str, name: str | None, start_weight: float, *, normalised: bool = True
+    ini: MosesIni,
+    folder: str,
+    name: str | None,
+    start_weight: float,
+    *,
+    normalised: bool = True,
+    shares_unknown: bool = False,
 ) -> LanguageModelChange:
     """Add a feed-forward language model as the last feature, with the last weight.
 
@@ -61,6 +72,7 @@ def with_language_model(
         name: What weights and n-best lists call it; the next free ``NeuralLM0`` for ``None``.
         start_weight: Until it is tuned.
         normalised: Whether its scores are ln p; otherwise ln Z is left out.
+        shares_unknown: Whether a word outside its shortlist has its share of p(<unk>), or all.
 
     Raises:
         IniError: The name is taken, or the folder's cannot stand in an ini.
@@ -83,12 +95,27 @@ def with_language_model(
             path=ini.path,
             remedy=f"give another --name, such as {next_name(taken)}",
         )
-    code = f"{FEED_FORWARD_LM} name={name} path={folder}" + (
-        "" if normalised else " normalised=false"
-    )
+    code = f"{FEED_FORWARD_LM} name={name} path={folder}"
+    code += "" if normalised else " normalised=false"
+    code += " unknown=share" if shares_unknown else ""
     return LanguageModelChange(
         ini.with_feature(code).with_weights({name: (start_weight,)}), name, start_weight
     )
+
+
+def neural_options(line: FeatureLine) -> tuple[bool, bool]:
+    """Return whether a model's scores are normalised, and whether it shares p(<unk>) out.
+
+    Raises:
+        IniError: An option has none of its values (without its place).
+    """
+    unknown = line.options.get("unknown", "whole")
+    if unknown not in get_args(Unknown):
+        raise IniError(
+            f"unknown is {unknown!r}, expected whole or share", remedy="write one of them"
+        )
+    normalised = boolean_option("normalised", line.options.get("normalised", "true"))
+    return normalised, unknown == "share"
 
 
 def own_features(ini: MosesIni) -> tuple[FeatureLine, ...]:

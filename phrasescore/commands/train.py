@@ -41,7 +41,7 @@ from phrasescore.training.training_settings import (
     MAX_LENGTH,
     PATIENCE,
 )
-from phrasescore.words import SHORTLIST_WORDS
+from phrasescore.words import PAPER_SENTENCE_WORDS, SHORTLIST_WORDS
 
 if TYPE_CHECKING:
     from phrasescore.training.request import TrainingRequest
@@ -53,6 +53,9 @@ _PHRASE, _FEED_FORWARD, _LM = (
 )
 _FAST, _FAST_LM, _FAST_RNN = (
     kind_named(name).fast_sizes for name in ("search", "feed-forward-lm", "rnn-lm")
+)
+_SHORTLIST_DEFAULT = (
+    f"[default: {SHORTLIST_WORDS}; search, encdec with --recipe paper: {PAPER_SENTENCE_WORDS}]"
 )
 _SELF_NORMALISE = 0.1  # Devlin et al. (2014), section 2.2
 _HELD_OUT_TEXT = "--held-out-text"
@@ -189,12 +192,12 @@ def _kind_among(args: Sequence[str]) -> str:
 @click.option(
     "--source-words",
     type=ITEMS,
-    help=f"Size of the source shortlist.  [default: {SHORTLIST_WORDS}]",
+    help=f"Size of the source shortlist.  {_SHORTLIST_DEFAULT}",
 )
 @click.option(
     "--target-words",
     type=ITEMS,
-    help=f"Size of the target shortlist.  [default: {SHORTLIST_WORDS}]",
+    help=f"Size of the target shortlist.  {_SHORTLIST_DEFAULT}",
 )
 @click.option(
     "--batch-size",

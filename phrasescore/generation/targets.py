@@ -23,7 +23,8 @@ class TargetSettings:
             of its source, and at least 10.
         unknown: Whether ``<unk>`` may be one of the words.
         length_bounds: Whether a target has at least half as many words as its source, and without
-            ``max_length`` at most three times as many, as in the program of Bahdanau et al. (2014).
+            ``max_length`` at most three times as many symbols, </s> counted on both sides, as in
+            the program of Bahdanau et al. (2014).
     """
 
     max_length: int | None = None
@@ -34,8 +35,9 @@ class TargetSettings:
         """Return (N,) how many words the targets of each source may have."""
         if self.max_length is not None:
             return np.full(len(source_lengths), self.max_length, np.int64)
-        shortest = 1 if self.length_bounds else _SHORTEST_LIMIT
-        return np.maximum(_TIMES_SOURCE * source_lengths, shortest)
+        if self.length_bounds:
+            return _TIMES_SOURCE * (source_lengths + 1) - 1
+        return np.maximum(_TIMES_SOURCE * source_lengths, _SHORTEST_LIMIT)
 
     def least(self, source_lengths: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return (N,) how many words the targets of each source must have."""

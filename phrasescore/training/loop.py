@@ -85,8 +85,9 @@ class Trainer:
         )
         self._dtype = torch.bfloat16 if run.settings.precision == "bf16" else None
         rare = None
-        if run.settings.learns_from == "text" and run.settings.recipe == "fast":
-            rare = seen_once(run.pairs.target, run.split.training)
+        if run.settings.learns_from != "phrases" and run.settings.recipe == "fast":
+            rows = run.split.training
+            rare = seen_once(run.pairs.source, rows), seen_once(run.pairs.target, rows)
         learnt = run.pairs, run.split.training
         self._passes = Passes(*learnt, self._recipe.plan, size, run.settings.seed)
         self.plan_held_out = uniform_plan

@@ -1,8 +1,9 @@
 """Words seen once, some of which are learnt as the unknown word, so that it is learnt at all.
 
-Where the shortlist has room for every word of a text, no ``<unk>`` stands there, and a model would
-give a new word nothing. How often a new word comes is about how often a word has come that stands
-once in the text (Good and Turing), so a share of these become ``<unk>``, drawn anew for each batch.
+Where the shortlist has room for every word of a text, no ``<unk>`` occurs there: a model would give
+a new word to be written no probability, and a new word to be read random numbers. New words come
+about as often as words that occur once in the text (Good and Turing), so a share of these become
+``<unk>``, drawn anew for each batch.
 """
 
 from __future__ import annotations
@@ -22,15 +23,20 @@ SHARE = 0.5  # the rest teaches the words themselves
 _ROWS_AT_ONCE = 1 << 16
 
 
-def seen_once(side: PairSide, rows: Remainder) -> NDArray[np.bool_] | None:
-    """Return which words stand once in some sentences, ``(V,)``; ``None`` where <unk> stands there.
+def seen_once(side: PairSide, rows: Remainder) -> NDArray[np.bool_]:
+    """Return which words occur once in some sentences, ``(V,)``.
+
+    None counts where at least as many words are outside the shortlist as :func:`with_unknown`
+    would replace: they teach ``<unk>`` already.
 
     Args:
         side: Where the sentences are.
         rows: Which of them.
     """
     counts = word_counts(side, rows)
-    return None if counts[UNKNOWN] else counts == 1
+    once: NDArray[np.bool_] = counts == 1
+    once[UNKNOWN] = False
+    return once & (counts[UNKNOWN] < SHARE * once.sum())
 
 
 def word_counts(side: PairSide, rows: Remainder | NDArray[np.int64]) -> NDArray[np.int64]:
@@ -42,14 +48,21 @@ def word_counts(side: PairSide, rows: Remainder | NDArray[np.int64]) -> NDArray[
     return counts
 
 
-def with_unknown(batch: Batch, rare: Tensor, generator: torch.Generator) -> Batch:
-    """Return a batch in whose targets a share of rare words are the unknown word.
+def with_unknown(batch: Batch, rare: tuple[Tensor, Tensor], generator: torch.Generator) -> Batch:
+    """Return a batch in which a share of the pairs have ``<unk>`` for their rare words.
+
+    One draw decides both sides of a pair. A rare source word mostly has a rare translation: read
+    as ``<unk>`` it is to be translated as ``<unk>``, and read as itself as that translation.
 
     Args:
         batch: On any device.
-        rare: ``(V,)`` bool, which words these are; on the same device.
+        rare: ``(V,)`` bool each, which source and target words are rare; on the same device.
         generator: Draws; on the same device.
     """
-    drawn = torch.rand(batch.target.shape, generator=generator, device=batch.target.device)
-    chosen = rare[batch.target] & (drawn < SHARE)
-    return dataclasses.replace(batch, target=batch.target.masked_fill(chosen, UNKNOWN))
+    pairs = len(batch.target)
+    drawn = torch.rand((pairs, 1), generator=generator, device=batch.target.device) < SHARE
+    source, target = (
+        ids.masked_fill(words[ids] & drawn, UNKNOWN)
+        for words, ids in zip(rare, (batch.source, batch.target), strict=True)
+    )
+    return dataclasses.replace(batch, source=source, target=target)

@@ -32,6 +32,7 @@ from phrasescore.training.training_settings import (
     PATIENCE_OF_TEXT,
     RecipeName,
 )
+from phrasescore.words import PAPER_SENTENCE_WORDS, SHORTLIST_WORDS
 
 DEFAULT_EPOCHS = 10
 # what the command gives for every kind, and some do not have
@@ -245,9 +246,12 @@ class TrainingRequest:
         Raises:
             InputError: A file cannot be read or breaks its format.
         """
-        given = {"source_words": self.source_words, "target_words": self.target_words}
+        usual = SHORTLIST_WORDS
+        if self.recipe == "paper" and self.described_kind.learns_from == "sentences":
+            usual = PAPER_SENTENCE_WORDS
         settings = PairSettings(
-            **{name: value for name, value in given.items() if value is not None},
+            source_words=usual if self.source_words is None else self.source_words,
+            target_words=usual if self.target_words is None else self.target_words,
             factor=self.sizes.get("factor", 0),
         )
         if self.described_kind.of_sentences:

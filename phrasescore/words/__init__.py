@@ -4,5 +4,7 @@ from typing import Literal
 
 # section 4.1 of Cho et al. (2014): 15,000 words a side, which covered about 93 % of their data
 SHORTLIST_WORDS = 15_000
+# section 4.1 of Bahdanau et al. (2014), for models of sentences with the paper's recipe
+PAPER_SENTENCE_WORDS = 30_000
 # what a model gives a word outside its shortlist: p(<unk>), the sum over all of them, or its share
 Unknown = Literal["whole", "share"]

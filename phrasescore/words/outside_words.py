@@ -122,6 +122,11 @@ class OutsideWords:
         ln_q: NDArray[np.float64] = np.log((counts + 1) / (counts.sum() + len(counts)))
         return ln_q
 
+    def ln_share(self, word: bytes) -> float:
+        """Return ln q of a word outside the shortlist, at most 0."""
+        number = self._table.id_of(word)
+        return float(self._ln_q[-1 if number is None else number])
+
     def ln_shares(self, spans: TokenSpans, ids: Ids) -> NDArray[np.float64]:
         """Return what sharing p(<unk>) out adds to ln p of each phrase, ``(lines,)``, at most 0.
 

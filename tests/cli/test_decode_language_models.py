@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
 import pytest
 
 from moses_integration.nbest.format import read_nbest_lists
+from phrasescore.words.outside_words import OutsideWords
 from tests.conftest import Phrasescore
 from tests.support.neural_language_models import save_random_language_model
 from tests.support.random_system import write_random_system
@@ -63,6 +65,44 @@ def test_lists_hold_what_score_text_says(
     assert b"NeuralLM0" in again.stderr
 
 
+def test_an_unknown_word_has_its_share_of_p_unk(
+    phrasescore: Phrasescore, ini: Path, tmp_path: Path
+) -> None:
+    """By its count in training, in lists and by force-score; ``--unknown whole`` gives it all."""
+    # t0 was seen three times, t4 once; s4 is copied and was never seen: 4/7, 2/7 and 1/7
+    outside = OutsideWords((b"t0", b"t4"), (3, 1))
+    known = [word for word in TARGETS if word not in outside.words]
+    save_random_language_model(tmp_path / "short", known, 5, outside=outside)
+    ln_share = {b"t0": math.log(4 / 7), b"t4": math.log(2 / 7), b"s4": math.log(1 / 7)}
+    for name, options, times in (("shared", [], 1), ("whole", ["--unknown", "whole"], 0)):
+        own = ini.with_name(f"{name}.ini")
+        done = phrasescore(
+            "ini", "add-language-model", ini, "--model", "short", "-o", own, *options
+        )
+        assert done.returncode == 0, done.stderr.decode()
+        assert (b" unknown=share" in own.read_bytes()) == bool(times)
+        done = phrasescore(
+            "decode", own, "-i", "text", "-o", "out", "--nbest", name, "--nbest-size", "9",
+            "--include-segmentation-in-n-best",
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr.decode()
+        done = phrasescore("force-score", own, "-i", "text", "--nbest", name, "--check", "1e-3")
+        assert done.returncode == 0, done.stderr.decode()
+        entries = [e for _, listed in read_nbest_lists(tmp_path / name) for e in listed if e.words]
+        assert {word for e in entries for word in e.words.split()} >= set(ln_share)
+        (tmp_path / "candidates").write_bytes(b"".join(e.words.strip() + b"\n" for e in entries))
+        scored = phrasescore("score-text", "--model", "short", "candidates")
+        whole = [float(line.split(b"\t")[-1]) for line in scored.stdout.split(b"\n")[:-1]]
+        shares = [sum(ln_share.get(word, 0) for word in e.words.split()) for e in entries]
+        assert [e.features["NeuralLM1"][0] for e in entries] == pytest.approx(
+            [p + times * share for p, share in zip(whole, shares, strict=True)], abs=1e-4
+        )
+    asked = ["ini", "add-language-model", ini, "--model", "lm", "--unknown", "share", "-o", "x"]
+    done = phrasescore(*asked)
+    assert done.returncode == 4
+    assert b"does not say how often words outside its shortlist were seen" in done.stderr
+
+
 def test_tuning_knows_the_model(phrasescore: Phrasescore, ini: Path, tmp_path: Path) -> None:
     """Its weight is tuned as others are, and the tuned ini decodes."""
     done = phrasescore(
@@ -83,6 +123,8 @@ def test_a_model_that_is_not_there_is_one_sentence(phrasescore: Phrasescore, ini
         (("path=lm", "path=none"), "no such"),
         (("path=lm", "path=system"), "not a phrasescore model"),
         (("path=lm", "path=lm normalised=maybe"), "expected true or false"),
+        (("path=lm", "path=lm unknown=some"), "expected whole or share"),
+        (("path=lm", "path=lm unknown=share"), "which unknown=share needs"),
     ):
         changed = ini.with_name("changed.ini")
         changed.write_text(ini.read_text().replace(*change))

@@ -11,9 +11,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from phrasescore.files.byte_streams import sha256_of
+from phrasescore.words.vocabulary import UNK_ID
 from tests.conftest import PROJECT, Phrasescore, StartPhrasescore
 from tests.support.builders import write_phrase_table
 from tests.support.killed import kill_when, wait_for
@@ -144,6 +147,43 @@ def test_sentences(phrasescore: Phrasescore, table: Path, tmp_path: Path) -> Non
     done = phrasescore("train", *texts, *options, "--overwrite")
     assert done.returncode == 3
     assert b"train.fr.gz:2: line 2 has no counterpart: train.en ends before it" in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["search", "encdec"])
+def test_unknown_words_are_learnt_where_the_shortlists_cover_the_texts(
+    phrasescore: Phrasescore, tmp_path: Path, kind: str
+) -> None:
+    """One epoch moves the rows of <unk> in the word vectors of both sides."""
+    for side in ("en", "fr"):
+        # each line has a word that no other line has
+        lines = "".join(f"{side}{n % 7} only{n} {side}{n % 5}\n" for n in range(200))
+        (tmp_path / f"train.{side}").write_text(lines, "utf-8")
+    rows = []
+    for epochs in ("0", "1"):
+        options = ["--kind", kind, *SMALL, "--max-epochs", epochs, "--batch-size", "16"]
+        done = phrasescore("train", "train.en", "train.fr", epochs, *options)
+        assert done.returncode == 0, done.stderr.decode()
+        assert "the encoder reads 207 of 207 words" in done.stderr.decode()
+        weights = load_file(tmp_path / epochs / "model.safetensors")
+        rows.append([weights[f"{side}_embedding"][UNK_ID] for side in ("source", "target")])
+    moved = np.abs(np.subtract(rows[1], rows[0])).max(axis=1)
+    assert (moved > 1e-3).all(), moved
+
+
+def test_shortlists_of_the_paper_s_recipe_for_sentences(
+    phrasescore: Phrasescore, tmp_path: Path
+) -> None:
+    """30,000 words, as in Bahdanau et al. (2014); the phrase models' 15,000 with the other one."""
+    words = [f"w{n}" for n in range(16_000)]
+    text = "".join(" ".join(words[at : at + 40]) + "\n" for at in range(0, len(words), 40))
+    for side in ("en", "fr"):
+        (tmp_path / f"train.{side}").write_text(text, "utf-8")
+    for recipe, known in (("paper", "16,000"), ("fast", "15,000")):
+        options = ["--kind", "encdec", *SMALL, "--max-epochs", "0", "--recipe", recipe]
+        done = phrasescore("train", "train.en", "train.fr", recipe, *options)
+        assert done.returncode == 0, done.stderr.decode()
+        for side in ("encoder reads", "decoder writes"):
+            assert f"the {side} {known} of 16,000 words" in done.stderr.decode()
 
 
 class Trainings:

@@ -14,6 +14,7 @@ from phrasescore.model.folder import load_weights
 from phrasescore.model.model_settings import FeedForwardLmSettings
 from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
 from phrasescore.model.saved_model import save_model
+from phrasescore.words.outside_words import OutsideWords
 from phrasescore.words.vocabulary import Vocabulary
 from tests.support.plain_back_off import PlainLanguageModel
 
@@ -25,6 +26,7 @@ def save_random_language_model(
     seed: int = 1,
     *,
     self_normalise: float = 0.0,
+    outside: OutsideWords | None = None,
 ) -> Path:
     """Write a small model whose scores differ from history to history."""
     vocabulary = Vocabulary.from_words(sorted(set(words)))
@@ -41,7 +43,7 @@ def save_random_language_model(
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.normal_(0.0, 0.6, generator=generator)
-    save_model(folder, model, (Vocabulary.from_words([]), vocabulary), {})
+    save_model(folder, model, (Vocabulary.from_words([]), vocabulary), {}, outside=outside)
     return folder
 
 

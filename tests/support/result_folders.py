@@ -140,7 +140,7 @@ def write_scoring(folder: Path, scores: Sequence[float]) -> dict[str, Any]:
 
 
 def _scores(runs: Sequence[float], gain: float | None) -> dict[str, Any]:
-    found = gain and {"bleu": gain, "p_value": 0.04, "bootstrap_p_value": 0.05,
+    found = gain and {"bleu": gain, "p_value": 0.04, "randomization_p_value": 0.05,
                       "low": gain - 0.01, "high": gain + 0.01}  # fmt: skip
     deviation = float(np.std(runs, ddof=1)) if len(runs) > 1 else None
     return {"bleu": list(runs), "mean": float(np.mean(runs)), "deviation": deviation, "gain": found}

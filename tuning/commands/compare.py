@@ -41,7 +41,7 @@ from tuning.metrics.metric_settings import TEST_SEED, TRIALS
     "several systems.",
 )
 @click.option("--trials", type=Whole(100, 10**7), default=TRIALS, help="Trials of each test.")
-@click.option("--seed", type=SEED, default=TEST_SEED, help="For both tests.")
+@click.option("--seed", type=SEED, default=TEST_SEED, help="Of each test.")
 @selection_options
 @json_options
 @click.option("--markdown", "form", flag_value="markdown", help="Print a table of Markdown.")
@@ -60,9 +60,9 @@ def compare(
 ) -> None:
     """Compare systems by the translations of several tuning runs each (Clark et al. 2011).
 
-    Shows mean and deviation over runs and, for the gain over the baseline, p-values of paired
-    approximate randomisation and of a paired bootstrap. Scores are printed times 100; in JSON
-    they are 0 to 1.
+    Shows mean and deviation over runs and, for the gain over the baseline, a 95 % interval and a
+    p-value for other sentences and other runs. Two randomisation tests stand beside them. Scores
+    are printed times 100; in JSON they are 0 to 1.
     """
     selection = parse_selection({**options, "picture": picture})
     from phrasescore.pictures.figure_files import check_figure

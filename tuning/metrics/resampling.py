@@ -10,12 +10,16 @@ systems are dealt out again, as many to each system as it had. That is right whe
 system are no more alike than those of different ones. Mostly they are, and then it finds
 differences too easily: a test says how often.
 
-*Bootstrap* (Koehn 2004): sentences are drawn with replacement, the same ones for all runs of both
-systems; what is compared are means over runs. p is the share of draws that stray from their mean by
-at least the real difference, on either side.
+*The two-level bootstrap* asks about other sentences and other runs. Sentences are drawn with
+replacement (Koehn 2004), the same ones for all runs of both systems. Three or five runs are too few
+to be drawn: their draws have the fraction (R - 1) / R of the variance and few different values. So
+runs enter by the variance of a random effect, at least 0: for each system, the variance of its
+scores over runs (R - 1), less what differences in single sentences explain, which the draws of
+sentences contain already. (Drawing both counts these differences three times; Owen 2007.) Interval
+and p are those of Student's t with the degrees of freedom of Welch (1947) and Satterthwaite (1946).
 
-All take the runs as given and ask about other sentences; what other runs would have given shows in
-the deviation over runs. With one run a system the first two are the same.
+The randomisations take the runs as given, and so does the bootstrap of a system with one run. With
+one run a system the first two are the same.
 
 Shapes: S sentences, A and B runs of the systems, K statistics, T trials. Everywhere ``first`` is
 (A, S, K), ``second`` (B, S, K), and ``score`` turns (..., K) sums into (...,) scores.
@@ -23,6 +27,7 @@ Shapes: S sentences, A and B runs of the systems, K statistics, T trials. Everyw
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -41,7 +46,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """What the bootstrap says of a difference.
+    """What the two-level bootstrap says of a difference.
 
     Args:
         p_value: Two-sided.
@@ -161,16 +166,61 @@ def resampled_scores(runs: Statistics, draws: NDArray[np.int64], score: Score) -
 def bootstrap(
     first: Statistics, second: Statistics, score: Score, trials: int, seed: int
 ) -> Bootstrap:
-    """Resample the difference of the means over runs, second minus first."""
+    """Estimate how far the difference of the means over runs, second minus first, is uncertain."""
     rng = np.random.default_rng(seed)
     sentences = first.shape[1]
     pieces = []
     for piece in _pieces(trials, sentences):
         draws = rng.integers(sentences, size=(piece, sentences))
-        drawn = [resampled_scores(runs, draws, score).mean(1) for runs in (first, second)]
-        pieces.append(drawn[1] - drawn[0])
-    found = np.concatenate(pieces)
-    means = [score(runs.sum(1).astype(np.float64)).mean() for runs in (first, second)]
-    p_value = share_at_least(np.abs(found - found.mean()), float(means[1] - means[0]))
-    low, high = np.quantile(found, [0.025, 0.975])
-    return Bootstrap(p_value, float(low), float(high))
+        pieces.append([resampled_scores(runs, draws, score) for runs in (first, second)])
+    drawn = [np.concatenate(system) for system in zip(*pieces, strict=True)]  # (T, A), (T, B)
+    scores = [score(runs.sum(1).astype(np.float64)) for runs in (first, second)]
+    gain = float(scores[1].mean() - scores[0].mean())
+    variance = float((drawn[1].mean(1) - drawn[0].mean(1)).var())
+    square_errors = variance**2 / max(sentences - 1, 1)
+    of_runs = errors_of_runs = 0.0
+    for runs, again in zip(scores, drawn, strict=True):
+        if (degrees := len(runs) - 1) > 0:
+            over_runs = float(runs.var(ddof=1))
+            explained = float((again - again.mean(1, keepdims=True)).var(0).sum()) / degrees
+            of_runs += (over_runs - explained) / len(runs)
+            errors_of_runs += (over_runs / len(runs)) ** 2 / degrees
+    if of_runs > 0:
+        variance += of_runs
+        square_errors += errors_of_runs
+    deviation = math.sqrt(variance)
+    if deviation < _ROUNDING:
+        return Bootstrap(float(abs(gain) < _ROUNDING), gain, gain)
+    tail = StudentTail(max(variance**2 / square_errors, 1.0))
+    reach = deviation * tail.beyond(0.05)
+    return Bootstrap(tail.probability(abs(gain) / deviation), gain - reach, gain + reach)
+
+
+class StudentTail:
+    """How probable large values of Student's t are, either way.
+
+    Args:
+        degrees: Of freedom.
+
+    >>> tail = StudentTail(4)
+    >>> round(tail.beyond(0.05), 3), round(tail.probability(2.776), 3)
+    (2.776, 0.05)
+    """
+
+    def __init__(self, degrees: float) -> None:
+        # t = tan(angle) sqrt(degrees) turns the density into cos(angle) ** (degrees - 1)
+        degrees = min(degrees, 1e5)  # where t is normal
+        self._angles = np.linspace(0, np.pi / 2, 50_001)
+        density = np.cos(self._angles) ** (degrees - 1)
+        steps = (density[1:] + density[:-1])[::-1].cumsum()[::-1]
+        self._beyond = np.append(steps, 0.0) / steps[0]
+        self._scale = math.sqrt(degrees)
+
+    def probability(self, t: float) -> float:
+        """Return the probability of an absolute value above ``t``."""
+        return float(np.interp(math.atan(t / self._scale), self._angles, self._beyond))
+
+    def beyond(self, probability: float) -> float:
+        """Return the absolute value that is exceeded with this probability."""
+        angle = np.interp(probability, self._beyond[::-1], self._angles[::-1])
+        return self._scale * math.tan(float(angle))

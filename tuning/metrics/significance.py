@@ -26,18 +26,18 @@ class SystemDifference:
 
     Args:
         gain: The mean over runs minus that of the first system.
-        low: Of the 95 % bootstrap interval of the gain.
+        low: Of the 95 % interval of the gain, for other sentences and other runs.
         high: The same.
-        p_randomization: Of approximate randomisation, a sentence's runs together, two-sided.
-        p_replicas: Of randomisation of replicas (Clark et al. 2011), often too small; or none.
-        p_bootstrap: Of the paired bootstrap over sentences, two-sided.
+        p_randomization: Of approximate randomisation of sentences, two-sided; the runs are given.
+        p_replicas: Of randomisation of replicas (Clark et al. 2011), often too small.
+        p_bootstrap: Of the two-level bootstrap that the interval comes from, two-sided.
     """
 
     gain: float
     low: float
     high: float
     p_randomization: float
-    p_replicas: float | None
+    p_replicas: float
     p_bootstrap: float
 
 
@@ -77,7 +77,6 @@ def compare_statistics(
     *,
     trials: int = TRIALS,
     seed: int = TEST_SEED,
-    replicas: bool = True,
 ) -> tuple[SystemScores, ...]:
     """Compare systems with the first of them in one metric.
 
@@ -86,7 +85,6 @@ def compare_statistics(
         systems: By name, (R, S, K) statistics of R runs over the same S sentences.
         trials: Of each test.
         seed: Of each test.
-        replicas: Whether to randomise replicas too, which takes longest.
     """
     score = partial(metric_scores, metric)
     parts = {name: runs[:, :, columns_of(metric)] for name, runs in systems.items()}
@@ -104,7 +102,7 @@ def compare_statistics(
             high=drawn.high,
             p_randomization=randomization_p_value(first, runs, score, trials, seed),
             p_bootstrap=drawn.p_value,
-            p_replicas=replica_p_value(first, runs, score, trials, seed) if replicas else None,
+            p_replicas=replica_p_value(first, runs, score, trials, seed),
         )
         rows.append(SystemScores(name, scores, difference))
     return tuple(rows)

@@ -31,8 +31,8 @@ class SystemComparison:
         files: The translations by system.
         references: The references.
         sentences: Which sentences of the text count.
-        trials: Of both tests.
-        seed: Of both tests.
+        trials: Of each test.
+        seed: Of each test.
         notes: What may be wrong with the texts.
         by_length: For each group of the sentences, what ``scores`` has for all.
     """
@@ -57,7 +57,7 @@ class SystemComparison:
             yield f"{group}, {counted(len(group.rows), 'sentence')}", self._table(scores)
 
     def _table(self, scores: Mapping[str, tuple[SystemScores, ...]]) -> ScoreTable:
-        header = ["", "runs", "mean", "deviation", "gain", "95 %", "p (AR)", "p (bootstrap)"]
+        header = ["", "runs", "mean", "deviation", "gain", "95 %", "p", "p (AR)", "p (replicas)"]
         rows = []
         for metric, systems in scores.items():
             prefix = f"{LABELS[metric]} " if len(scores) > 1 else ""
@@ -70,14 +70,15 @@ class SystemComparison:
         deviation = "–" if system.deviation is None else points(system.deviation)
         cells = [str(len(system.runs)), points(system.mean), deviation]
         if (difference := system.difference) is None:
-            return [*cells, *["–"] * 4]
+            return [*cells, *["–"] * 5]
         low, high = points(difference.low, sign=True), points(difference.high, sign=True)
         return [
             *cells,
             points(difference.gain, sign=True),
             f"{low} to {high}",
-            self._shown(difference.p_randomization),
             self._shown(difference.p_bootstrap),
+            self._shown(difference.p_randomization),
+            self._shown(difference.p_replicas),
         ]
 
     def _shown(self, p_value: float) -> str:
@@ -90,9 +91,10 @@ class SystemComparison:
         first = next(iter(self.files))
         by_length = " Among many groups some differ by chance alone." if self.by_length else ""
         return (
-            f"{self.sentences}. Gain: mean over runs against {first}, with its 95 % "
-            f"bootstrap interval. AR: approximate randomisation of sentences, their runs together. "
-            f"Bootstrap: over sentences, of means over runs. Both two-sided, "
+            f"{self.sentences}. Gain: mean over runs against {first}. 95 % and p: for other "
+            "sentences and, where a system has several runs, other runs. AR: approximate "
+            "randomisation of sentences, the runs as they are. Replicas: the randomisation of "
+            "Clark et al. (2011), which often finds too much. All two-sided, "
             f"{self.trials:,} trials, seed {self.seed}.{by_length} "
             + " ".join(f"{LABELS[metric]}: {text}." for metric, text in self.signatures.items())
         )
@@ -185,8 +187,8 @@ def compare_systems(
         systems: By name, the translations of each system, one file for each tuning run.
         scoring: Which metrics, and how.
         selection: Which sentences, and in which groups; all of them without it.
-        trials: Of both tests.
-        seed: Of both tests; every comparison begins with it.
+        trials: Of each test.
+        seed: Of each test; every comparison begins with it.
 
     Raises:
         CorpusError: A file is not UTF-8, files have different numbers of lines, or no sentence is
@@ -208,15 +210,15 @@ def compare_systems(
         notes += [note for text in scored for note in text.notes]
         every[name] = np.stack([text.statistics for text in scored])
 
-    def compared(rows: Rows, *, replicas: bool) -> dict[str, tuple[SystemScores, ...]]:
+    def compared(rows: Rows) -> dict[str, tuple[SystemScores, ...]]:
         parts = {name: runs[:, rows] for name, runs in every.items()}
         return {
-            metric: compare_statistics(metric, parts, trials=trials, seed=seed, replicas=replicas)
+            metric: compare_statistics(metric, parts, trials=trials, seed=seed)
             for metric in texts.scoring.metrics
         }
 
     return SystemComparison(
-        scores=compared(chosen.rows, replicas=True),
+        scores=compared(chosen.rows),
         signatures=signatures(texts.scoring, len(references)),
         files={name: tuple(map(Path, paths)) for name, paths in systems.items()},
         references=tuple(map(Path, references)),
@@ -224,5 +226,5 @@ def compare_systems(
         trials=trials,
         seed=seed,
         notes=tuple(notes),
-        by_length=tuple(compared(group.rows, replicas=False) for group in chosen.groups),
+        by_length=tuple(compared(group.rows) for group in chosen.groups),
     )

@@ -20,17 +20,17 @@ class Gain:
 
     Args:
         gain: The mean over runs minus that of the first system.
-        low: Of the 95 % bootstrap interval.
+        low: Of the 95 % interval, for other sentences and other runs.
         high: The same.
-        p_value: Of approximate randomisation, two-sided.
-        bootstrap_p_value: Of the paired bootstrap, two-sided.
+        p_value: For other sentences and other runs, two-sided.
+        randomization_p_value: Of approximate randomisation of sentences, two-sided.
     """
 
     gain: float
     low: float
     high: float
     p_value: float
-    bootstrap_p_value: float
+    randomization_p_value: float
 
 
 @dataclass(frozen=True)

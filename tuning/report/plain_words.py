@@ -144,8 +144,6 @@ def in_words(scores: ScoreSet, system: ScoredSystem) -> str:
 
 
 def _how_often(gain: Gain, scores: ScoreSet) -> str:
-    if gain.p_value <= 1.01 / (scores.trials + 1):
-        return f"in none of {scores.trials:,} trials"
     for of in (100, 1000, 10_000):
         times = gain.p_value * of
         if times >= 1:
@@ -164,10 +162,11 @@ def about_tests(scores: ScoreSet) -> Iterator[str]:
     spread = " ± standard deviation over runs" if deviates else ""
     yield f"{label} times 100, {scale}; means{spread}. Gain: over {first.name}."
     yield (
-        "95 % interval: where the gain would lie in 95 of 100 texts drawn from these sentences. "
-        f"p: how often a gain as large, either way, comes of systems that do not differ "
-        f"(approximate randomisation, {scores.trials:,} trials). A large p shows no difference; "
-        "it does not show that there is none."
+        "95 % interval: of 100 such intervals, for other texts of this kind and other runs of the "
+        "systems, about 95 hold the real gain. p: how often systems that do not differ show a gain "
+        f"as large, either way (two-level bootstrap, {scores.trials:,} trials). A large p shows no "
+        "difference; it does not show that there is none. p (AR): the same for other sentences "
+        "and these runs, by approximate randomisation."
     )
     compared = sum(system.gain is not None for system in scores.systems)
     if compared >= _MANY:

@@ -209,7 +209,7 @@ def page_values(results: Results, live: bool) -> dict[str, Any]:
 def _score_view(scores: ScoreSet, place: int) -> ScoreView:
     several = any(len(system.runs) > 1 for system in scores.systems)
     header = ["system", *(["runs"] if several else []), LABELS[scores.metric]]
-    header += [*(["±"] if several else []), "gain", "95 % from", "to", "p", "p (bootstrap)"]
+    header += [*(["±"] if several else []), "gain", "95 % from", "to", "p", "p (AR)"]
     rows = []
     for system in scores.systems:
         row = [named(system.name), *([number_cell(len(system.runs), 0)] if several else [])]
@@ -219,7 +219,7 @@ def _score_view(scores: ScoreSet, place: int) -> ScoreView:
         else:
             gain = system.gain
             row += [score_cell(value, sign=True) for value in (gain.gain, gain.low, gain.high)]
-            chances = gain.p_value, gain.bootstrap_p_value
+            chances = gain.p_value, gain.randomization_p_value
             row += [Cell(shown_p(each, scores.trials), each) for each in chances]
         rows.append(tuple(row))
     said = ((system.name, in_words(scores, system)) for system in scores.systems)

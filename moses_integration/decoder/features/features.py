@@ -15,7 +15,8 @@ from moses_integration.decoder.features.reordering_feature import (
     reordering_feature,
 )
 from moses_integration.decoder.settings import DEFAULT_TABLE_LIMIT
-from moses_integration.ini.feature_weights import FeatureLayout, boolean_option
+from moses_integration.ini.feature_weights import FeatureLayout
+from moses_integration.ini.language_model_feature import neural_options
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from phrasescore.errors import IniError, counted
 from phrasescore.number_text import whole_number
@@ -73,12 +74,14 @@ class NeuralModelFeature:
         line: The ini's line.
         first: Its component in the feature vector.
         normalised: Whether its scores are ln p, or lack the normaliser.
+        shares_unknown: Whether a word outside its shortlist has its share of p(<unk>), or all.
     """
 
     path: str
     line: int
     first: int
     normalised: bool
+    shares_unknown: bool
 
 
 @dataclass(frozen=True)
@@ -258,8 +261,8 @@ def _language_model(line: FeatureLine, layout: FeatureLayout) -> LanguageModelFe
 
 def _neural_model(ini: MosesIni, line: FeatureLine, layout: FeatureLayout) -> NeuralModelFeature:
     try:
-        normalised = boolean_option("normalised", line.options.get("normalised", "true"))
+        normalised, shares_unknown = neural_options(line)
     except IniError as error:
         raise error.at(ini.path, line.line) from None
     first = layout.slices[line.name].start
-    return NeuralModelFeature(line.options["path"], line.line, first, normalised)
+    return NeuralModelFeature(line.options["path"], line.line, first, normalised, shares_unknown)

@@ -34,7 +34,7 @@ OPTIONS = {
     "LexicalReordering": _FACTORS | {"path", "type", "default-scores"},
     "Distortion": frozenset[str](),
     "KENLM": frozenset(["path", "factor", "order", "load", "lazyken", "oov-feature"]),
-    "FeedForwardLM": frozenset(["path", "normalised"]),
+    "FeedForwardLM": frozenset(["path", "normalised", "unknown"]),
 }
 # sections that are read elsewhere, or that change nothing but messages
 _READ = frozenset(

@@ -18,6 +18,8 @@ from threadpoolctl import threadpool_limits
 
 from moses_integration.language_model.neural.network import InputNetwork
 from phrasescore.model.folder import StoredWeights
+from phrasescore.words.outside_words import OutsideWords
+from phrasescore.words.vocabulary import UNK_ID
 
 
 class NeuralTerms(NamedTuple):
@@ -69,6 +71,7 @@ class NeuralModels:
     def of(
         cls,
         stored: Sequence[StoredWeights],
+        outside: Sequence[OutsideWords | None],
         normalised: Sequence[bool],
         components: Sequence[int],
         words: Sequence[bytes],
@@ -77,6 +80,8 @@ class NeuralModels:
 
         Args:
             stored: The models.
+            outside: The words among which each shares p(<unk>) out; ``None``: an unknown word has
+                the whole of it.
             normalised: Whether the scores of each are to be ln p (`InputNetwork`).
             components: Their places in the feature vector.
             words: The target words of the input.
@@ -84,10 +89,18 @@ class NeuralModels:
         ids = np.array(
             [model.target_vocabulary.encode(words) for model in stored], np.int32
         ).reshape(len(stored), len(words))
-        kinds, numbers = np.unique(ids, axis=1, return_inverse=True)
+        shares = np.zeros(ids.shape)
+        for model, known in enumerate(outside):
+            if known is not None:
+                for word in np.flatnonzero(ids[model] == UNK_ID).tolist():
+                    shares[model, word] = known.ln_share(words[word])
+        # words that are the same to every model, with the same shares
+        kinds, numbers = np.unique(np.vstack([ids, shares]), axis=1, return_inverse=True)
         networks = [
-            InputNetwork(model, own.tolist(), normalised=whole)
-            for model, own, whole in zip(stored, kinds, normalised, strict=True)
+            InputNetwork(model, own.astype(np.int32).tolist(), share.tolist(), normalised=whole)
+            for model, own, share, whole in zip(
+                stored, kinds[: len(stored)], kinds[len(stored) :], normalised, strict=True
+            )
         ]
         return cls(
             tuple(networks),

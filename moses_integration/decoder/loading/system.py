@@ -17,10 +17,11 @@ from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.model_files import find_model_file
 from moses_integration.language_model.automaton import AutomatonTables
 from moses_integration.language_model.back_off import ArrayLanguageModel, read_language_model
-from moses_integration.language_model.neural.network import read_feed_forward_lm
+from moses_integration.language_model.neural.network import read_feed_forward_lm, read_outside
 from phrasescore.errors import IniError
 from phrasescore.files.byte_streams import sha256_of
 from phrasescore.model.folder import StoredWeights
+from phrasescore.words.outside_words import OutsideWords
 from phrasescore.words.word_table import WordArrays, WordTable
 
 _LARGEST_WEIGHT = 1_000_000  # scores are summed up in single precision
@@ -82,10 +83,12 @@ class LoadedModels:
     Args:
         ngrams: The n-gram models.
         neural: The neural language models.
+        outside: Of each of these, the words among which it shares p(<unk>) out, or ``None``.
     """
 
     ngrams: tuple[ArrayLanguageModel, ...]
     neural: tuple[StoredWeights, ...]
+    outside: tuple[OutsideWords | None, ...]
 
     @classmethod
     def of(cls, system: System, parsed: ParsedTables) -> LoadedModels:
@@ -95,14 +98,16 @@ class LoadedModels:
             InputError: One cannot be read, is damaged, or is of a kind that decoding cannot ask.
         """
         features = system.features
+        neural = [system.find(model.path, model.line) for model in features.neural_models]
         return cls(
             tuple(
                 _load_ngram_model(system.find(model.path, model.line), parsed)
                 for model in features.language_models
             ),
+            tuple(map(read_feed_forward_lm, neural)),
             tuple(
-                read_feed_forward_lm(system.find(model.path, model.line))
-                for model in features.neural_models
+                read_outside(path) if model.shares_unknown else None
+                for path, model in zip(neural, features.neural_models, strict=True)
             ),
         )
 

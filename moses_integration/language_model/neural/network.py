@@ -20,9 +20,10 @@ from moses_integration.language_model.neural.layers import (
     scores_at,
 )
 from phrasescore.errors import ModelError
-from phrasescore.model.folder import StoredWeights, load_weights
+from phrasescore.model.folder import StoredWeights, load_outside, load_weights
 from phrasescore.model.kinds import kind_named
 from phrasescore.model.model_settings import FeedForwardLmSettings
+from phrasescore.words.outside_words import OutsideWords
 
 Floats = NDArray[np.float32]
 Numbers = NDArray[np.int32]
@@ -60,6 +61,23 @@ def read_feed_forward_lm(folder: str | Path) -> StoredWeights:
     return stored
 
 
+def read_outside(folder: str | Path) -> OutsideWords:
+    """Read which words are outside a model's shortlist.
+
+    Raises:
+        ModelError: The folder does not say, or is damaged.
+    """
+    outside = load_outside(folder)
+    if outside is None:
+        raise ModelError(
+            "the model, of an earlier version, does not say how often words outside its shortlist "
+            "were seen, which unknown=share needs",
+            path=folder,
+            remedy="train it again, or give its unknown words the whole p(<unk>): unknown=whole",
+        )
+    return outside
+
+
 def _shapes(settings: FeedForwardLmSettings) -> dict[str, tuple[int, ...]]:
     """Return the shape of each array of a model."""
     E, H, R, V = (
@@ -87,11 +105,19 @@ class InputNetwork:
     Args:
         stored: The model.
         ids: Its own id of each of the input's words, shape (W,).
+        ln_shares: What is added to ln p of each of these words, shape (W,).
         normalised: Whether scores are ln p; otherwise they lack ln Z, which is near 0 in a
             self-normalised model.
     """
 
-    def __init__(self, stored: StoredWeights, ids: Sequence[int], *, normalised: bool) -> None:
+    def __init__(
+        self,
+        stored: StoredWeights,
+        ids: Sequence[int],
+        ln_shares: Sequence[float],
+        *,
+        normalised: bool,
+    ) -> None:
         settings, weights = stored.settings, stored.weights
         if not isinstance(settings, FeedForwardLmSettings):
             raise TypeError(f"no feed-forward language model: {settings.kind}")
@@ -108,7 +134,8 @@ class InputNetwork:
         self._all_words = weights["output_words"]
         self._all_bias = weights["output_bias"]
         asked = [*ids, _END]
-        self._words, self._bias = self._all_words[asked], self._all_bias[asked]
+        self._words = self._all_words[asked]
+        self._bias = self._all_bias[asked] + np.array([*ln_shares, 0.0], np.float32)
         self._normaliser_rows = max(16, _LOGITS_BYTES // self._all_bias.nbytes)
 
     def read(self, histories: Numbers, vectors: Floats, normalisers: Floats) -> None:

@@ -29,7 +29,7 @@ class ShareGradient:
         dtype: What the matrix products run in; ``None`` for the parameters' own type.
         settings: Whose dropout and label smoothing the loss has.
         rank: Which of several processes of ``torchrun`` this is.
-        rare: ``(V,)`` target words of which some are learnt as unknown; ``None`` for none.
+        rare: ``(V,)`` source and target words that are learnt as unknown at times, or ``None``.
     """
 
     def __init__(
@@ -39,11 +39,14 @@ class ShareGradient:
         dtype: torch.dtype | None,
         settings: TrainingSettings,
         rank: int = 0,
-        rare: NDArray[np.bool_] | None = None,
+        rare: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None,
     ) -> None:
         self._model, self._pairs, self._dtype, self._device = model, pairs, dtype, model.device
         self._settings, self._rank = settings, rank
-        self._rare = None if rare is None else torch.from_numpy(rare).to(self._device)
+        self._rare: tuple[Tensor, Tensor] | None = None
+        if rare is not None:
+            source, target = (torch.from_numpy(words).to(self._device) for words in rare)
+            self._rare = source, target
         self._parameters = list(model.parameters())
         self._recorded: RecordedGradients | None = None
         if self._device.type == "cuda":

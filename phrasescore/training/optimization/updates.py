@@ -48,7 +48,7 @@ class Work:
         dtype: What the matrix products run in; ``None`` for the parameters' own.
         largest: Rows that are worked on at once, at most.
         least: Pairs of a share, at least.
-        rare: ``(V,)`` target words of which some are learnt as unknown; ``None`` for none.
+        rare: ``(V,)`` source and target words that are learnt as unknown at times, or ``None``.
     """
 
     model: SequenceModel
@@ -59,7 +59,7 @@ class Work:
     dtype: torch.dtype | None
     largest: int
     least: int
-    rare: NDArray[np.bool_] | None = None
+    rare: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
 
 
 class Updates:

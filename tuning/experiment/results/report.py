@@ -23,9 +23,9 @@ class Row:
         system: Which.
         seeds: Those that are done; none of models alone.
         scores: BLEU by text; without texts that no run has translated.
-        tuning_seconds: By the clock, one for each seed.
-        tuning_cpu_seconds: Of the processor, one for each seed.
-        resumed: Whether a tuning was interrupted, so that its times miss a part.
+        tuning_seconds: By the clock, one for each seed whose tuning was not interrupted.
+        tuning_cpu_seconds: Of the processor, likewise.
+        resumed: Whether a tuning was interrupted, so that its times are left out.
     """
 
     system: ExperimentSystem
@@ -68,7 +68,7 @@ def _compared(name: str, baseline: tuple[bytes, ...], counted: tuple[bytes, ...]
         for key, runs in (("", baseline), (name, counted))
         if runs
     }
-    return compare_statistics("bleu", systems, replicas=False)[-1]
+    return compare_statistics("bleu", systems)[-1]
 
 
 def _row(
@@ -82,11 +82,13 @@ def _row(
     for run, seed in tuned:
         names = [step.name for step in plan.tuning_steps(system, seed)]
         spent.append([run.steps[name] for name in names if name in run.steps])
+    # what ran twice kept the seconds of its last part alone
+    whole = [steps for steps in spent if steps and all(step.attempts == 1 for step in steps)]
     return Row(
         system,
         tuple(seed for _, seed in tuned),
         scores,
-        tuple(sum(step.seconds for step in steps) for steps in spent if steps),
-        tuple(sum(step.cpu_seconds for step in steps) for steps in spent if steps),
+        tuple(sum(step.seconds for step in steps) for steps in whole),
+        tuple(sum(step.cpu_seconds for step in steps) for steps in whole),
         any(step.attempts > 1 for steps in spent for step in steps),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import statistics
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -95,8 +96,9 @@ def _score_json(score: SystemScores) -> dict[str, Any]:
         "gain": gain
         and {
             "bleu": gain.gain,
-            "p_value": gain.p_randomization,
-            "bootstrap_p_value": gain.p_bootstrap,
+            "p_value": gain.p_bootstrap,
+            "randomization_p_value": gain.p_randomization,
+            "replica_p_value": gain.p_replicas,
             "low": gain.low,
             "high": gain.high,
         },
@@ -117,11 +119,10 @@ def _remarks(row: Row) -> list[str]:
     paper, time = _NOTHING, _NOTHING
     if row.system.paper_test:
         paper = f"{row.system.paper_dev:.2f} / {row.system.paper_test:.2f}"
-    if row.scores and not row.system.translate:
-        seconds = sum(row.tuning_seconds) / max(len(row.tuning_seconds), 1)
-        cpu = sum(row.tuning_cpu_seconds) / max(len(row.tuning_cpu_seconds), 1)
-        time = f"{seconds:,.0f} s ({cpu:,.0f} s CPU)" + ("*" if row.resumed else "")
-    return [time, paper]
+    if row.tuning_seconds and not row.system.translate:
+        seconds, cpu = map(statistics.fmean, (row.tuning_seconds, row.tuning_cpu_seconds))
+        time = f"{seconds:,.0f} s ({cpu:,.0f} s CPU)"
+    return [time + ("*" if row.resumed else ""), paper]
 
 
 def _gain(score: SystemScores | None) -> list[str]:
@@ -129,7 +130,7 @@ def _gain(score: SystemScores | None) -> list[str]:
     gain = score.difference if score is not None else None
     if gain is None:
         return [_NOTHING] * 3
-    p_value = "<0.001" if gain.p_randomization < 0.001 else f"{gain.p_randomization:.3f}"
+    p_value = "<0.001" if gain.p_bootstrap < 0.001 else f"{gain.p_bootstrap:.3f}"
     interval = f"{points(gain.low, sign=True)} to {points(gain.high, sign=True)}"
     return [points(gain.gain, sign=True), interval, p_value]
 
@@ -154,14 +155,14 @@ def _notes(settings: ExperimentSettings, rows: Sequence[Row]) -> Iterator[str]:
     seeds = ", ".join(map(str, settings.seeds))
     yield (
         f"BLEU on tokens as they stand, mean ± standard deviation over tuning seeds {seeds}. Gain: "
-        f"over {settings.systems[0].name}, with the interval of a bootstrap over sentences and "
-        "seeds, and p of approximate randomisation, stratified by sentence over all seeds. "
+        f"over {settings.systems[0].name}, with interval and two-sided p for other sentences and "
+        "other seeds (two-level bootstrap; a system with one run is taken as it is). "
         f"Tuning: {_how(settings)}; seconds of one seed on average. Paper: dev / test of Cho et "
         "al. (2014), on other data."
     )
     yield from (f"\n{note}" for row in rows for note in _row_notes(settings, row))
     if any(row.resumed for row in rows):
-        yield "\n\\* A tuning was interrupted and went on; its time is that of the last part."
+        yield "\n\\* A tuning was interrupted and went on; its time is left out."
 
 
 def _row_notes(settings: ExperimentSettings, row: Row) -> Iterator[str]:

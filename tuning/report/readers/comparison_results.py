@@ -114,7 +114,7 @@ def _score_set(found: _Comparison, metric: MetricName, name: str) -> ScoreSet:
 def _system(system: _System) -> ScoredSystem:
     gain = None
     if system.gain is not None:
-        chances = system.p_randomization, system.p_bootstrap
+        chances = system.p_bootstrap, system.p_randomization
         gain = Gain(system.gain, system.low, system.high, *chances)
     return ScoredSystem(system.system, system.runs, system.mean, system.deviation, gain)
 

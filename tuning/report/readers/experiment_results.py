@@ -64,7 +64,7 @@ class _Gain:
     low: Number
     high: Number
     p_value: Probability
-    bootstrap_p_value: Probability
+    randomization_p_value: Probability
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,7 @@ def _score_set(table: _Table, text: str) -> ScoreSet:
 def _system(name: str, scores: _Scores) -> ScoredSystem:
     gain = None
     if (found := scores.gain) is not None:
-        gain = Gain(found.bleu, found.low, found.high, found.p_value, found.bootstrap_p_value)
+        gain = Gain(found.bleu, found.low, found.high, found.p_value, found.randomization_p_value)
     return ScoredSystem(name, scores.bleu, scores.mean, scores.deviation, gain)
 
 

@@ -162,13 +162,14 @@ def test_the_longest_target_follows_the_source() -> None:
 
 
 def test_length_bounds_hold() -> None:
-    """At least half the source's words, at most three times as many; all in between, as they were.
+    """At least half the source's words, at most three times its symbols with </s>.
 
-    A target that is too short has no place in the beam, so the others are found as without it.
+    The program takes 3 (S + 1) steps, the last of which writes </s>. A target that is too short has
+    no place in the beam, so all in between are found as without the bounds.
     """
     model = tiny_sentence_model()
     bounds = TargetSettings(length_bounds=True)
-    assert bounds.limits(np.array([1, 4, 20])).tolist() == [3, 12, 60]
+    assert bounds.limits(np.array([1, 4, 20])).tolist() == [5, 14, 62]
     assert bounds.least(np.array([1, 4, 5])).tolist() == [1, 2, 3]
     # a shorter limit of the user's wins
     narrow = TargetSettings(2, length_bounds=True)

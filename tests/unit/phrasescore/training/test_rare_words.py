@@ -14,25 +14,31 @@ from phrasescore.training.rare_words import seen_once, with_unknown
 
 
 def test_which_words_stand_once(tmp_path: Path) -> None:
-    """In the rows that count; a text with words outside the shortlist teaches <unk> by itself."""
+    """In the rows that count; none where enough words outside the shortlist teach <unk>."""
     (tmp_path / "text").write_bytes(b"a b a\nb c\nd c\n")
     given = (tmp_path / "text",), tmp_path / "pairs"
     side = encode_texts(*given, PairSettings(), max_length=9).target
     found = seen_once(side, np.array([0, 1]))
-    assert found is not None
     assert {side.vocabulary.words[i] for i in np.flatnonzero(found)} == {b"c"}
-    side = encode_texts(*given, PairSettings(target_words=2), max_length=9).target
-    assert seen_once(side, np.array([0, 1])) is None
+    (tmp_path / "text").write_bytes(b"a a b c d e\n")
+    for words, once in ((5, b"bcde"), (4, b"bcd"), (3, b"")):
+        side = encode_texts(*given, PairSettings(target_words=words), max_length=9).target
+        found = seen_once(side, np.array([0]))
+        assert b"".join(side.vocabulary.words[i] for i in np.flatnonzero(found)) == once
 
 
-def test_half_of_them_are_unknown() -> None:
-    """Others stay, lengths too, and the same draws give the same batch."""
-    target = torch.tensor([[2, 3]] * 1000)
-    batch = Batch(target[:, :0], target, None, 3000)
+def test_half_of_the_pairs_have_unknown_words() -> None:
+    """On both sides or neither; other words stay, and the same draws give the same batch."""
+    source, target = torch.tensor([[3, 2]] * 1000), torch.tensor([[2, 3, 3]] * 1000)
+    batch = Batch(source, target, None, 4000)
     rare = torch.tensor([False, False, False, True])
-    first, second = (with_unknown(batch, rare, torch.Generator().manual_seed(1)) for _ in "ab")
-    assert torch.equal(first.target, second.target)
-    assert (first.target[:, 0] == 2).all()
-    unknown = int((first.target[:, 1] == UNKNOWN).sum())
-    assert 430 < unknown < 570
-    assert int((first.target[:, 1] == 3).sum()) == 1000 - unknown
+    first, second = (
+        with_unknown(batch, (rare, rare), torch.Generator().manual_seed(1)) for _ in "ab"
+    )
+    assert torch.equal(first.source, second.source) and torch.equal(first.target, second.target)
+    unknown = first.source[:, 0] == UNKNOWN
+    assert 430 < int(unknown.sum()) < 570
+    for sides, as_it_was in ((first.source, source), (first.target, target)):
+        assert torch.equal(sides[~unknown], as_it_was[~unknown])
+        expected = as_it_was.masked_fill(as_it_was == 3, UNKNOWN)
+        assert torch.equal(sides[unknown], expected[unknown])

@@ -38,7 +38,7 @@ def test_better_worse_and_neither() -> None:
         (0.0123, "in 1 of 100 trials"),
         (0.004, "in 4 of 1,000 trials"),
         (0.0004, "in 4 of 10,000 trials"),
-        (1 / 10_001, "in none of 10,000 trials"),
+        (1 / 10_001, "in fewer than 1 of 10,000 trials"),
     ],
 )
 def test_how_often(p_value: float, often: str) -> None:

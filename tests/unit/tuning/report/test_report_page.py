@@ -79,7 +79,7 @@ def test_numbers_are_those_of_the_files(tmp_path: Path) -> None:
     for metric in ("bleu", "ter"):
         first, second = compared["metrics"][metric]
         wanted += [first["mean"], first["deviation"], second["mean"], second["deviation"]]
-        wanted += [second[key] for key in ("gain", "low", "high", "p_randomization")]
+        wanted += [second[key] for key in ("gain", "low", "high", "p_bootstrap")]
     for line in curve:
         wanted += [line["score"], line["length_ratio"], line["optimized"]["score"], line["new"]]
     wanted += [*curve[0]["weights"].values(), 0.25, 0.3, -0.4]
