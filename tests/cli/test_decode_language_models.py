@@ -27,8 +27,11 @@ def ini(phrasescore: Phrasescore, tmp_path: Path) -> Path:
     (tmp_path / "reference").write_bytes(b"t0 t1 t2\n\nt3 t4 t5 t6\nt7\n")
     before = write_random_system(folder, 3, limit=3)
     save_random_language_model(tmp_path / "lm", TARGETS, 5)
-    command = ["ini", "add-language-model", before, "--model", "lm/", "-o", folder / "nlm.ini"]
-    done = phrasescore(*command)
+    # the weights count as tuned: the search does not ask a model whose weight is 0
+    done = phrasescore(
+        "ini", "add-language-model", before, "--model", "lm/", "--start-weight", "0.2",
+        "-o", folder / "nlm.ini",
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr.decode()
     return folder / "nlm.ini"
 

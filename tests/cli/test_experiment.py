@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import PROJECT, Phrasescore, StartPhrasescore
-from tests.support.builders import write_phrase_table
 from tests.support.dask_clusters import DaskCluster, require_dask
 from tests.support.killed import kill_when
 from tuning.loop.weights_file import read_weights_file
@@ -24,7 +23,7 @@ seeds = [1]
 [data]
 folder = "{golden}"
 system = "system/moses.ini"
-phrase_table = "{folder}/small-table"
+phrase_table = "system/phrase-table.gz"
 train_source = "{folder}/dev.en"
 train_target = "{folder}/dev.fr"
 dev_source = "{folder}/dev.en"
@@ -70,7 +69,6 @@ def experiment(bundled_golden: Path, tmp_path: Path) -> Path:
         lines = (bundled_golden / "decode" / f"input.{side}").read_bytes().split(b"\n")
         (tmp_path / f"dev.{side}").write_bytes(b"\n".join(lines[:10]) + b"\n")
         (tmp_path / f"test.{side}").write_bytes(b"\n".join(lines[10:20]) + b"\n")
-    write_phrase_table(tmp_path / "small-table", 300)
     path = tmp_path / "experiment.toml"
     path.write_text(EXPERIMENT.format(golden=bundled_golden, folder=tmp_path), "utf-8")
     return path
@@ -129,7 +127,7 @@ def test_from_a_file_to_the_table_and_again(
     assert len(systems[3]["texts"]["test"]["bleu"]) == 1
     # the candidate with the weights of the tuned system is among those to choose from
     assert systems[2]["texts"]["dev"]["mean"] >= systems[0]["texts"]["dev"]["mean"]
-    reported = phrasescore("report", "results", "-o", "results/report.html")
+    reported = phrasescore("report", "results", "--data", ".", "-o", "results/report.html")
     assert reported.returncode == 0, reported.stderr.decode()
     page = (tmp_path / "results" / "report.html").read_text("utf-8")
     values = {float(value) for value in re.findall('data-value="([^"]*)"', page)}

@@ -132,4 +132,4 @@ def test_the_command_does_the_same(
     recomputed = recomputed_bleu(folder, result["weights"])
     assert result["bleu"] == pytest.approx(recomputed, abs=1e-6)
     assert recomputed == optimized(golden, "mert", 1)
-    assert f"bleu: {reached.start:.6f} -> {recomputed:.6f}" in done.stderr.decode()
+    assert f"bleu: {100 * reached.start:.2f} -> {100 * recomputed:.2f}" in done.stderr.decode()
