@@ -269,6 +269,7 @@ def absolute_paths(path: str, output: str) -> None:
     from phrasescore.files.byte_streams import write_atomically
 
     before = MosesIni.read(path)
+    before.refuse_old_style()
     refuse_replaced_inputs(files_read(before))
     relative = relative_paths(before)
     for line, named in relative:

@@ -86,7 +86,7 @@ def with_language_model(
         name = next_name(taken)
     if not _TUNABLE_NAME.fullmatch(name):
         raise SettingsError(
-            f"a feature cannot be called {name!r}",
+            f"--name: a feature cannot be called {name!r}",
             remedy="use letters and digits only, a letter first",
         )
     if name in taken:

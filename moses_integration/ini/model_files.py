@@ -53,6 +53,12 @@ def find_model_file(named: str, *, ini: str | Path | None = None) -> ModelFile:
     Raises:
         InputError: There is no such file, with or without ``.gz``.
     """
+    if not named:
+        raise InputError(
+            "an empty path of a table or model",
+            path=ini or "moses.ini",
+            remedy="correct the path in the moses.ini",
+        )
     if (found := _existing(Path(named))) is not None:
         return found
     path = Path(named)

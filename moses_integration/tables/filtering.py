@@ -146,6 +146,13 @@ def _line_lists(path: str | Path) -> Iterator[list[bytes]]:
                 line=1,
                 remedy="correct the path in the moses.ini",
             )
+        if b"\r" in block[0].rstrip(b"\r\n"):
+            raise PhraseTableError(
+                "a carriage return within the first line: lines have to end in a line feed",
+                path=path,
+                line=1,
+                remedy="convert it, for example with tr '\\r' '\\n'",
+            )
         while block:
             yield block
             block = stream.readlines(_BLOCK)

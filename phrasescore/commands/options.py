@@ -130,9 +130,12 @@ def reordering_pair(old: str | None, new: str | None, output: str) -> tuple[str,
 
     Raises:
         SettingsError: There is one without the other, or the output is no file.
+        ResumeError: Another process writes the new reordering table.
     """
     from phrasescore.errors import SettingsError
     from phrasescore.files.byte_streams import is_stream
+    from phrasescore.resuming.lock import held
+    from phrasescore.streaming.sinks import keeps_work
 
     if (old is None) != (new is None):
         raise SettingsError(
@@ -147,4 +150,8 @@ def reordering_pair(old: str | None, new: str | None, output: str) -> tuple[str,
             path=output,
             remedy="name a file with -o",
         )
+    if keeps_work(new):
+        # it is written last: another process that writes it is found before the work, not after
+        with held(new):
+            pass
     return old, new
