@@ -11,6 +11,7 @@ from typing import Any
 
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import InputError, SettingsError, visible
+from phrasescore.files.byte_streams import open_input
 from phrasescore.files.json_files import MOST_LEVELS, is_too_deep
 from tuning.experiment.experiment_checks import check
 from tuning.experiment.experiment_settings import (
@@ -35,13 +36,12 @@ def read_experiment(path: str | Path) -> ExperimentSettings:
         SettingsError: A key is unknown, missing or of another type, or parts contradict.
     """
     try:
-        content = Path(path).read_bytes().decode("utf-8")
+        with open_input(path) as stream:
+            content = stream.read().decode("utf-8")
         # the parser's time is the square of a key's parts
         if any(line.partition("=")[0].count(".") > MOST_LEVELS for line in content.split("\n")):
             raise _too_deep(str(path))
         values = _bounded(tomllib.loads(content), str(path))
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror})", path=path) from None
     except ValueError as error:
         raise InputError(f"not an experiment file in TOML ({error})", path=path) from None
     except RecursionError:
