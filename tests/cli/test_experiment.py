@@ -260,3 +260,19 @@ def test_on_a_cluster(
         for folder in (tmp_path / "here", tmp_path / "results")
     ]
     assert bleu[0] == bleu[1]
+
+
+@pytest.mark.parametrize("name", ["dev.en", "small.ini"])
+def test_a_result_replaces_no_file_of_the_experiment(
+    phrasescore: Phrasescore, experiment: Path, tmp_path: Path, name: str
+) -> None:
+    """Files that only the experiment file or its moses.ini names are inputs, too."""
+    text = experiment.read_text("utf-8")
+    (tmp_path / "small.ini").write_text("[feature]\nWordPenalty\n", "utf-8")
+    before = (tmp_path / name).read_bytes()
+    changed = text.replace('system = "system/moses.ini"', f'system = "{tmp_path / "small.ini"}"')
+    experiment.write_text(changed if name == "small.ini" else text, "utf-8")
+    done = phrasescore("experiment", experiment.name, "-o", "results", "--json-file", name)
+    assert done.returncode == 2, done.stderr.decode()
+    assert "would replace what the experiment reads" in done.stderr.decode()
+    assert (tmp_path / name).read_bytes() == before and not (tmp_path / "results").exists()

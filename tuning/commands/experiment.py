@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,12 @@ import click
 from phrasescore.commands.cluster_option import cluster_option
 from phrasescore.commands.numbers import THREADS
 from phrasescore.commands.options import json_options, print_result
-from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT_FOLDER
+from phrasescore.commands.paths import (
+    INPUT,
+    INPUT_FOLDER,
+    OUTPUT_FOLDER,
+    refuse_replaced_inputs,
+)
 from phrasescore.errors import SettingsError, did_you_mean
 
 if TYPE_CHECKING:
@@ -81,6 +87,7 @@ def experiment(
     from tuning.experiment.experiment_file import read_experiment
 
     settings = _overridden(read_experiment(path), data, decoder, only)
+    refuse_replaced_inputs(_files_read(settings))
     if dry_run:
         from tuning.experiment.session import planned
 
@@ -104,6 +111,22 @@ def experiment(
     if not as_json:
         click.echo(table)
     print_result(json.loads((Path(output) / "table.json").read_bytes()), as_json, json_file)
+
+
+def _files_read(settings: ExperimentSettings) -> Iterator[tuple[str, Path]]:
+    """Yield the files of the experiment that no option names, each with what reads it."""
+    from moses_integration.ini.moses_ini import MosesIni
+    from moses_integration.ini.table_feature import path_keys
+
+    data, folder = settings.data, settings.folder
+    texts = [data.dev_source, data.dev_reference, data.train_source, data.train_target]
+    texts += [path for text in data.tests for path in (text.source, text.reference)]
+    for name in filter(None, (data.system, data.phrase_table, *texts)):
+        yield "the experiment", folder / name
+    if (folder / data.system).is_file():
+        for line in MosesIni.read(folder / data.system).features:
+            for key in path_keys(line):
+                yield f"{line.name} of the experiment's moses.ini", folder / line.options[key]
 
 
 def _overridden(

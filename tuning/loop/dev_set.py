@@ -36,11 +36,11 @@ def check_dev_set(
         CorpusError: The tables know less than half of the tokens of a text, so that no weights
             could be found.
     """
-    tables = _text_tables(filtered)
-    if not tables:
+    tables, whole_tables = _text_tables(filtered), _text_tables(ini)
+    if not (tables and whole_tables):
         return
     sources, targets = _words_of(tables)
-    whole = _text_tables(ini)[0]
+    whole = whole_tables[0]
     # a filtered table has no other spelling of a word; the beginning of the whole one may
     spellings = {side: _surfaces(words) for side, words in first_words(whole).items()}
     for path, known, others, owner, effect in (
@@ -77,7 +77,7 @@ def _text_tables(ini: MosesIni) -> list[Path]:
                 path = find_model_file(line.options.get("path", ""), ini=ini.path).path
             except InputError:
                 continue  # said when it is decoded
-            if path.is_file():
+            if path.is_file():  # a pipe cannot be read again
                 found.append(path)
     return found
 
