@@ -196,6 +196,7 @@ def test_a_damaged_table_leaves_nothing(tmp_path: Path) -> None:
     [
         (b"", ":1: the file is empty"),
         (b"\n", ":1: no .* in the first line"),
+        (b"a ||| b ||| 1\rc ||| d ||| 1\r", ":1: a carriage return within the first line"),
         ("a ||| b ||| 1\n".encode("utf-16"), ": binary data, .* perhaps it is in UTF-16"),
     ],
 )
