@@ -35,10 +35,10 @@ from benchmarks.costs import PROJECT, Cost, run
 from benchmarks.sampled_tables import read_lines, write_lines
 from phrasescore.cluster.cluster import Cluster
 from phrasescore.cluster.in_order import in_order
-from phrasescore.files.byte_streams import GzipMember
-from phrasescore.rescoring.cluster_scoring import BLOCKS
-from phrasescore.rescoring.worker_scoring import sent
-from phrasescore.resuming.journaled_output import JournaledOutput
+from phrasescore.runs.byte_streams import GzipMember
+from phrasescore.runs.journaled_output import JournaledOutput
+from phrasescore.scoring.cluster_scoring import BLOCKS
+from phrasescore.scoring.worker_scoring import sent
 from phrasescore.table.block import TableBlock, read_blocks
 
 _SHORT = 8000  # lines of a short table: three blocks, so that both workers have one

@@ -26,15 +26,15 @@ import torch
 from torch import nn
 
 from benchmarks.our_training import fast_updates, one_update
-from phrasescore.device import has_fast_bf16
+from phrasescore.model.device import has_fast_bf16
 from phrasescore.model.kinds import kind_named
 from phrasescore.model.model_settings import FeedForwardLmSettings
 from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
-from phrasescore.pairs.phrase_pairs import EncodedPairs, PairSettings
-from phrasescore.pairs.text_encoding import encode_texts
 from phrasescore.training.batches import Indices, bucket_plan, make_batch
 from phrasescore.training.evaluation import lengths_of
+from phrasescore.training.phrase_pairs import EncodedPairs, PairSettings
 from phrasescore.training.recipes import TEXT_RECIPES
+from phrasescore.training.text_encoding import encode_texts
 from phrasescore.training.training_settings import (
     DROPOUT_OF_TEXT,
     MAX_LENGTH,

@@ -33,16 +33,16 @@ from benchmarks.costs import PROJECT
 from benchmarks.our_training import fast_updates, one_update
 from benchmarks.plain_attention import log_likelihoods
 from benchmarks.plain_scorer import padded
-from phrasescore.device import has_fast_bf16
+from phrasescore.model.device import has_fast_bf16
 from phrasescore.model.kinds import kind_named
 from phrasescore.model.model_settings import RnnSearchSettings
 from phrasescore.model.networks.attention_model import AttentionModel
 from phrasescore.model.saved_model import save_model
-from phrasescore.pairs.phrase_pairs import EncodedPairs, PairSettings
-from phrasescore.pairs.text_encoding import encode_texts
 from phrasescore.training.batches import Indices, bucket_plan
 from phrasescore.training.evaluation import lengths_of
+from phrasescore.training.phrase_pairs import EncodedPairs, PairSettings
 from phrasescore.training.recipes import SENTENCE_RECIPES
+from phrasescore.training.text_encoding import encode_texts
 from phrasescore.training.training_settings import (
     DROPOUT,
     LABEL_SMOOTHING,

@@ -34,14 +34,14 @@ from torch import Tensor, nn
 
 from benchmarks.our_training import fast_updates, one_update
 from benchmarks.plain_scorer import log_likelihoods, padded
-from phrasescore.device import choose_device, has_fast_bf16
+from phrasescore.model.device import choose_device, has_fast_bf16
 from phrasescore.model.model_settings import EncoderDecoderSettings
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
-from phrasescore.pairs.phrase_pairs import EncodedPairs, PairSettings
-from phrasescore.pairs.table_encoding import encode_table
 from phrasescore.training.batches import Indices, uniform_plan
 from phrasescore.training.evaluation import lengths_of
+from phrasescore.training.phrase_pairs import EncodedPairs, PairSettings
 from phrasescore.training.recipes import batch_size_for
+from phrasescore.training.table_encoding import encode_table
 from phrasescore.training.training_settings import TrainingSettings
 
 _RATE = 1e-3  # learning rate

@@ -30,14 +30,14 @@ import torch
 from benchmarks.floor import product_rate
 from benchmarks.our_training import fast_updates, one_update
 from benchmarks.shared_work import Steps
-from phrasescore.device import has_fast_bf16
+from phrasescore.model.device import has_fast_bf16
 from phrasescore.model.model_settings import EncoderDecoderSettings
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
-from phrasescore.pairs.phrase_pairs import EncodedPairs, PairSettings, load_pairs
-from phrasescore.pairs.table_encoding import encode_table
 from phrasescore.training.batches import Indices, uniform_plan
 from phrasescore.training.evaluation import lengths_of
+from phrasescore.training.phrase_pairs import EncodedPairs, PairSettings, load_pairs
 from phrasescore.training.recipes import batch_size_for
+from phrasescore.training.table_encoding import encode_table
 from phrasescore.training.training_settings import TrainingSettings
 
 # batches that are repeated; each goes by once before the clock starts, because torch's library of

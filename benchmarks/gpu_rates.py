@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import torch
 
-from phrasescore.device import choose_device
+from phrasescore.model.device import choose_device
 
 _TRIES = 20
 _COPIED = 1 << 29  # float32 numbers

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import torch
 
 from phrasescore.model.sequence_model import SequenceModel
-from phrasescore.pairs.phrase_pairs import EncodedPairs
 from phrasescore.training.batches import Indices, uniform_plan
 from phrasescore.training.evaluation import lengths_of
 from phrasescore.training.optimization.process_group import Processes
 from phrasescore.training.optimization.updates import LEAST_SHARE, Updates, Work
+from phrasescore.training.phrase_pairs import EncodedPairs
 from phrasescore.training.recipes import recipe_named
 from phrasescore.training.training_settings import TrainingSettings
 

@@ -19,16 +19,16 @@ import click
 
 from phrasescore import __version__, compile_cache
 from phrasescore.errors import InterruptedWorkError, PhrasescoreError
-from phrasescore.files.pipes import pipes_read_once
-from phrasescore.files.system_errors import (
+from phrasescore.runs.pipes import pipes_read_once
+from phrasescore.runs.signals import ignore_signals, interrupt_on_signals
+from phrasescore.runs.system_errors import (
     STANDARD_OUTPUT,
     out_of_memory,
     refusal,
     refuse_little_memory,
     unwritable,
 )
-from phrasescore.signals import ignore_signals, interrupt_on_signals
-from phrasescore.terminal import escape_standard_streams
+from phrasescore.runs.terminal import escape_standard_streams
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

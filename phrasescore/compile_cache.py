@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 
 from phrasescore.errors import SettingsError
-from phrasescore.files.private_folders import private_folder, user_cache_folder
+from phrasescore.runs.private_folders import private_folder, user_cache_folder
 
 _VARIABLE = "NUMBA_CACHE_DIR"
 

@@ -18,7 +18,7 @@ from typing import Any
 
 # a checkout that is not installed finds itself
 sys.path.append(str(Path(__file__).resolve().parents[1]))
-from phrasescore.resuming import child_processes
+from phrasescore.runs import child_processes
 
 HERE = Path(__file__).resolve().parent
 OUTPUT = Path("demo-output")

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.byte_scanning import LINE_FEED, SPACE, Bytes
 from phrasescore.compiled import leaf
-from phrasescore.hashing import splitmix
+from phrasescore.table.byte_scanning import LINE_FEED, SPACE, Bytes
+from phrasescore.words.hashing import splitmix
 from phrasescore.words.word_table import WordTable
 
 ORDERS = 4

@@ -19,7 +19,7 @@ from phrasescore.commands.numbers import THREADS, WORDS, Whole
 from phrasescore.commands.paths import PathName, Use
 
 if TYPE_CHECKING:
-    from phrasescore.resuming.steps import Outcome
+    from phrasescore.runs.steps import Outcome
 
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _LEAST_MEMORY, _MOST_MEMORY = 16 << 20, 10**6 << 30
@@ -122,7 +122,7 @@ def build(source: Path, target: Path, system: Path, alignment: Path | None, **op
     build.
     """
     from moses_integration.system_building.build import build_system
-    from phrasescore.resuming.interruption import interruptible
+    from phrasescore.runs.interruption import interruptible
 
     update = options.pop("update")
     options["threads"] = options["threads"] or len(os.sched_getaffinity(0))
@@ -139,7 +139,7 @@ def build(source: Path, target: Path, system: Path, alignment: Path | None, **op
 def _outcome_line(outcome: Outcome) -> str:
     """Say in one line what a step gave and how long it took.
 
-    >>> from phrasescore.resuming.steps import Outcome
+    >>> from phrasescore.runs.steps import Outcome
     >>> _outcome_line(Outcome("score", {"phrase_pairs": 72310}, 2.0, resumed=False))
     'score            72,310 phrase pairs (2.0 s)'
     """

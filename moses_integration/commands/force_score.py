@@ -49,7 +49,7 @@ def force_score(context: click.Context, /, **options: Any) -> None:
     from moses_integration.ini.listing import files_read
     from moses_integration.ini.moses_ini import MosesIni
     from phrasescore.errors import SettingsError, counted
-    from phrasescore.progress import Progress
+    from phrasescore.runs.progress import Progress
 
     if options["output"] is None and options["tolerance"] is None:
         raise SettingsError("nothing to do", remedy="give -o FILE, --check TOLERANCE, or both")

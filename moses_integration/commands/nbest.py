@@ -85,9 +85,9 @@ def nbest(
 
     from moses_integration.nbest.candidate_scores import read_table_words
     from moses_integration.nbest.rescoring import rescore_nbest
-    from phrasescore.device import choose_device
-    from phrasescore.files.pipes import can_be_read_again
-    from phrasescore.resuming.interruption import interruptible
+    from phrasescore.model.device import choose_device
+    from phrasescore.runs.interruption import interruptible
+    from phrasescore.runs.pipes import can_be_read_again
 
     models = _load(folders, names, device, threads)
     words = read_table_words(table) if table is not None else None
@@ -106,7 +106,7 @@ def _load(
     from moses_integration.nbest.candidate_scores import NBestModel
     from phrasescore.model.folder import load_model
     from phrasescore.model.kinds import kind_named
-    from phrasescore.rescoring.model_loading import scoring_model
+    from phrasescore.scoring.model_loading import scoring_model
     from phrasescore.scoring.shared_scorer import SharedScorer
 
     if names and len(names) != len(folders):

@@ -11,12 +11,12 @@ from phrasescore.commands.numbers import COLUMN, ITEMS, Real
 from phrasescore.commands.options import json_options, print_result, reordering_pair
 from phrasescore.commands.paths import INPUT, OUTPUT
 from phrasescore.errors import SettingsError
-from phrasescore.provenance import provenance
+from phrasescore.runs.provenance import provenance
 
 if TYPE_CHECKING:
     from moses_integration.tables.ranking import Ranking
     from moses_integration.tables.significance import SignificanceLevel
-    from phrasescore.streaming.sinks import Sink
+    from phrasescore.table.sinks import Sink
 
 
 @click.command("prune")
@@ -117,8 +117,8 @@ def prune(
         check_reordering,
         prune_reordering,
     )
-    from phrasescore.resuming.interruption import interruptible
-    from phrasescore.resuming.journaled_output import JournaledOutput
+    from phrasescore.runs.interruption import interruptible
+    from phrasescore.runs.journaled_output import JournaledOutput
 
     both = reordering_pair(reordering, reordering_output, output)
     conditions = PruningConditions(

@@ -12,14 +12,14 @@ from phrasescore.commands.numbers import BATCH, BEAM, THREADS, WORDS
 from phrasescore.commands.options import json_options, print_result
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
 from phrasescore.errors import SettingsError
-from phrasescore.provenance import provenance
+from phrasescore.runs.provenance import provenance
 
 if TYPE_CHECKING:
+    from phrasescore.generation.sentence_models import SentenceModels
     from phrasescore.generation.targets import BeamSettings, TargetSettings
-    from phrasescore.translation.sentence_models import SentenceModels
-    from phrasescore.translation.translation_output import Form
-    from phrasescore.translation.translator import Translator
-    from phrasescore.translation.unknown_words import UnknownWords
+    from phrasescore.generation.translation_output import Form
+    from phrasescore.generation.translator import Translator
+    from phrasescore.generation.unknown_words import UnknownWords
 
 LONGEST_SENTENCE = 1000  # words, without --max-sentence-length
 
@@ -151,12 +151,12 @@ def translate(
     outputs = [output, *(name for name in (nbest, alignments) if name is not None)]
     import torch
 
-    from phrasescore.files.pipes import can_be_read_again
-    from phrasescore.resuming.interruption import interruptible
-    from phrasescore.streaming.sinks import keeps_work
-    from phrasescore.translation.sentence_models import load_sentence_models
-    from phrasescore.translation.streaming import translate_text
-    from phrasescore.translation.translation_output import TranslationWriter
+    from phrasescore.generation.sentence_models import load_sentence_models
+    from phrasescore.generation.translation_output import TranslationWriter
+    from phrasescore.generation.translation_stream import translate_text
+    from phrasescore.runs.interruption import interruptible
+    from phrasescore.runs.pipes import can_be_read_again
+    from phrasescore.table.sinks import keeps_work
 
     if threads is not None:
         torch.set_num_threads(threads)
@@ -191,7 +191,7 @@ def _translator(
     """Return what translates, and what of it decides the translations, as JSON values."""
     import dataclasses
 
-    from phrasescore.translation.translator import Translator
+    from phrasescore.generation.translator import Translator
 
     beam, allowed = settings
     how: dict[str, Any] = {"replacement": replacement, "aligns": aligns, "device": device}
@@ -242,8 +242,8 @@ def _replacement(search: dict[str, Any], models: SentenceModels) -> UnknownWords
     """Return what stands for unknown words, if something does."""
     if not search["replace_unknown"]:
         return None
-    from phrasescore.translation.lexicon import read_lexicon
-    from phrasescore.translation.unknown_words import UnknownWords
+    from phrasescore.generation.lexicon import read_lexicon
+    from phrasescore.generation.unknown_words import UnknownWords
 
     models.must_align("--replace-unknown")
     lexicon = search["lexicon"]
@@ -257,7 +257,7 @@ def _replacement(search: dict[str, Any], models: SentenceModels) -> UnknownWords
 def _forms(nbest: str | None, alignments: str | None) -> list[Form]:
     """Return what each output has of a line, in the order of the outputs."""
     from moses_integration.nbest.translation_lists import nbest_lines
-    from phrasescore.translation.translation_output import alignment_line, translation_line
+    from phrasescore.generation.translation_output import alignment_line, translation_line
 
     forms: list[Form] = [translation_line]
     if nbest is not None:

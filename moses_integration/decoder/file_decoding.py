@@ -25,10 +25,10 @@ from moses_integration.decoder.output import (
 from moses_integration.ini.listing import files_read
 from moses_integration.nbest.minimum_bayes_risk import least_risk
 from phrasescore import __version__
-from phrasescore.files.byte_streams import STANDARD_STREAM, file_state
-from phrasescore.progress import Progress
-from phrasescore.streaming.sinks import SinksInStep, announce
-from phrasescore.streaming.sinks import keeps_work as is_kept
+from phrasescore.runs.byte_streams import STANDARD_STREAM, file_state
+from phrasescore.runs.progress import Progress
+from phrasescore.table.sinks import SinksInStep, announce
+from phrasescore.table.sinks import keeps_work as is_kept
 
 # sentences that a killed run loses at most
 _BLOCK = 100

@@ -12,7 +12,7 @@ from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from moses_integration.language_model.back_off import open_ngrams
 from moses_integration.language_model.kenlm.binary import is_kenlm_binary
 from phrasescore.errors import InputError, PhrasescoreError
-from phrasescore.progress import Progress
+from phrasescore.runs.progress import Progress
 
 # what Moses builds KenLM for, unless it is compiled with --max-kenlm-order
 _USUAL_MAX_ORDER = 6

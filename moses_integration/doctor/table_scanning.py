@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.byte_scanning import (
+from phrasescore.compiled import leaf
+from phrasescore.table.byte_scanning import (
     BAR,
     BLANKS,
     DASH,
@@ -26,9 +27,8 @@ from phrasescore.byte_scanning import (
     token_begin,
     token_end,
 )
-from phrasescore.compiled import leaf
-from phrasescore.hashing import HASH_START, hash_byte, hash_bytes, murmur_mix
 from phrasescore.table.scanning import SCORES, SCORES_END, SOURCE, SOURCE_END, TARGET, TARGET_END
+from phrasescore.words.hashing import HASH_START, hash_byte, hash_bytes, murmur_mix
 
 # what is wrong with the tokens or the alignment of a line
 SOURCE_BAR, SOURCE_LABEL, TARGET_BAR, TARGET_LABEL = 1, 2, 4, 8

@@ -10,7 +10,7 @@ from moses_integration.doctor.findings import Finding, Severity, at
 from moses_integration.doctor.table_survey import TableSurvey
 from moses_integration.tables.score_survey import floored_share
 from phrasescore.errors import visible
-from phrasescore.files.byte_streams import GZIP_MAGIC, is_gzip_name
+from phrasescore.runs.byte_streams import GZIP_MAGIC, is_gzip_name
 
 _DEFAULT_SCORES = 4
 _ESCAPE = "make the table again from escaped text (phrasescore preprocess, or Moses's tokenizer)"

@@ -21,9 +21,9 @@ from moses_integration.language_model.arpa_diagnosis import diagnose_line, forei
 from moses_integration.language_model.arpa_lines import Rows, parse_ngrams, parse_unigrams, room_for
 from moses_integration.language_model.automaton import UNKNOWN_WORD
 from moses_integration.language_model.automaton_building import HIGHEST_ORDER, NGrams
-from phrasescore.byte_scanning import BLANKS, LINE_FEED, find_byte, token_begin
 from phrasescore.errors import LanguageModelError
-from phrasescore.files.byte_streams import open_input
+from phrasescore.runs.byte_streams import open_input
+from phrasescore.table.byte_scanning import BLANKS, LINE_FEED, find_byte, token_begin
 from phrasescore.words.word_table import WordTable
 
 _BLOCK = 1 << 23

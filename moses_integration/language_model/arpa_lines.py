@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.language_model.automaton import LARGEST_LOG10
-from phrasescore.byte_scanning import (
+from phrasescore.compiled import leaf
+from phrasescore.table.byte_scanning import (
     BLANKS,
     LINE_FEED,
     SPACES_AND_TABS,
@@ -24,7 +25,6 @@ from phrasescore.byte_scanning import (
     token_end,
     trimmed_end,
 )
-from phrasescore.compiled import leaf
 from phrasescore.words.word_table import WordArrays, find_word, intern_word
 
 _BACKSLASH = ord("\\")

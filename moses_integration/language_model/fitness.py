@@ -9,9 +9,9 @@ from moses_integration.ini.model_files import find_model_file
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.language_model.neural.network import read_feed_forward_lm
 from phrasescore.errors import InputError, ModelError, SettingsError
-from phrasescore.files.byte_streams import STANDARD_STREAM
 from phrasescore.model.folder import StoredWeights
 from phrasescore.model.model_settings import FeedForwardLmSettings
+from phrasescore.runs.byte_streams import STANDARD_STREAM
 from phrasescore.words.known_words import KnownWords, known_words
 
 

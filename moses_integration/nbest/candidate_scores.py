@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from moses_integration.nbest.segmentation import PhrasePair
 from phrasescore.errors import ModelError, SettingsError
-from phrasescore.progress import Progress
-from phrasescore.rescoring.block_scoring import ScoringModel
-from phrasescore.rescoring.probability_column import FLOOR_LN
+from phrasescore.runs.progress import Progress
+from phrasescore.scoring.block_scoring import ScoringModel
+from phrasescore.scoring.probability_column import FLOOR_LN
 from phrasescore.table.block import read_blocks
 from phrasescore.table.phrase_table import Side, scored_tokens
 from phrasescore.words.token_sequences import TokenSequences, from_lists

@@ -27,16 +27,16 @@ from moses_integration.nbest.format import CUT_REMEDY, CUT_SHORT, MOST_SENTENCES
 from moses_integration.nbest.segmentation import phrase_pairs, without_marks
 from phrasescore import __version__
 from phrasescore.errors import InputError, NBestError, SettingsError, counted
-from phrasescore.files.byte_streams import (
+from phrasescore.runs.byte_streams import (
     is_gzip_name,
     open_input,
     read_lines,
     refuse_same_file,
     sha256_of,
 )
-from phrasescore.files.pipes import can_be_read_again
-from phrasescore.number_text import whole_number
-from phrasescore.streaming.block_stream import BlockStream
+from phrasescore.runs.pipes import can_be_read_again
+from phrasescore.table.block_stream import BlockStream
+from phrasescore.table.number_text import whole_number
 from phrasescore.table.phrase_table import phrase_tokens
 
 LINES_PER_BLOCK = 20_000

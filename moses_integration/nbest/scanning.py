@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.byte_scanning import (
+from phrasescore.compiled import leaf
+from phrasescore.table.byte_scanning import (
     LINE_FEED,
     SPACE,
     SPACE_ONLY,
@@ -26,7 +27,6 @@ from phrasescore.byte_scanning import (
     token_end,
     trim,
 )
-from phrasescore.compiled import leaf
 from phrasescore.words.word_table import WordArrays, number_words
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from moses_integration.nbest.format import NBestEntry, format_entry
 from phrasescore.errors import CorpusError
-from phrasescore.translation.translator import Translated
+from phrasescore.generation.translator import Translated
 
 _BARS = b"|||"
 

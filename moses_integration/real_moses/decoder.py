@@ -19,9 +19,9 @@ from phrasescore.errors import (
     PhrasescoreError,
     SettingsError,
 )
-from phrasescore.files.byte_streams import open_output, own_file
-from phrasescore.progress import Progress
-from phrasescore.resuming import child_processes
+from phrasescore.runs import child_processes
+from phrasescore.runs.byte_streams import open_output, own_file
+from phrasescore.runs.progress import Progress
 
 _ENVIRONMENT = "MOSES_BIN"
 _LAST_WORDS = 12

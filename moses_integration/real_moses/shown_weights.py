@@ -14,7 +14,7 @@ from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.language_model_feature import refuse_in_moses
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.real_moses.decoder import DecoderError
-from phrasescore.resuming import child_processes
+from phrasescore.runs import child_processes
 
 _WEIGHTS = re.compile(r"([^ =]+)= (.+)")
 _VERSION = re.compile(r"Moses code version[^\n]*\n\s*(\S+)")

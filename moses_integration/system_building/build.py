@@ -45,11 +45,11 @@ from moses_integration.system_building.phrases.table_building import (
     extract_runs,
     write_tables,
 )
-from phrasescore.files.byte_streams import open_output, own_folder, sha256_of, write_atomically
-from phrasescore.files.regular_files import only_regular_files
-from phrasescore.provenance import provenance, write_json
-from phrasescore.resuming.stamps import Step
-from phrasescore.resuming.steps import FunctionStep, Outcome, run_steps
+from phrasescore.runs.byte_streams import open_output, own_folder, sha256_of, write_atomically
+from phrasescore.runs.provenance import provenance, write_json
+from phrasescore.runs.regular_files import only_regular_files
+from phrasescore.runs.stamps import Step
+from phrasescore.runs.steps import FunctionStep, Outcome, run_steps
 
 REPORT, PROVENANCE = "report.json", "provenance.json"
 _SIDES = ("source", "target")

@@ -19,14 +19,14 @@ from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
 from moses_integration.ini.model_files import find_binary_file, find_model_file
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from phrasescore.errors import InputError, PhraseTableError, ResumeError
-from phrasescore.files.byte_streams import file_state, open_input, write_atomically
-from phrasescore.files.file_names import file_name
-from phrasescore.files.json_files import JsonError, read_object
-from phrasescore.files.parts import hidden, remove_parts
-from phrasescore.files.regular_files import only_regular_files
-from phrasescore.provenance import write_json
-from phrasescore.resuming.lock import held
-from phrasescore.streaming.block_stream import BlockStream
+from phrasescore.runs.byte_streams import file_state, open_input, write_atomically
+from phrasescore.runs.file_names import file_name
+from phrasescore.runs.json_files import JsonError, read_object
+from phrasescore.runs.lock import held
+from phrasescore.runs.parts import hidden, remove_parts
+from phrasescore.runs.provenance import write_json
+from phrasescore.runs.regular_files import only_regular_files
+from phrasescore.table.block_stream import BlockStream
 
 INI_NAME = "moses.ini"
 # what a folder, or the part of one, was made from, and the tables that it has

@@ -22,11 +22,11 @@ from moses_integration.tables.ranking import Ranking, best_of_runs
 from moses_integration.tables.significance import SignificanceLevel
 from phrasescore import __version__
 from phrasescore.errors import PhraseTableError, SettingsError, counted
-from phrasescore.files.byte_streams import is_gzip_name, sha256_of
-from phrasescore.files.pipes import can_be_read_again
-from phrasescore.progress import Progress
-from phrasescore.streaming.sinks import Sink, announce, open_sink
+from phrasescore.runs.byte_streams import is_gzip_name, sha256_of
+from phrasescore.runs.pipes import can_be_read_again
+from phrasescore.runs.progress import Progress
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock
+from phrasescore.table.sinks import Sink, announce, open_sink
 from phrasescore.table.source_runs import read_source_runs
 
 

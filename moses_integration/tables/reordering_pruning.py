@@ -17,13 +17,13 @@ import numpy as np
 from moses_integration.tables.pruning import chosen_lines
 from phrasescore.compiled import leaf
 from phrasescore.errors import counted
-from phrasescore.files.pipes import can_be_read_again
-from phrasescore.progress import Progress
-from phrasescore.streaming.sinks import open_sink
+from phrasescore.runs.pipes import can_be_read_again
+from phrasescore.runs.progress import Progress
 from phrasescore.table.block import TableBlock
 from phrasescore.table.phrase_table import INSPECTED_LINES
 from phrasescore.table.reordering_table import reordering_format
 from phrasescore.table.scanning import SOURCE, TARGET, compare_phrases
+from phrasescore.table.sinks import open_sink
 from phrasescore.table.source_runs import read_source_runs
 
 

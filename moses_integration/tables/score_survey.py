@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.byte_scanning import BLANKS, parse_decimal, token_begin
 from phrasescore.compiled import leaf
 from phrasescore.errors import PhraseTableError
-from phrasescore.progress import Progress
+from phrasescore.runs.progress import Progress
 from phrasescore.table.block import TableBlock, read_blocks
+from phrasescore.table.byte_scanning import BLANKS, parse_decimal, token_begin
 from phrasescore.table.scanning import SCORES, SCORES_END
 
 _FLOOR_LN = -100.0

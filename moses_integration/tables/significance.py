@@ -22,7 +22,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.byte_scanning import (
+from phrasescore.compiled import leaf
+from phrasescore.errors import PhraseTableError, SettingsError, counted, visible
+from phrasescore.table.block import TableBlock
+from phrasescore.table.byte_scanning import (
     BLANKS,
     LINE_FEED,
     column_after,
@@ -30,9 +33,6 @@ from phrasescore.byte_scanning import (
     parse_decimal,
     token_begin,
 )
-from phrasescore.compiled import leaf
-from phrasescore.errors import PhraseTableError, SettingsError, counted, visible
-from phrasescore.table.block import TableBlock
 from phrasescore.table.phrase_table import GAP
 from phrasescore.table.scanning import SCORES_END
 

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.byte_scanning import (
+from phrasescore.compiled import leaf
+from phrasescore.table.block import TableBlock
+from phrasescore.table.byte_scanning import (
     BLANKS,
     DASH,
     LINE_FEED,
@@ -19,8 +21,6 @@ from phrasescore.byte_scanning import (
     parse_decimal,
     token_begin,
 )
-from phrasescore.compiled import leaf
-from phrasescore.table.block import TableBlock
 from phrasescore.table.phrase_table import GAP, phrase_tokens
 from phrasescore.table.scanning import SCORES_END
 

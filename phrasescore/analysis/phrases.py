@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from phrasescore.errors import CorpusError, SettingsError, counted
 from phrasescore.generation.phrase_output import phrase_texts
 from phrasescore.model.folder import LoadedModel
-from phrasescore.pairs.distinct_phrases import first_rows, is_first, phrase_digests
-from phrasescore.progress import Progress
-from phrasescore.streaming.text_blocks import Texts
+from phrasescore.runs.progress import Progress
 from phrasescore.table.block import LONGEST_PHRASE, read_blocks
 from phrasescore.table.phrase_table import Side, scored_tokens
+from phrasescore.table.text_blocks import Texts
+from phrasescore.words.distinct_phrases import first_rows, is_first, phrase_digests
 from phrasescore.words.token_sequences import TokenSequences, from_lists
 from phrasescore.words.vocabulary import UNK_ID, Vocabulary
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import PhraseTableError
-from phrasescore.rescoring.probability_column import FLOOR_LN
+from phrasescore.scoring.probability_column import FLOOR_LN
 from phrasescore.table.block import TableBlock
 
 # digits were rounded when a table was written

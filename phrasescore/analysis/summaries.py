@@ -12,7 +12,7 @@ from phrasescore.analysis.phrases import PhraseList
 from phrasescore.errors import ModelError
 from phrasescore.model.folder import LoadedModel
 from phrasescore.model.kinds import must_summarise
-from phrasescore.progress import Progress
+from phrasescore.runs.progress import Progress
 from phrasescore.scoring.phrase_summaries import PhraseSummaries
 
 Vectors = NDArray[np.float32]

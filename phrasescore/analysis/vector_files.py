@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import InputError
-from phrasescore.files.byte_streams import open_input, open_output
-from phrasescore.files.pipes import refuse_pipe
+from phrasescore.runs.byte_streams import open_input, open_output
+from phrasescore.runs.pipes import refuse_pipe
 
 What = Literal["phrases", "words"]
 

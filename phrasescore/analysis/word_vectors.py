@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import CorpusError, ModelError, SettingsError, visible
-from phrasescore.files.byte_streams import read_lines
 from phrasescore.model.folder import StoredWeights
 from phrasescore.model.kinds import kind_named
+from phrasescore.runs.byte_streams import read_lines
 from phrasescore.table.phrase_table import Side
 from phrasescore.words.vocabulary import SPECIALS, UNK_ID, Vocabulary
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from phrasescore.errors import ClusterError, MissingDependencyError, SettingsError
-from phrasescore.files.json_files import read_object
+from phrasescore.runs.json_files import read_object
 
 if TYPE_CHECKING:
     from distributed import Client

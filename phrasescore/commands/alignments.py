@@ -97,8 +97,8 @@ def alignments(
 
     import torch
 
-    from phrasescore.translation.alignment_pictures import draw_alignments
-    from phrasescore.translation.sentence_models import load_sentence_models
+    from phrasescore.generation.alignment_pictures import draw_alignments
+    from phrasescore.generation.sentence_models import load_sentence_models
 
     if threads is not None:
         torch.set_num_threads(threads)

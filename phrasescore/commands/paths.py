@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 import click
 
 from phrasescore.errors import InputError, SettingsError
-from phrasescore.files.byte_streams import STANDARD_STREAM, is_stream, own_file
-from phrasescore.files.parts import hidden, part_path
-from phrasescore.files.system_errors import STANDARD_OUTPUT, refusal, too_long, unwritable
+from phrasescore.runs.byte_streams import STANDARD_STREAM, is_stream, own_file
+from phrasescore.runs.parts import hidden, part_path
+from phrasescore.runs.system_errors import STANDARD_OUTPUT, refusal, too_long, unwritable
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

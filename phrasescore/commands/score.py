@@ -14,11 +14,11 @@ from phrasescore.commands.numbers import BATCH, COLUMN, FACTOR, THREADS
 from phrasescore.commands.options import json_options, print_result
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
 from phrasescore.errors import SettingsError
-from phrasescore.provenance import provenance
+from phrasescore.runs.provenance import provenance
 from phrasescore.words import Unknown
 
 if TYPE_CHECKING:
-    from phrasescore.rescoring.ready_scorers import Asked, ReadyScorer
+    from phrasescore.scoring.ready_scorers import Asked, ReadyScorer
 
 Precision = Literal["auto", "fp32", "bf16"]
 
@@ -123,11 +123,11 @@ def score(
     Every other byte and the order of the lines stay as they are. If it is interrupted, even by
     kill -9, the same command continues where it stopped.
     """
-    from phrasescore.rescoring.block_scoring import ScoringSettings
-    from phrasescore.rescoring.model_loading import ComputeSettings
-    from phrasescore.rescoring.ready_scorers import Asked
-    from phrasescore.rescoring.table_rescoring import rescore_table
-    from phrasescore.resuming.interruption import interruptible
+    from phrasescore.runs.interruption import interruptible
+    from phrasescore.scoring.block_scoring import ScoringSettings
+    from phrasescore.scoring.model_loading import ComputeSettings
+    from phrasescore.scoring.ready_scorers import Asked
+    from phrasescore.scoring.table_rescoring import rescore_table
 
     settings = ScoringSettings(average, unknown_column, replace_column, factor or 0, unknown)
     compute = ComputeSettings(device, precision, batch_size, not no_sharing)
@@ -161,7 +161,7 @@ def _ready(
     stack: contextlib.ExitStack,
 ) -> ReadyScorer:
     """Load the models here, or join a cluster that is left with the stack."""
-    from phrasescore.rescoring.ready_scorers import scorer_here, scorer_on_cluster
+    from phrasescore.scoring.ready_scorers import scorer_here, scorer_on_cluster
 
     if cluster is None:
         if same_hardware:

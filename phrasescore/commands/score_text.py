@@ -13,11 +13,11 @@ from phrasescore.commands.numbers import BATCH, FACTOR, THREADS
 from phrasescore.commands.options import json_options, print_result
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
 from phrasescore.errors import SettingsError, counted
-from phrasescore.provenance import provenance
+from phrasescore.runs.provenance import provenance
 
 if TYPE_CHECKING:
     from phrasescore.model.folder import LoadedModel
-    from phrasescore.streaming.text_blocks import Texts
+    from phrasescore.table.text_blocks import Texts
 
 _SKIP = ", or give --on-error skip to leave its score empty"
 
@@ -89,11 +89,11 @@ def score_text(
     """
     import torch
 
-    from phrasescore.files.pipes import can_be_read_again
     from phrasescore.model.folder import load_model
-    from phrasescore.rescoring.text_scoring import score_texts
-    from phrasescore.resuming.interruption import interruptible
+    from phrasescore.runs.interruption import interruptible
+    from phrasescore.runs.pipes import can_be_read_again
     from phrasescore.scoring.shared_scorer import SharedScorer
+    from phrasescore.scoring.text_scoring import score_texts
 
     to = _destination(output, perplexity, words, as_json)
     if threads is not None:
@@ -135,7 +135,7 @@ def _destination(output: str | None, perplexity: bool, words: bool, as_json: boo
 def _texts(paths: tuple[str, ...], loaded: LoadedModel, factor: int | None, skips: bool) -> Texts:
     """Say how to read the texts that the model wants."""
     from phrasescore.model.kinds import kind_named
-    from phrasescore.streaming.text_blocks import Texts
+    from phrasescore.table.text_blocks import Texts
 
     settings = loaded.model.settings
     columns = 2 if kind_named(settings.kind).reads_source else 1

@@ -13,10 +13,10 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 from phrasescore.errors import PhrasescoreError
-from phrasescore.files.parts import scratch_folder
-from phrasescore.processes import usable_cores
-from phrasescore.progress import Progress
-from phrasescore.resuming.child_processes import python_command, run
+from phrasescore.runs.child_processes import python_command, run
+from phrasescore.runs.parts import scratch_folder
+from phrasescore.runs.processes import usable_cores
+from phrasescore.runs.progress import Progress
 
 _SENTENCES, _WORDS = 60, 40
 

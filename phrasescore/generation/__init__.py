@@ -1,1 +1,1 @@
-"""Targets that a model writes itself: beam search, samples, and whole tables of them."""
+"""Targets that models write: beam search, sampling, tables of targets, translations."""

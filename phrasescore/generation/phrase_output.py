@@ -14,9 +14,9 @@ from phrasescore.errors import CorpusError, visible
 from phrasescore.generation.target_generator import TargetGenerator
 from phrasescore.generation.targets import Targets
 from phrasescore.model.folder import LoadedModel
-from phrasescore.rescoring.probability_column import ln_p_texts, probability_texts
-from phrasescore.streaming.text_blocks import TextBlock
+from phrasescore.scoring.probability_column import ln_p_texts, probability_texts
 from phrasescore.table.phrase_table import SEPARATOR
+from phrasescore.table.text_blocks import TextBlock
 from phrasescore.words.known_words import warning_of
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import UNK_ID, Vocabulary

@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.progress import Progress
-from phrasescore.streaming.sinks import open_sink
+from phrasescore.runs.progress import Progress
 from phrasescore.table.block import TableBlock
 from phrasescore.table.phrase_table import SEPARATOR
 from phrasescore.table.reordering_table import reordering_format
+from phrasescore.table.sinks import open_sink
 from phrasescore.table.source_runs import read_source_runs
 
 

@@ -11,18 +11,18 @@ from typing import Any, Generic, TypeVar
 
 from phrasescore import __version__
 from phrasescore.errors import InputError
-from phrasescore.files.byte_streams import is_gzip_name, refuse_same_file, sha256_of
-from phrasescore.files.pipes import can_be_read_again
 from phrasescore.generation.phrase_output import PhraseCounts, PhraseWriter
 from phrasescore.generation.reordering_output import ReorderingCounts, generate_reordering
 from phrasescore.generation.table_output import TableCounts, TableWriter
-from phrasescore.resuming.journaled_output import JournaledOutput
-from phrasescore.streaming.block_stream import BlockStream
-from phrasescore.streaming.input_check import InputCheck
-from phrasescore.streaming.sinks import Sink
-from phrasescore.streaming.text_blocks import Texts
+from phrasescore.runs.byte_streams import is_gzip_name, refuse_same_file, sha256_of
+from phrasescore.runs.journaled_output import JournaledOutput
+from phrasescore.runs.pipes import can_be_read_again
 from phrasescore.table.block import TableBlock
+from phrasescore.table.block_stream import BlockStream
+from phrasescore.table.input_check import InputCheck
+from phrasescore.table.sinks import Sink
 from phrasescore.table.source_runs import read_source_runs
+from phrasescore.table.text_blocks import Texts
 
 # of an output's block: some seconds of work, which is what a kill can lose
 PHRASES_PER_BLOCK = 2048

@@ -20,7 +20,7 @@ from phrasescore.generation.phrase_output import phrase_texts, refuse_bars
 from phrasescore.generation.target_generator import TargetGenerator
 from phrasescore.generation.targets import Targets
 from phrasescore.model.folder import LoadedModel
-from phrasescore.rescoring.probability_column import FLOOR_LN, count_texts, probability_texts
+from phrasescore.scoring.probability_column import FLOOR_LN, count_texts, probability_texts
 from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.table.block import TableBlock, TokenSpans
 from phrasescore.table.phrase_table import SEPARATOR

@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from phrasescore.device import choose_device, each_on_one_core, in_fitting_parts
 from phrasescore.errors import ModelError
 from phrasescore.generation.targets import Targets
+from phrasescore.model.device import choose_device, each_on_one_core, in_fitting_parts
 from phrasescore.model.sequence_model import StepModel
 from phrasescore.scoring.pair_order import cut_by_area
 from phrasescore.words.token_sequences import TokenSequences

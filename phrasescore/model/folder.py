@@ -18,7 +18,6 @@ import safetensors
 from numpy.typing import NDArray
 
 from phrasescore.errors import ModelError, SettingsError, visible
-from phrasescore.files.json_files import read_object
 from phrasescore.model.folder_digests import RETRAIN, check_file, digest_of_folder, read_digests
 from phrasescore.model.folder_names import (
     CONFIG,
@@ -32,6 +31,7 @@ from phrasescore.model.folder_names import (
 )
 from phrasescore.model.kinds import build, kind_named, read_settings
 from phrasescore.model.model_settings import Direction, ModelSettings
+from phrasescore.runs.json_files import read_object
 from phrasescore.table.phrase_table import Side
 from phrasescore.words.outside_words import OutsideWords
 from phrasescore.words.vocabulary import Vocabulary

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from phrasescore.errors import ModelError, visible
-from phrasescore.files.byte_streams import sha256_of, write_atomically
 from phrasescore.model.folder_names import DIGESTS
+from phrasescore.runs.byte_streams import sha256_of, write_atomically
 
 _LONGEST = 80  # characters of a name in an error
 RETRAIN = "copy the folder again, or train the model again"

@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from phrasescore.errors import ModelError, SettingsError, visible
-from phrasescore.files.byte_streams import write_atomically
-from phrasescore.files.parts import part_path, remove
 from phrasescore.model.folder_digests import read_digests, write_digests
 from phrasescore.model.folder_names import (
     ALL,
@@ -32,7 +30,9 @@ from phrasescore.model.folder_names import (
     replaced,
 )
 from phrasescore.model.kinds import kind_named
-from phrasescore.provenance import write_json
+from phrasescore.runs.byte_streams import write_atomically
+from phrasescore.runs.parts import part_path, remove
+from phrasescore.runs.provenance import write_json
 from phrasescore.words.outside_words import OutsideWords
 from phrasescore.words.vocabulary import Vocabulary
 

@@ -1,1 +1,1 @@
-"""Pictures: figures in files, drawn with matplotlib, which only the extra ``report`` brings."""
+"""Figures and pages: matplotlib pictures, and single HTML files that need no network."""

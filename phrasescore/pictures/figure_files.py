@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from phrasescore.errors import MissingDependencyError, SettingsError, visible
-from phrasescore.files.byte_streams import STANDARD_STREAM, write_atomically
-from phrasescore.files.system_errors import STANDARD_OUTPUT
 from phrasescore.pictures.svg_elements import in_page
+from phrasescore.runs.byte_streams import STANDARD_STREAM, write_atomically
+from phrasescore.runs.system_errors import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

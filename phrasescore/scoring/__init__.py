@@ -1,1 +1,1 @@
-"""ln p of many pairs, exactly, at the cost of their distinct prefixes."""
+"""Exact ln p of many pairs, tables and texts with their scores, here or on a cluster."""

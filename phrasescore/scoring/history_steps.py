@@ -15,8 +15,8 @@ from torch import Tensor
 from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
 from phrasescore.model.sequence_model import END
 from phrasescore.model.softmax import log_softmax
-from phrasescore.pairs.distinct_phrases import first_rows, phrase_digests
 from phrasescore.scoring.prefix_trie import PrefixTrie
+from phrasescore.words.distinct_phrases import first_rows, phrase_digests
 from phrasescore.words.token_sequences import TokenSequences
 
 Numbers = NDArray[np.int64]

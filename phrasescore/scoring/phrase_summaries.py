@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from phrasescore.device import choose_device, each_on_one_core, in_fitting_parts
+from phrasescore.model.device import choose_device, each_on_one_core, in_fitting_parts
 from phrasescore.model.networks.attention_model import AttentionModel
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.sequence_model import END, SequenceModel

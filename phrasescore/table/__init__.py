@@ -1,1 +1,1 @@
-"""The text of a Moses phrase table: lines, blocks of lines, and what only looks like one."""
+"""Phrase tables and texts as bytes: readers of line blocks, scanning, and streams of blocks."""

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import PhraseTableError, SettingsError, counted
-from phrasescore.files.byte_streams import BinaryDataError, open_input
-from phrasescore.files.pipes import can_be_read_again
+from phrasescore.runs.byte_streams import BinaryDataError, open_input
+from phrasescore.runs.pipes import can_be_read_again
 from phrasescore.table.phrase_table import (
     GAP,
     INSPECTED_LINES,

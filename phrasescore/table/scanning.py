@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from phrasescore.byte_scanning import (
+from phrasescore.compiled import leaf
+from phrasescore.table.byte_scanning import (
     BAR,
     BLANKS,
     CLOSE,
@@ -29,7 +30,6 @@ from phrasescore.byte_scanning import (
     token_end,
     trim,
 )
-from phrasescore.compiled import leaf
 from phrasescore.table.phrase_table import GAP
 
 # the columns of the spans of a line

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from phrasescore.errors import PhraseTableError, visible
-from phrasescore.files.byte_streams import open_input
+from phrasescore.runs.byte_streams import open_input
 from phrasescore.table.block import (
     LINES_PER_BLOCK,
     TableBlock,

@@ -1,1 +1,1 @@
-"""Training: settings, batches, recipes, the loop, checkpoints, curves."""
+"""Training: distinct pairs, recipes, the loop, checkpoints, and updates on many cores."""

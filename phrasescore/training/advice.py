@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from phrasescore.model.model_settings import EncoderDecoderSettings, ModelSettings
 from phrasescore.model.sequence_model import END
-from phrasescore.pairs.held_out import Remainder
-from phrasescore.pairs.training_pairs import PairSide
+from phrasescore.training.held_out import Remainder
 from phrasescore.training.rare_words import word_counts
+from phrasescore.training.training_pairs import PairSide
 
 _ENOUGH = 1.5  # passes over the pairs
 _SMALLEST = 200

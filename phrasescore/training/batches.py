@@ -13,7 +13,7 @@ import numpy.typing as npt
 import torch
 
 from phrasescore.model.sequence_model import END, Batch
-from phrasescore.pairs.training_pairs import PairSide
+from phrasescore.training.training_pairs import PairSide
 from phrasescore.words.token_sequences import as_matrix
 
 Indices = npt.NDArray[np.int64]

@@ -20,8 +20,8 @@ import torch
 
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import InputError, ResumeError, SettingsError
-from phrasescore.files.byte_streams import write_atomically
-from phrasescore.files.regular_files import open_regular
+from phrasescore.runs.byte_streams import write_atomically
+from phrasescore.runs.regular_files import open_regular
 
 LATEST = "checkpoint.pt"
 BEST = "best.pt"

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from phrasescore.errors import MissingDependencyError
-from phrasescore.files.byte_streams import own_file, write_atomically
-from phrasescore.files.json_files import parse_object
-from phrasescore.files.regular_files import read_regular
+from phrasescore.runs.byte_streams import own_file, write_atomically
+from phrasescore.runs.json_files import parse_object
+from phrasescore.runs.regular_files import read_regular
 
 CURVES = "curves.jsonl"
 

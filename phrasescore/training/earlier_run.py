@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from phrasescore.errors import SettingsError
-from phrasescore.files.json_files import read_object
 from phrasescore.model.folder_names import PROVENANCE
-from phrasescore.provenance import write_json
-from phrasescore.resuming.comparison import refuse_differences
+from phrasescore.runs.comparison import refuse_differences
+from phrasescore.runs.json_files import read_object
+from phrasescore.runs.provenance import write_json
 from phrasescore.training.checkpoint import BEST, LATEST, TrainingState
 from phrasescore.training.curves import CURVES
 from phrasescore.training.training_settings import INPUT

@@ -13,8 +13,8 @@ import torch
 from phrasescore.errors import ModelError
 from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
 from phrasescore.model.sequence_model import SequenceModel
-from phrasescore.pairs.training_pairs import TrainingPairs
 from phrasescore.training.batches import Indices, Plan, make_batch, uniform_plan
+from phrasescore.training.training_pairs import TrainingPairs
 
 _BATCH = 512
 _LARGEST_EXPONENT = 709.0  # of e, in a float

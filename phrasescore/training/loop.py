@@ -12,12 +12,10 @@ import torch
 
 import phrasescore.compiled  # noqa: F401  (it chooses the cache folder before numba is imported)
 from phrasescore.compiling.watch import compiling_seconds
-from phrasescore.files.byte_streams import write_atomically
 from phrasescore.model.sequence_model import SequenceModel
-from phrasescore.pairs.held_out import Split
-from phrasescore.pairs.training_pairs import TrainingPairs
-from phrasescore.progress import Progress
-from phrasescore.resuming.interruption import StopRequest
+from phrasescore.runs.byte_streams import write_atomically
+from phrasescore.runs.interruption import StopRequest
+from phrasescore.runs.progress import Progress
 from phrasescore.training.advice import better_size
 from phrasescore.training.batches import bucket_plan, share, uniform_plan
 from phrasescore.training.checkpoint import (
@@ -30,11 +28,13 @@ from phrasescore.training.checkpoint import (
 )
 from phrasescore.training.curves import CURVES, Curves, described
 from phrasescore.training.evaluation import HeldOutFigure
+from phrasescore.training.held_out import Split
 from phrasescore.training.optimization.process_group import Processes
 from phrasescore.training.optimization.updates import LEAST_SHARE, Updates, Work
 from phrasescore.training.passes import STRETCH, Passes, PlannedBatch
 from phrasescore.training.rare_words import seen_once
 from phrasescore.training.recipes import recipe_of
+from phrasescore.training.training_pairs import TrainingPairs
 from phrasescore.training.training_settings import TrainingSettings
 
 # A run that ends after some time gives evaluations a fifth of it: on a slow machine, and where much

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from phrasescore.pairs.held_out import Remainder
-from phrasescore.pairs.training_pairs import TrainingPairs
 from phrasescore.training.batches import Indices, Plan
 from phrasescore.training.evaluation import lengths_of
+from phrasescore.training.held_out import Remainder
+from phrasescore.training.training_pairs import TrainingPairs
 
 STRETCH = 1 << 21  # pairs, at most
 _RUN = 1 << 10  # pairs that stay together

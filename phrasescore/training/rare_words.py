@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from phrasescore.model.sequence_model import UNKNOWN, Batch
-from phrasescore.pairs.held_out import Remainder
-from phrasescore.pairs.training_pairs import PairSide
+from phrasescore.training.held_out import Remainder
+from phrasescore.training.training_pairs import PairSide
 
 SHARE = 0.5  # the rest teaches the words themselves
 _ROWS_AT_ONCE = 1 << 16

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from phrasescore.errors import SettingsError
-from phrasescore.files.byte_streams import STANDARD_STREAM, sha256_of
-from phrasescore.files.pipes import can_be_read_again
 from phrasescore.model.kinds import KINDS, Kind, kind_named, read_settings
 from phrasescore.model.model_settings import ModelSettings
-from phrasescore.pairs.phrase_pairs import PairSettings, load_pairs
-from phrasescore.pairs.table_encoding import encode_table
-from phrasescore.pairs.text_encoding import encode_texts
-from phrasescore.pairs.training_pairs import TrainingPairs
+from phrasescore.runs.byte_streams import STANDARD_STREAM, sha256_of
+from phrasescore.runs.pipes import can_be_read_again
+from phrasescore.training.phrase_pairs import PairSettings, load_pairs
+from phrasescore.training.table_encoding import encode_table
+from phrasescore.training.text_encoding import encode_texts
+from phrasescore.training.training_pairs import TrainingPairs
 from phrasescore.training.training_settings import (
     DROPOUT,
     DROPOUT_OF_TEXT,

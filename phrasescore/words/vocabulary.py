@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from phrasescore.errors import ModelError, visible
-from phrasescore.files.byte_streams import write_atomically
-from phrasescore.files.regular_files import read_regular
-from phrasescore.files.system_errors import refusal
+from phrasescore.runs.byte_streams import write_atomically
+from phrasescore.runs.regular_files import read_regular
+from phrasescore.runs.system_errors import refusal
 from phrasescore.words.token_sequences import Ids, TokenSequences
 from phrasescore.words.word_table import WordTable
 

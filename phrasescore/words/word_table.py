@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.byte_scanning import Bytes, same_bytes, token_begin, token_end
 from phrasescore.compiled import leaf
-from phrasescore.hashing import HASH_START, hash_bytes
+from phrasescore.table.byte_scanning import Bytes, same_bytes, token_begin, token_end
+from phrasescore.words.hashing import HASH_START, hash_bytes
 
 _SHIFT = np.uint64(32)
 _FREE = -1

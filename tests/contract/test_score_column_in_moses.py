@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from phrasescore.rescoring.probability_column import count_texts, probability_texts
+from phrasescore.scoring.probability_column import count_texts, probability_texts
 
 INI = """[input-factors]
 0

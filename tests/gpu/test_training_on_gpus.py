@@ -11,12 +11,12 @@ import torch
 
 from phrasescore.model.kinds import build, read_settings
 from phrasescore.model.sequence_model import SequenceModel
-from phrasescore.pairs.phrase_pairs import EncodedPairs, PairSettings
-from phrasescore.pairs.table_encoding import encode_table
 from phrasescore.training.batches import uniform_plan
 from phrasescore.training.evaluation import lengths_of
 from phrasescore.training.optimization.flat_weights import FlatWeights
 from phrasescore.training.optimization.gradient import ShareGradient
+from phrasescore.training.phrase_pairs import EncodedPairs, PairSettings
+from phrasescore.training.table_encoding import encode_table
 from phrasescore.training.training_settings import TrainingSettings
 from tests.conftest import Phrasescore
 from tests.support.builders import write_phrase_table

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from phrasescore.resuming import child_processes
+from phrasescore.runs import child_processes
 from tests.conftest import PROJECT
 
 

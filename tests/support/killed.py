@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from phrasescore.processes import start_of
+from phrasescore.runs.processes import start_of
 from tests.support.warm_process import Observed, Started
 
 

@@ -11,7 +11,7 @@ from phrasescore.commands.numbers import Whole
 from phrasescore.commands.options import json_options, print_result
 from phrasescore.commands.paths import INPUT, OUTPUT_FOLDER
 from phrasescore.errors import SettingsError
-from phrasescore.resuming.interruption import interruptible
+from phrasescore.runs.interruption import interruptible
 from tuning.commands.options import optimization_options, parse_optimization
 from tuning.loop.tuning_settings import DecoderSettings, StopRules, TuningSettings
 

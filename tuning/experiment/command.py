@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from phrasescore.resuming.stamps import Step
+from phrasescore.runs.stamps import Step
 
 PROGRAM = "phrasescore"
 

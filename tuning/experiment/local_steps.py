@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import IO
 
 from phrasescore.errors import InterruptedWorkError, PhrasescoreError
-from phrasescore.files.byte_streams import own_file
-from phrasescore.resuming import child_processes
-from phrasescore.resuming.child_processes import phrasescore_command
+from phrasescore.runs import child_processes
+from phrasescore.runs.byte_streams import own_file
+from phrasescore.runs.child_processes import phrasescore_command
 from tuning.experiment.command import PROGRAM
 
 # Ctrl-C lets a command save its state; one that does not end is ended

@@ -26,8 +26,8 @@ from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.ini.table_feature import path_keys
 from moses_integration.tables.filtering import filtered_name
 from phrasescore.errors import SettingsError
-from phrasescore.files.json_files import read_object
 from phrasescore.model.kinds import Kind, kind_named
+from phrasescore.runs.json_files import read_object
 from tuning.experiment.experiment_settings import (
     SEED,
     ExperimentSettings,

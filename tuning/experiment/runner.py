@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Protocol
 
 from phrasescore.errors import InterruptedWorkError, PhrasescoreError, StorageError
-from phrasescore.files.byte_streams import own_file, own_folder, refuse_link
-from phrasescore.files.parts import hidden
-from phrasescore.resuming.interruption import interruptible
-from phrasescore.resuming.stamps import Stamps
+from phrasescore.runs.byte_streams import own_file, own_folder, refuse_link
+from phrasescore.runs.interruption import interruptible
+from phrasescore.runs.parts import hidden
+from phrasescore.runs.stamps import Stamps
 from tuning.experiment.command import CommandStep
 from tuning.experiment.local_steps import Ended, Job
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from phrasescore.processes import usable_cores
+from phrasescore.runs.processes import usable_cores
 from tuning.metrics.metric_settings import LengthName, Objective
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import Any
 
 from moses_integration.system_building.corpus.text_preparation import read_text
 from phrasescore.errors import counted
-from phrasescore.pages.html_pages import page_environment, write_page
 from phrasescore.pictures.figure_files import check_drawing
+from phrasescore.pictures.html_pages import page_environment, write_page
 from tuning.metrics.text_scores import LABELS
 from tuning.report.contents import (
     Provenance,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from phrasescore.errors import InputError
-from phrasescore.resuming.interruption import interruptible
+from phrasescore.runs.interruption import interruptible
 from tuning.report.readers.result_folders import is_at_work
 from tuning.report.report_page import ReportSettings, read_results, write_report
 

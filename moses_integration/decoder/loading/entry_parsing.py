@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.decoder.loading.source_phrases import PhraseTrie, child
-from phrasescore.byte_scanning import (
+from phrasescore.compiled import leaf
+from phrasescore.table.byte_scanning import (
     BAR,
     BLANKS,
     DASH,
@@ -25,7 +26,6 @@ from phrasescore.byte_scanning import (
     token_begin,
     token_end,
 )
-from phrasescore.compiled import leaf
 from phrasescore.table.scanning import SCORES, SCORES_END, SOURCE, SOURCE_END, TARGET, TARGET_END
 from phrasescore.words.word_table import WordArrays, find_word, intern_word
 

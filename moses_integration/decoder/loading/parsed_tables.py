@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import InputError, SettingsError, StorageError
-from phrasescore.files.byte_streams import open_output
-from phrasescore.files.private_folders import private_folder, user_cache_folder
-from phrasescore.files.regular_files import open_regular
+from phrasescore.runs.byte_streams import open_output
+from phrasescore.runs.private_folders import private_folder, user_cache_folder
+from phrasescore.runs.regular_files import open_regular
 
 # of several types, as the files hold them
 Arrays = Mapping[str, NDArray[Any]]

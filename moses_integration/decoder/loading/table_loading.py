@@ -19,8 +19,8 @@ from moses_integration.decoder.loading.parsed_tables import Arrays, ParsedTables
 from moses_integration.decoder.loading.source_phrases import SourcePhrases
 from moses_integration.decoder.runs import joined_offsets
 from phrasescore.errors import PhraseTableError, counted
-from phrasescore.files.byte_streams import open_input, sha256_of
-from phrasescore.progress import Progress
+from phrasescore.runs.byte_streams import open_input, sha256_of
+from phrasescore.runs.progress import Progress
 from phrasescore.table.block import (
     LINES_PER_BLOCK,
     TableBlock,

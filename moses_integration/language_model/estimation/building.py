@@ -19,9 +19,9 @@ from moses_integration.language_model.estimation.ngram_counting import (
     read_corpus,
 )
 from phrasescore.errors import CorpusError, MissingDependencyError, SettingsError, visible
-from phrasescore.files.byte_streams import open_input, open_output, own_file
-from phrasescore.files.parts import scratch_folder
-from phrasescore.resuming import child_processes
+from phrasescore.runs import child_processes
+from phrasescore.runs.byte_streams import open_input, open_output, own_file
+from phrasescore.runs.parts import scratch_folder
 
 ON_PATH = "auto"
 OWN = "own"

@@ -34,7 +34,7 @@ from moses_integration.language_model.estimation.ngram_counting import (
     sort_positions,
 )
 from phrasescore.errors import SettingsError
-from phrasescore.progress import Progress
+from phrasescore.runs.progress import Progress
 
 FALLBACK = (0.5, 1.0, 1.5)  # those of lmplz --discount_fallback
 

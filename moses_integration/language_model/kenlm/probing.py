@@ -28,7 +28,7 @@ from moses_integration.language_model.kenlm.hashes import (
 )
 from moses_integration.language_model.kenlm.header import KenlmHeader, Sections, damaged
 from phrasescore.errors import LanguageModelError
-from phrasescore.progress import Progress
+from phrasescore.runs.progress import Progress
 
 # how many pairs are tried at most for one order; ten minutes and more
 MOST_PAIRS = 200_000_000_000

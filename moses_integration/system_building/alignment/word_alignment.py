@@ -24,10 +24,10 @@ from moses_integration.system_building.alignment.symmetrization import grow_diag
 from moses_integration.system_building.build_settings import Aligner
 from moses_integration.system_building.corpus.numbered_text import NumberedText
 from phrasescore.errors import CorpusError, MissingDependencyError
-from phrasescore.files.byte_streams import open_output, own_file
-from phrasescore.files.parts import scratch_folder
-from phrasescore.progress import Progress
-from phrasescore.resuming import child_processes
+from phrasescore.runs import child_processes
+from phrasescore.runs.byte_streams import open_output, own_file
+from phrasescore.runs.parts import scratch_folder
+from phrasescore.runs.progress import Progress
 
 PROGRAM = "program:"
 # the library's own defaults

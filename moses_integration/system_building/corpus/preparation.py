@@ -29,8 +29,8 @@ from moses_integration.system_building.corpus.parallel_text import (
 )
 from moses_integration.system_building.corpus.text_preparation import Preprocessor, TextSettings
 from phrasescore.errors import CorpusError
-from phrasescore.files.byte_streams import open_output
-from phrasescore.progress import Progress
+from phrasescore.runs.byte_streams import open_output
+from phrasescore.runs.progress import Progress
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,9 @@ from typing import Any, Literal
 from moses_integration.system_building.corpus.parallel_text import decode_line
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import InputError, SettingsError
-from phrasescore.files.byte_streams import read_lines
-from phrasescore.files.json_files import read_object
-from phrasescore.provenance import write_json
+from phrasescore.runs.byte_streams import read_lines
+from phrasescore.runs.json_files import read_object
+from phrasescore.runs.provenance import write_json
 
 SETTINGS_FILE = "text.json"
 Side = Literal["source", "target"]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import MissingDependencyError, SettingsError, counted
-from phrasescore.progress import Progress
+from phrasescore.runs.progress import Progress
 
 FEWEST = 10  # of which there can be a map
 PERPLEXITY = 30.0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from phrasescore.analysis.maps.drawn_map import DrawnMap, cluster_colour
 from phrasescore.errors import MissingDependencyError
-from phrasescore.pages.html_pages import page_environment, write_page
+from phrasescore.pictures.html_pages import page_environment, write_page
 
 if TYPE_CHECKING:
     from bokeh.models import Range1d

@@ -13,9 +13,9 @@ from phrasescore.analysis.summaries import SummaryVectors
 from phrasescore.analysis.word_vectors import WordVectors
 from phrasescore.errors import CorpusError
 from phrasescore.model.folder import LoadedModel
-from phrasescore.pairs.distinct_phrases import phrase_digests
-from phrasescore.progress import Progress
+from phrasescore.runs.progress import Progress
 from phrasescore.table.block import read_blocks
+from phrasescore.words.distinct_phrases import phrase_digests
 from phrasescore.words.vocabulary import SPECIALS, Vocabulary
 
 # how Moses writes characters that mean something to it; the last is the one that the others have

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from phrasescore.analysis.drawing import Least, random_numbers
 from phrasescore.analysis.probabilities import logarithms, probabilities
 from phrasescore.errors import PhrasescoreError
-from phrasescore.progress import Progress
-from phrasescore.rescoring.block_scoring import ScoringModel, must_be_numbers
+from phrasescore.runs.progress import Progress
+from phrasescore.scoring.block_scoring import ScoringModel, must_be_numbers
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, checked_block, read_blocks
 from phrasescore.table.phrase_table import Side, TableFormat
 

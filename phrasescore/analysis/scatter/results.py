@@ -17,10 +17,10 @@ from phrasescore.analysis.scatter.agreement import Agreement
 from phrasescore.analysis.scatter.comparison import Comparison
 from phrasescore.analysis.scatter.disagreement import Disagreement
 from phrasescore.analysis.scatter.reasons import SeenPair, described, reasons, shares
-from phrasescore.files.byte_streams import open_output
 from phrasescore.pictures.scatters import ScatterLabels, draw_scatter
-from phrasescore.provenance import write_json
-from phrasescore.rescoring.probability_column import ln_p_texts
+from phrasescore.runs.byte_streams import open_output
+from phrasescore.runs.provenance import write_json
+from phrasescore.scoring.probability_column import ln_p_texts
 from phrasescore.table.phrase_table import Entry, Side, parse_entry, phrase_tokens
 from phrasescore.words.vocabulary import Vocabulary
 

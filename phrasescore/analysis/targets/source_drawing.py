@@ -17,8 +17,8 @@ from phrasescore.analysis.counts import Counts, source_counts
 from phrasescore.analysis.drawing import Least, random_numbers
 from phrasescore.analysis.probabilities import probabilities
 from phrasescore.errors import CorpusError, PhraseTableError
-from phrasescore.files.byte_streams import read_lines
-from phrasescore.progress import Progress
+from phrasescore.runs.byte_streams import read_lines
+from phrasescore.runs.progress import Progress
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock
 from phrasescore.table.phrase_table import phrase_tokens, scored_tokens
 from phrasescore.table.source_runs import read_source_runs

@@ -17,8 +17,8 @@ from phrasescore.commands.device_option import device_option
 from phrasescore.commands.numbers import SEED, WORDS, Whole
 from phrasescore.commands.paths import INPUT, OUTPUT
 from phrasescore.errors import SettingsError, counted
-from phrasescore.files.byte_streams import STANDARD_STREAM
-from phrasescore.files.system_errors import STANDARD_OUTPUT
+from phrasescore.runs.byte_streams import STANDARD_STREAM
+from phrasescore.runs.system_errors import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
     from phrasescore.analysis.maps.drawn_map import DrawnMap
@@ -182,7 +182,7 @@ def _laid_out(points: MapPoints, subtitle: str, seed: int, threads: int | None) 
     from phrasescore.analysis.maps.clusters import find_clusters
     from phrasescore.analysis.maps.drawn_map import DrawnMap
     from phrasescore.analysis.maps.layout import lay_out
-    from phrasescore.processes import usable_cores
+    from phrasescore.runs.processes import usable_cores
 
     places = lay_out(points.vectors, seed, threads or usable_cores())
     clusters = tuple(find_clusters(places, points.texts))

@@ -113,7 +113,7 @@ def scatter(
         write_summary,
     )
     from phrasescore.pictures.figure_files import check_figure
-    from phrasescore.provenance import provenance
+    from phrasescore.runs.provenance import provenance
 
     check_figure(f"{PICTURE}.{form}")
     settings = ScatterSettings(**asked)
@@ -156,7 +156,7 @@ def _scores(
         return scores
     import torch  # not for scores that stand in the table: it takes longer than they do
 
-    from phrasescore.rescoring.model_loading import ComputeSettings, load_models
+    from phrasescore.scoring.model_loading import ComputeSettings, load_models
 
     if threads is not None:
         torch.set_num_threads(threads)

@@ -135,10 +135,10 @@ def top(
     from phrasescore.analysis.targets.preferences import PreferenceSettings, find_preferences
     from phrasescore.analysis.targets.source_drawing import DrawSettings
     from phrasescore.analysis.targets.tables import json_values, written
-    from phrasescore.files.byte_streams import write_atomically
     from phrasescore.model.folder import load_model
     from phrasescore.model.kinds import must_write_targets
-    from phrasescore.provenance import provenance
+    from phrasescore.runs.byte_streams import write_atomically
+    from phrasescore.runs.provenance import provenance
 
     if threads is not None:
         torch.set_num_threads(threads)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from phrasescore.device import each_on_one_core
+from phrasescore.model.device import each_on_one_core
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.units import GatedUnit
 

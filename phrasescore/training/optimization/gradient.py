@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from phrasescore.model.sequence_model import Regularisation, SequenceModel
-from phrasescore.pairs.training_pairs import TrainingPairs
 from phrasescore.training.batches import Indices, make_batch
 from phrasescore.training.optimization.recorded_gradients import RecordedGradients
 from phrasescore.training.rare_words import with_unknown
+from phrasescore.training.training_pairs import TrainingPairs
 from phrasescore.training.training_settings import TrainingSettings
 
 

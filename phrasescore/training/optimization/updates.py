@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from phrasescore.model.sequence_model import SequenceModel
-from phrasescore.pairs.training_pairs import TrainingPairs
 from phrasescore.training.batches import Indices, Plan, share
 from phrasescore.training.evaluation import HeldOutFigure, score_share
 from phrasescore.training.optimization.crew import Crew, can_fork
@@ -28,6 +27,7 @@ from phrasescore.training.optimization.kept_memory import keep_freed_memory, rel
 from phrasescore.training.optimization.optimizers import Optimizer
 from phrasescore.training.optimization.process_group import Processes
 from phrasescore.training.recipes import bound_gradient
+from phrasescore.training.training_pairs import TrainingPairs
 from phrasescore.training.training_settings import TrainingSettings
 
 # pairs; a smaller share leaves the matrix products too thin

@@ -13,8 +13,8 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from phrasescore.provenance import machine, provenance
-from phrasescore.resuming.stamps import Stamps
+from phrasescore.runs.provenance import machine, provenance
+from phrasescore.runs.stamps import Stamps
 from tuning.experiment.experiment_settings import (
     DEV,
     LEFT_OUT,

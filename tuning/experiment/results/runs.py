@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from moses_integration.bleu.statistics import References
 from phrasescore.errors import CorpusError
-from phrasescore.files.byte_streams import read_lines
-from phrasescore.resuming.stamps import Stamps
+from phrasescore.runs.byte_streams import read_lines
+from phrasescore.runs.stamps import Stamps
 from tuning.experiment.experiment_settings import ExperimentSystem
 from tuning.experiment.plan import Plan
 from tuning.loop.weights_file import read_weights_file

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from phrasescore.errors import InputError
-from phrasescore.resuming.lock import LOCK, is_held
+from phrasescore.runs.lock import LOCK, is_held
 from tuning.report.readers.reading import ResultFiles
 
 Kind = Literal["experiment", "tuning", "model", "training", "system", "comparison", "scoring"]

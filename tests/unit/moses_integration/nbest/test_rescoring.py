@@ -20,8 +20,8 @@ from moses_integration.nbest.segmentation import PhrasePair, phrase_pairs
 from phrasescore.errors import ModelError, NBestError, SettingsError
 from phrasescore.model.folder import load_model
 from phrasescore.model.model_settings import Direction
-from phrasescore.rescoring.block_scoring import ScoringModel
-from phrasescore.rescoring.model_loading import scoring_model
+from phrasescore.scoring.block_scoring import ScoringModel
+from phrasescore.scoring.model_loading import scoring_model
 from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.scoring.unshared_scorer import UnsharedScorer
 from phrasescore.words.token_sequences import TokenSequences, from_lists

@@ -7,7 +7,7 @@ import pytest
 from moses_integration.nbest.format import parse_entry
 from moses_integration.nbest.translation_lists import nbest_lines
 from phrasescore.errors import CorpusError
-from phrasescore.translation.translator import Translated, Translation
+from phrasescore.generation.translator import Translated, Translation
 
 
 def test_what_the_list_says() -> None:

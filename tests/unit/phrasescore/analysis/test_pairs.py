@@ -15,7 +15,7 @@ from phrasescore.analysis.drawing import random_numbers
 from phrasescore.analysis.scatter.pairs import Scores, draw_pairs, score_drawn, scored_blocks
 from phrasescore.errors import ModelError, PhraseTableError
 from phrasescore.model.folder import load_model
-from phrasescore.rescoring.model_loading import ComputeSettings, load_models, scoring_model
+from phrasescore.scoring.model_loading import ComputeSettings, load_models, scoring_model
 from phrasescore.scoring.shared_scorer import SharedScorer
 from tests.support.builders import write_phrase_table
 from tests.support.random_models import save_random_model

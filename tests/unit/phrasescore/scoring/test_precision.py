@@ -12,7 +12,7 @@ from phrasescore.errors import SettingsError
 from phrasescore.model.model_settings import EncoderDecoderSettings
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.saved_model import save_model
-from phrasescore.rescoring.model_loading import ComputeSettings, load_models
+from phrasescore.scoring.model_loading import ComputeSettings, load_models
 from phrasescore.scoring.precision import compare, sample_rows
 from phrasescore.table.block import TableBlock, checked_block
 from phrasescore.table.phrase_table import TableFormat
@@ -98,7 +98,7 @@ def test_auto_falls_back(
     loudness: float, used: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where bfloat16 is fast, auto uses it if it is within the bounds, and says if it is not."""
-    monkeypatch.setattr("phrasescore.rescoring.model_loading.has_fast_bf16", lambda device: True)
+    monkeypatch.setattr("phrasescore.scoring.model_loading.has_fast_bf16", lambda device: True)
     folder = saved_model(tmp_path / "model", loudness)
     ready = load_models([folder], ComputeSettings("cpu"), None, block())
     assert ready.numerics["precision"] == [used]
@@ -107,7 +107,7 @@ def test_auto_falls_back(
 
 def test_auto_is_float32_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where bfloat16 is not fast, auto is float32 without a trial."""
-    monkeypatch.setattr("phrasescore.rescoring.model_loading.has_fast_bf16", lambda device: False)
+    monkeypatch.setattr("phrasescore.scoring.model_loading.has_fast_bf16", lambda device: False)
     ready = load_models(
         [saved_model(tmp_path / "model", 1.0)], ComputeSettings("cpu"), None, block()
     )

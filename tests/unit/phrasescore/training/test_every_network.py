@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from phrasescore.errors import InterruptedWorkError
-from phrasescore.files.byte_streams import read_lines
 from phrasescore.model.folder import load_model
 from phrasescore.model.kinds import kind_named
+from phrasescore.runs.byte_streams import read_lines
 from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.scoring.unshared_scorer import UnsharedScorer
 from phrasescore.table.block import read_blocks

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from phrasescore.pairs.held_out import Remainder
-from phrasescore.pairs.phrase_pairs import EncodedPairs, PairSettings
-from phrasescore.pairs.table_encoding import encode_table
 from phrasescore.training import passes
 from phrasescore.training.batches import uniform_plan
+from phrasescore.training.held_out import Remainder
 from phrasescore.training.passes import Passes
+from phrasescore.training.phrase_pairs import EncodedPairs, PairSettings
+from phrasescore.training.table_encoding import encode_table
 from tests.support.builders import write_phrase_table
 
 

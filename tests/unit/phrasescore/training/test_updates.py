@@ -15,14 +15,14 @@ import torch
 from phrasescore.errors import StorageError
 from phrasescore.model.model_settings import EncoderDecoderSettings
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
-from phrasescore.pairs.phrase_pairs import EncodedPairs, PairSettings
-from phrasescore.pairs.table_encoding import encode_table
 from phrasescore.training.batches import uniform_plan
 from phrasescore.training.evaluation import lengths_of
 from phrasescore.training.optimization.crew import Crew
 from phrasescore.training.optimization.optimizers import Adam
 from phrasescore.training.optimization.process_group import Processes
 from phrasescore.training.optimization.updates import Updates, Work
+from phrasescore.training.phrase_pairs import EncodedPairs, PairSettings
+from phrasescore.training.table_encoding import encode_table
 from phrasescore.training.training_settings import TrainingSettings
 from tests.support.builders import write_phrase_table
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from phrasescore.errors import CorpusError, ResumeError
-from phrasescore.provenance import write_json
-from phrasescore.resuming.stamps import Stamp, Stamps
+from phrasescore.runs.provenance import write_json
+from phrasescore.runs.stamps import Stamp, Stamps
 from tuning.experiment.experiment_settings import (
     LEFT_OUT,
     ExperimentData,

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from phrasescore.errors import IniError, SettingsError
-from phrasescore.provenance import write_json
-from phrasescore.resuming.stamps import Stamps
+from phrasescore.runs.provenance import write_json
+from phrasescore.runs.stamps import Stamps
 from tuning.experiment.command import CommandStep
 from tuning.experiment.experiment_settings import (
     LEFT_OUT,

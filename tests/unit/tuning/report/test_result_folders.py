@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from phrasescore.errors import InputError
-from phrasescore.resuming.lock import held
+from phrasescore.runs.lock import held
 from tests.support.result_folders import (
     write_comparison,
     write_model,
@@ -83,7 +83,7 @@ def test_who_is_at_work(tmp_path: Path) -> None:
         assert not is_at_work(tmp_path)
     (tmp_path / ".lock").write_text("{}")
     gone = '{"host": "%s", "processes": "%s", "process": 999999999, "started": 1, "since": "", '
-    from phrasescore.processes import machine
+    from phrasescore.runs.processes import machine
 
     (tmp_path / ".lock").write_text(gone % machine() + '"token": "x"}')
     assert not is_at_work(tmp_path)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from phrasescore.errors import InputError
-from phrasescore.resuming.lock import held
+from phrasescore.runs.lock import held
 from tests.support.result_folders import write_tuning
 from tuning.report.report_page import ReportSettings
 from tuning.report.watching import watch

@@ -1,0 +1,94 @@
+"""Which source words a model looks at, word by word of given targets: alpha as matrices."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from phrasescore.errors import CorpusError
+from phrasescore.model.device import choose_device, each_on_one_core, in_fitting_parts
+from phrasescore.model.networks.attention_model import AttentionModel
+from phrasescore.model.sequence_model import END, Batch
+from phrasescore.scoring.pair_order import cut_by_area
+from phrasescore.words.token_sequences import TokenSequences, as_matrix
+
+Rows = NDArray[np.int64]
+# alpha of each target word and </s> (rows) over the source's words and its </s> (columns)
+Alignment = NDArray[np.float32]
+
+_PAIRS = 64  # of a batch
+_AREA = 1 << 16  # of the matrices of a batch, together
+_MAX_AREA = 20_000_000  # of one pair; each number takes some 20 bytes on the way
+
+
+class SoftAlignments:
+    """Aligns pairs of id sequences.
+
+    Args:
+        models: With attention, on any device; several give the mean of their alignments.
+        device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
+    """
+
+    def __init__(self, models: Sequence[AttentionModel], device: str = "auto") -> None:
+        self._device = choose_device(device)
+        self._models = [copy.deepcopy(model).to(self._device).eval() for model in models]
+        threads = torch.get_num_threads() if self._device.type == "cpu" else 1
+        # the same threads for all blocks: new ones would each leave memory behind
+        self._pool = ThreadPoolExecutor(threads)
+
+    def of(self, sources: TokenSequences, targets: TokenSequences) -> list[Alignment]:
+        """Return the alignment of N pairs, ``(T + 1, S + 1)`` each, in their order.
+
+        Args:
+            sources: N sequences of ids of the side that the models read, without </s>.
+            targets: N of the side that they predict, likewise.
+
+        Raises:
+            CorpusError: A pair is too long.
+        """
+        S, T = sources.lengths, targets.lengths
+        if (S * T).max(initial=0) > _MAX_AREA:
+            longest = int(np.argmax(S * T))
+            raise CorpusError(
+                f"a sentence of {S[longest]:,} words and its translation of {T[longest]:,}: their "
+                "alignment would not fit into memory",
+                remedy="split the sentence",
+            )
+        # pairs of like lengths stand together, so that little is padded
+        order = np.lexsort((T, S))
+        # with the same cuts on any number of cores, digits depend on the pairs alone
+        cuts = cut_by_area((S[order] + 1) * (T[order] + 1), _PAIRS, _AREA)
+        found: dict[int, Alignment] = {}
+
+        def work(rows: Rows) -> list[tuple[int, Alignment]]:
+            together = self._batch(sources.select(rows), targets.select(rows))
+            return [
+                (row, together[at, : T[row] + 1, : S[row] + 1].copy())
+                for at, row in enumerate(rows.tolist())
+            ]
+
+        groups = [order[c] for c in cuts]
+        parts = each_on_one_core(self._pool, lambda rows: in_fitting_parts(work, rows), groups)
+        for _, aligned in itertools.chain.from_iterable(parts):
+            found.update(aligned)
+        return [found[row] for row in range(len(S))]
+
+    def _batch(self, sources: TokenSequences, targets: TokenSequences) -> NDArray[np.float32]:
+        """Return ``(B, T + 1, S + 1)``, padded."""
+        (read, read_lengths), (written, written_lengths) = (
+            map(torch.from_numpy, as_matrix(side, END)) for side in (sources, targets)
+        )
+        words = int(written_lengths.sum()) + len(written)
+        batch = Batch(read, written, (read_lengths, written_lengths), words).to(self._device)
+        with torch.inference_mode():
+            total = self._models[0].alignments(batch)
+            for model in self._models[1:]:
+                total = total + model.alignments(batch)
+        mean: NDArray[np.float32] = (total / len(self._models)).float().cpu().numpy()
+        return mean

@@ -1,0 +1,129 @@
+"""Which device to run on, and what it is good at."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from phrasescore.errors import SettingsError
+from phrasescore.runs.provenance import machine
+
+Found = TypeVar("Found")
+Item = TypeVar("Item")
+
+
+def choose_device(name: str) -> torch.device:
+    """Return the device for ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
+
+    Under ``torchrun``, each process of a machine gets a CUDA device of its own.
+
+    Raises:
+        SettingsError: CUDA is asked for and this machine or this torch has none, or not that one,
+            or fewer devices than processes.
+    """
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name == "cpu":
+        return torch.device("cpu")
+    if not torch.cuda.is_available():
+        raise SettingsError(
+            "there is no CUDA device, or this torch is built without CUDA",
+            remedy="use --device cpu, or install a CUDA build of torch",
+        )
+    number = name.partition(":")[2]
+    return _numbered(number) if number else _own(os.environ.get("LOCAL_RANK"))
+
+
+def _numbered(number: str) -> torch.device:
+    """Return the CUDA device that was asked for by its number."""
+    count = torch.cuda.device_count()
+    if int(os.environ.get("LOCAL_WORLD_SIZE") or 1) > 1:
+        raise SettingsError(
+            f"several processes of torchrun would share the device cuda:{number}",
+            remedy="use --device cuda, which gives each a device of its own",
+        )
+    if int(number) >= count:
+        raise SettingsError(
+            f"there is no device cuda:{number}: the last one is cuda:{count - 1}",
+            remedy="name one that nvidia-smi lists and CUDA_VISIBLE_DEVICES leaves visible",
+        )
+    return torch.device("cuda", int(number))
+
+
+def _own(rank: str | None) -> torch.device:
+    """Return the CUDA device of this process, which has this rank on its machine."""
+    if not rank:
+        return torch.device("cuda")
+    count = torch.cuda.device_count()
+    if int(rank) >= count:
+        raise SettingsError(
+            f"more processes than CUDA devices, of which this machine has {count}",
+            remedy=f"start at most {count} with --nproc-per-node, or use --device cpu",
+        )
+    return torch.device("cuda", int(rank))
+
+
+def processor_of(device: torch.device) -> str:
+    """Return the kind of what computes there, as its maker calls it."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    return str(machine()["processor"])
+
+
+def each_on_one_core(
+    pool: ThreadPoolExecutor, work: Callable[[Item], Found], items: Iterable[Item]
+) -> Iterator[Found]:
+    """Do work on items in the threads of a pool, each on one core; yield the results in order.
+
+    On some processors the last digits of a product depend on how many cores share it; here they
+    depend on the item alone.
+    """
+
+    def alone(item: Item) -> Found:
+        torch.set_num_threads(1)
+        return work(item)
+
+    before = torch.get_num_threads()
+    try:
+        yield from pool.map(alone, items)
+    finally:
+        torch.set_num_threads(before)
+
+
+def has_fast_bf16(device: torch.device) -> bool:
+    """Tell whether bfloat16 matrix products are faster than float32 ones there."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_capability(device) >= (8, 0)
+    # The names below are private to torch; without them float32 is the safe answer.
+    return any(
+        bool(getattr(torch.cpu, name, lambda: False)())
+        for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
+    )
+
+
+def in_fitting_parts(
+    work: Callable[[NDArray[Any]], Found], rows: NDArray[Any]
+) -> list[tuple[NDArray[Any], Found]]:
+    """Work on rows; where a GPU's memory does not suffice, on their halves, and so on.
+
+    Returns:
+        The parts in their order, each with what the work gave; mostly one.
+
+    Raises:
+        torch.OutOfMemoryError: The memory does not suffice for a single row.
+    """
+    try:
+        return [(rows, work(rows))]
+    except torch.OutOfMemoryError:
+        if len(rows) < 2:
+            raise
+    # not above, where the traceback still holds what the work had made
+    torch.cuda.empty_cache()
+    halves = np.array_split(rows, 2)
+    return [found for half in halves for found in in_fitting_parts(work, half)]

@@ -1,0 +1,1 @@
+"""How work runs and survives: files, final names, locks, journals, steps, interruption."""

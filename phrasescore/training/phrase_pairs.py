@@ -1,0 +1,199 @@
+"""Pairs of phrases or sentences as memory-mapped integer arrays.
+
+``encode_table`` and ``encode_texts`` read their input once and leave arrays in a work folder; a
+second run on the same input with the same settings finds them there. Training needs no Python
+object per pair. A text alone, what a language model learns from, is pairs without a source.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phrasescore.closed_settings import from_mapping
+from phrasescore.errors import InputError, ModelError, SettingsError
+from phrasescore.model.model_settings import Direction
+from phrasescore.runs.json_files import read_object
+from phrasescore.training.disk_arrays import ROWS_AT_ONCE
+from phrasescore.training.training_pairs import Rows
+from phrasescore.words import SHORTLIST_WORDS
+from phrasescore.words.outside_words import OutsideWords
+from phrasescore.words.token_sequences import TokenSequences, gather
+from phrasescore.words.vocabulary import UNK_ID, Coverage, Vocabulary
+
+MANIFEST = "pairs.json"
+Unit = Literal["phrases", "sentences"]
+
+
+@dataclass(frozen=True)
+class PairSettings:
+    """What decides how pairs are encoded; the sides are those of the input.
+
+    Args:
+        source_words: The size of the source shortlist, ``</s>`` and ``<unk>`` not counted.
+        target_words: The size of the target shortlist.
+        factor: Which factor of a factored token counts, from 0.
+    """
+
+    source_words: int = SHORTLIST_WORDS
+    target_words: int = SHORTLIST_WORDS
+    factor: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("source_words", "target_words"):
+            if getattr(self, name) < 1:
+                raise SettingsError(f"{name} is {getattr(self, name)}, expected 1 or more")
+        if self.factor < 0:
+            raise SettingsError(f"factor is {self.factor}; factors are counted from 0")
+
+
+@dataclass(frozen=True)
+class PhraseSide:
+    """One side of all pairs.
+
+    Args:
+        tokens: (sum of lengths,) uint16 or int32, memory-mapped: ids, pair after pair.
+        offsets: (N + 1,) int64, memory-mapped: where the phrase of each pair begins.
+        groups: (N,) int32, memory-mapped: pairs with the same phrase share this number, 0, 1, ...
+        vocabulary: Which word an id is.
+        coverage: How much of the input the shortlist knows.
+        outside: The words that it does not know.
+    """
+
+    tokens: NDArray[Any]
+    offsets: NDArray[np.int64]
+    groups: NDArray[np.int32]
+    vocabulary: Vocabulary
+    coverage: Coverage
+    outside: OutsideWords
+
+    @classmethod
+    def unread(cls, groups: NDArray[np.int32]) -> PhraseSide:
+        """Return a side of no words; pairs are the same where the other side's groups are."""
+        nothing = np.empty(0, np.uint16), np.zeros(len(groups) + 1, np.int64)
+        vocabulary, coverage = Vocabulary.from_words([]), Coverage(0, 0, 1.0, 1.0)
+        return cls(*nothing, groups, vocabulary, coverage, OutsideWords((), ()))
+
+    def select(self, rows: NDArray[Any]) -> TokenSequences:
+        """Return the phrases of some pairs."""
+        return gather(self.tokens, self.offsets, rows)
+
+    def lengths(self, rows: NDArray[Any]) -> Rows:
+        """Return the words of some pairs' phrases, ``(N,)``, </s> not counted."""
+        return np.asarray(self.offsets[rows + 1] - self.offsets[rows], np.int64)
+
+
+@dataclass(frozen=True)
+class EncodedPairs:
+    """N pairs; source is the side a model reads, target the side it predicts.
+
+    Args:
+        source: The phrases read; without words for a text alone.
+        target: The phrases predicted.
+        summary: What was read, for the user.
+        digests: The SHA-256 of each file, ``None`` for one read from a pipe.
+        unit: What the sides of a pair are.
+        set_aside: So many pairs at the end are a text of their own, to be held out.
+    """
+
+    source: PhraseSide
+    target: PhraseSide
+    summary: str
+    digests: tuple[str | None, ...]
+    unit: Unit
+    set_aside: int = 0
+
+    def __len__(self) -> int:
+        return len(self.source.groups)
+
+    def described(self) -> list[str]:
+        """Return how many pairs there are, and what of them the shortlists know."""
+        reads, writes = (each.coverage.described(self.unit) for each in (self.source, self.target))
+        if not self.source.coverage.words:
+            return [self.summary, f"the model knows {writes}"]
+        return [self.summary, f"the encoder reads {reads}", f"the decoder writes {writes}"]
+
+    def in_direction(self, direction: Direction) -> EncodedPairs:
+        """Swap the sides of freshly read pairs for ``target-source``."""
+        if direction == "source-target":
+            return self
+        return dataclasses.replace(self, source=self.target, target=self.source)
+
+
+def load_pairs(folder: str | Path) -> EncodedPairs:
+    """Map the arrays of encoded pairs.
+
+    Raises:
+        InputError: The folder is not one that an encoder wrote, or not whole.
+    """
+    folder = Path(folder)
+    try:
+        content = read_object(folder / MANIFEST)
+        names = {each.name for each in dataclasses.fields(_Manifest)}
+        told = {name: value for name, value in content.items() if name in names}
+        manifest = from_mapping(_Manifest, told, where=MANIFEST)
+        target = _load_side(folder, "target", manifest.target)
+        source = PhraseSide.unread(target.groups)
+        if manifest.source:
+            coverage = from_mapping(Coverage, manifest.source, where=MANIFEST)
+            source = _load_side(folder, "source", coverage)
+        if len(source.groups) != len(target.groups):
+            raise ValueError("its sides have different numbers of pairs")
+        if not 0 <= manifest.set_aside < len(target.groups):
+            raise ValueError("more pairs are set aside than there are")
+        digests = tuple(manifest.sha256)
+        return EncodedPairs(
+            source, target, manifest.summary, digests, manifest.unit, manifest.set_aside
+        )
+    except (OSError, ValueError, SettingsError, EOFError, ModelError, OverflowError) as error:
+        raise InputError(
+            f"no whole encoded pairs ({error})",
+            path=folder,
+            remedy="delete the folder; it is made again",
+        ) from None
+
+
+@dataclass(frozen=True)
+class _Manifest:
+    """What training reads of the manifest; the rest says what the pairs were encoded from."""
+
+    summary: str
+    sha256: list[Any]
+    unit: Unit
+    set_aside: int
+    target: Coverage
+    source: dict[str, Any] = field(default_factory=dict)  # of a text alone there is none
+
+
+def _load_side(folder: Path, side: str, coverage: Coverage) -> PhraseSide:
+    vocabulary = Vocabulary.read(folder / f"{side}.vocabulary.txt")
+    outside = OutsideWords.read(folder / f"{side}.outside.txt")
+    tokens = _mapped(folder / f"{side}.tokens.npy", np.uint16, np.int32)
+    offsets = _mapped(folder / f"{side}.offsets.npy", np.int64)
+    groups = _mapped(folder / f"{side}.groups.npy", np.int32)
+    if len(offsets) != len(groups) + 1 or offsets[0] != 0 or offsets[-1] != len(tokens):
+        raise ValueError(f"the {side} arrays do not fit together")
+    fewest = int(side == "source")  # a table may have empty targets
+    for begin in range(0, len(groups), ROWS_AT_ONCE):
+        end = begin + ROWS_AT_ONCE
+        if np.diff(offsets[begin : end + 1]).min() < fewest or groups[begin:end].min() < 0:
+            raise ValueError(f"the {side} arrays have a pair of no words or no group")
+    for begin in range(0, len(tokens), ROWS_AT_ONCE):
+        ids = tokens[begin : begin + ROWS_AT_ONCE]
+        if ids.min() < UNK_ID or ids.max() >= len(vocabulary):
+            raise ValueError(f"the {side} array of ids has one that is no word's")
+    return PhraseSide(tokens, offsets, groups, vocabulary, coverage, outside)
+
+
+def _mapped(path: Path, *kinds: type[np.integer[Any]]) -> NDArray[Any]:
+    """Map a file of one dimension of integers."""
+    array = np.load(path, mmap_mode="r", allow_pickle=False)
+    # an archive of arrays is none
+    if not isinstance(array, np.memmap) or array.ndim != 1 or array.dtype not in kinds:
+        raise ValueError(f"{path.name} is an array of another kind")
+    return array

@@ -1,0 +1,122 @@
+"""Which of any number of digests are equal, in memory that does not grow with them.
+
+A hash table of all would leave the processor's caches, and at last the memory. So the digests of
+each block are sorted by part, where a part is decided by the digest: equal ones meet in one part,
+which fits into a cache and has a hash table of its own. What is found there goes back the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phrasescore.training.disk_arrays import DiskArray
+from phrasescore.words.distinct_phrases import Digests, first_rows, groups_of, is_first
+
+# their digests and hash table take 16 MB at most
+ROWS_OF_A_PART = 1 << 19
+
+
+class RepeatedRows:
+    """The rows of a file of digests, of which some are equal.
+
+    Args:
+        digests: Those of all rows, in blocks.
+        rows: How many there are.
+        scratch: A folder for 29 bytes a row, which the next object there writes over.
+        name: Of the file of ``first``, which stays.
+        rows_of_a_part: About how many rows to hash at a time.
+
+    Attributes:
+        first: (rows,) bool, whether each is the first of its kind.
+    """
+
+    def __init__(
+        self,
+        digests: Iterable[Digests],
+        rows: int,
+        scratch: Path,
+        name: str,
+        rows_of_a_part: int = ROWS_OF_A_PART,
+    ) -> None:
+        self.first = DiskArray(scratch / f"{name}.first", np.bool_, rows)
+        # these are dealt: a block after the other, its rows sorted by part
+        self._digests = DiskArray(scratch / "dealt.digests", (np.uint64, 2), rows)
+        self._order = DiskArray(scratch / "dealt.order", np.int32, rows)
+        self._first = DiskArray(scratch / "dealt.first", np.bool_, rows)
+        self._numbers = DiskArray(scratch / "dealt.numbers", np.int32, rows)
+        # a part after the other: the number of each row among the distinct ones of its part
+        self._local = DiskArray(scratch / "dealt.local", np.int32, rows)
+        self._borders = self._deal(digests, -(-rows // rows_of_a_part))
+        self._find_first()
+
+    def _deal(self, digests: Iterable[Digests], parts: int) -> NDArray[np.int64]:
+        """(blocks, parts + 1) int64: where each part of each block begins, and ends."""
+        borders, begin = [], 0
+        for block in digests:
+            part = (block[:, 1] % np.uint64(parts)).astype(np.uint16)
+            order = np.argsort(part, kind="stable").astype(np.int32)
+            self._digests[begin] = block[order]
+            self._order[begin] = order
+            ends = np.cumsum(np.bincount(part, minlength=parts))
+            borders.append(begin + np.r_[0, ends])
+            begin += len(block)
+        return np.array(borders, np.int64).reshape(-1, parts + 1)
+
+    def _find_first(self) -> None:
+        begin = 0
+        for segments in self._parts():
+            first = first_rows(_gathered(self._digests, segments))
+            self._local[begin] = groups_of(first)
+            _scatter(self._first, segments, is_first(first))
+            begin += len(first)
+        for rows in self._blocks():
+            self.first[rows.start] = self._in_order(self._first, rows)
+
+    def numbers(self) -> Iterator[NDArray[np.int32]]:
+        """Number what is distinct 0, 1, 2 ... in order of appearance; yield those of the rows."""
+        count = 0
+        for rows in self._blocks():
+            numbers = count + np.cumsum(self.first[rows], dtype=np.int32)
+            count = numbers[-1]
+            self._numbers[rows.start] = numbers[self._order[rows]] - np.int32(1)
+        begin = 0
+        for segments in self._parts():
+            first = _gathered(self._first, segments)
+            of_first = _gathered(self._numbers, segments)[first]
+            local = self._local[begin : begin + len(first)]
+            _scatter(self._numbers, segments, of_first[local])
+            begin += len(first)
+        for rows in self._blocks():
+            yield self._in_order(self._numbers, rows)
+
+    def _blocks(self) -> Iterator[slice]:
+        for borders in self._borders:
+            yield slice(int(borders[0]), int(borders[-1]))
+
+    def _parts(self) -> Iterator[list[slice]]:
+        """Yield where the rows of each part are, in order."""
+        for part in range(self._borders.shape[1] - 1):
+            yield [slice(int(ends[part]), int(ends[part + 1])) for ends in self._borders]
+
+    def _in_order(self, dealt: DiskArray, rows: slice) -> NDArray[Any]:
+        found = dealt[rows]
+        undealt = np.empty_like(found)
+        undealt[self._order[rows]] = found
+        return undealt
+
+
+def _gathered(dealt: DiskArray, segments: list[slice]) -> NDArray[Any]:
+    return np.concatenate([dealt[rows] for rows in segments])
+
+
+def _scatter(dealt: DiskArray, segments: list[slice], values: NDArray[Any]) -> None:
+    begin = 0
+    for rows in segments:
+        end = begin + rows.stop - rows.start
+        dealt[rows.start] = values[begin:end]
+        begin = end

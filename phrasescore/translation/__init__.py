@@ -1,1 +1,0 @@
-"""Sentences translated by models of sentences alone, without a decoder's tables."""

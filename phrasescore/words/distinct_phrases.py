@@ -1,0 +1,102 @@
+"""Which phrases occur again: 128-bit digests and a hash table of them.
+
+A table need not be sorted. Two different phrases share a digest with probability 2^-128, so among
+10^8 phrases a wrong match has a chance of about 10^-23.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phrasescore.compiled import compiled, leaf
+from phrasescore.words.hashing import murmur_mix, splitmix
+
+Digests = NDArray[np.uint64]
+Rows = NDArray[np.int64]
+
+_FREE = -1
+_SEED_1, _SEED_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1B54A32D192ED03)
+
+
+@compiled
+def phrase_digests(types: Any, offsets: Any) -> Any:
+    """Digest every phrase.
+
+    Args:
+        types: (tokens,) int32, word numbers, one phrase after the other.
+        offsets: (N + 1,) int64, where each phrase begins.
+
+    Returns:
+        (N, 2) uint64.
+    """
+    digests = np.empty((len(offsets) - 1, 2), np.uint64)
+    for row in range(len(digests)):
+        length = np.uint64(offsets[row + 1] - offsets[row])
+        first, second = murmur_mix(_SEED_1 + length), splitmix(_SEED_2 + length)
+        for i in range(offsets[row], offsets[row + 1]):
+            word = np.uint64(types[i])
+            first = murmur_mix((first ^ word) + _SEED_1)
+            second = splitmix((second ^ word) + _SEED_2)
+        digests[row, 0], digests[row, 1] = first, second
+    return digests
+
+
+@compiled
+def pair_digests(sources: Any, targets: Any) -> Any:
+    """Digest every pair from the digests of its two phrases; all (N, 2) uint64."""
+    digests = np.empty((len(sources), 2), np.uint64)
+    for row in range(len(sources)):
+        digests[row, 0] = murmur_mix(murmur_mix(sources[row, 0] + _SEED_1) ^ targets[row, 0])
+        digests[row, 1] = splitmix(splitmix(sources[row, 1] + _SEED_2) ^ targets[row, 1])
+    return digests
+
+
+def first_rows(digests: Digests) -> Rows:
+    """Find for every row the first row with the same digest.
+
+    Args:
+        digests: (N, 2) uint64.
+
+    Returns:
+        (N,) int64; a row that is its own first row is the first of its kind.
+
+    >>> first_rows(np.array([[7, 7], [1, 2], [7, 7]], np.uint64)).tolist()
+    [0, 1, 0]
+    """
+    first = np.empty(len(digests), np.int64)
+    slots = np.full(1 << (2 * len(digests)).bit_length(), _FREE, np.int32)
+    _find_first_rows(digests, slots, first)
+    return first
+
+
+@leaf
+def _find_first_rows(digests: Digests, slots: NDArray[np.int32], first: Rows) -> None:
+    """Look every row up in a hash table of rows, ``slots``, with open addressing."""
+    mask = np.uint64(slots.size - 1)
+    for row in range(len(digests)):
+        slot = digests[row, 0] & mask
+        while slots[slot] >= 0 and (
+            digests[slots[slot], 0] != digests[row, 0] or digests[slots[slot], 1] != digests[row, 1]
+        ):
+            slot = (slot + np.uint64(1)) & mask
+        if slots[slot] < 0:
+            slots[slot] = row
+        first[row] = slots[slot]
+
+
+def is_first(first: Rows) -> NDArray[np.bool_]:
+    """(N,) bool, whether each row is the first of its kind."""
+    return first == np.arange(len(first))
+
+
+def groups_of(first: Rows) -> NDArray[np.int32]:
+    """Number the distinct phrases 0, 1, 2 ... in order of appearance, and give each row its number.
+
+    >>> groups_of(np.array([0, 1, 0, 3])).tolist()
+    [0, 1, 0, 2]
+    """
+    numbers = np.cumsum(is_first(first), dtype=np.int32) - np.int32(1)
+    return numbers[first]

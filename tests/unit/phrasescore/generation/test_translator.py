@@ -1,0 +1,118 @@
+"""Translated lines against the parts they are made of."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from phrasescore.generation.beam_search import BeamSearch
+from phrasescore.generation.sentence_models import SentenceModels, load_sentence_models
+from phrasescore.generation.soft_alignments import SoftAlignments
+from phrasescore.generation.target_generator import TargetGenerator
+from phrasescore.generation.targets import BeamSettings, TargetSettings
+from phrasescore.generation.translator import Translated, Translator
+from phrasescore.generation.unknown_words import UnknownWords
+from phrasescore.table.block import TokenSpans
+from phrasescore.table.text_blocks import Texts
+from phrasescore.words.token_sequences import from_lists
+from phrasescore.words.vocabulary import UNK_ID
+from tests.support.random_models import save_random_model
+
+TEXT = b"a b c\n\nzebra a\nb\n \t \nc c yak b a\n"
+BEAM, ALLOWED = BeamSettings(8, 8), TargetSettings(5)
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> SentenceModels:
+    """An ensemble of which one member aligns nothing."""
+    folder = tmp_path_factory.mktemp("translator")
+    for name, kind, seed in (("one", "search", 1), ("two", "search", 2), ("none", "encdec", 3)):
+        save_random_model(folder / name, [b"a", b"b", b"c"], [b"A", b"B"], seed=seed, kind=kind)
+    return load_sentence_models([str(folder / name) for name in ("one", "two", "none")])
+
+
+@pytest.fixture(scope="module")
+def lines(tmp_path_factory: pytest.TempPathFactory) -> TokenSpans:
+    path = tmp_path_factory.mktemp("text") / "text"
+    path.write_bytes(TEXT)
+    (block,) = Texts((path,), columns=1, whole_lines=True, bytes_per_block=1 << 24).blocks()
+    return block.tokens[0]
+
+
+def test_lines_get_what_the_search_finds(models: SentenceModels, lines: TokenSpans) -> None:
+    """Words, ln p and unknown words; an empty line gets nothing."""
+    translated = Translator(models, BEAM, ALLOWED, device="cpu").translate(lines, 7)
+    assert [line.number for line in translated] == [7, 8, 9, 10, 11, 12]
+    assert [line.source for line in translated] == [each.split() for each in TEXT.split(b"\n")[:-1]]
+    assert [line.unknown for line in translated] == [0, 0, 1, 0, 0, 1]
+    assert [line.number for line in translated if not line.translations] == [8, 11]
+    full = [line for line in translated if line.source]
+    ids = from_lists([models.source_vocabulary.encode(line.source) for line in full])
+    found = TargetGenerator(models.asked, BeamSearch(BEAM, ALLOWED), "cpu").targets(ids)
+    known = models.target_vocabulary.words
+    for number, line in enumerate(full):
+        rows = range(found.offsets[number], found.offsets[number + 1])
+        texts = [[known[word] for word in found.words[row]] for row in rows]
+        assert [each.words for each in line.translations] == texts
+        assert [each.unknown for each in line.translations] == [t.count(b"<unk>") for t in texts]
+        np.testing.assert_allclose(
+            [each.ln_p for each in line.translations], found.ln_p[rows], rtol=0, atol=1e-5
+        )
+        assert [each.total for each in line.translations] == [e.ln_p for e in line.translations]
+
+
+def test_ranked_by_ln_p_a_word(models: SentenceModels, lines: TokenSpans) -> None:
+    """The total is ln p over words and </s>, and it falls."""
+    beam = BeamSettings(8, 8, length_normalisation=True)
+    for line in Translator(models, beam, ALLOWED, device="cpu").translate(lines, 1):
+        totals = [each.total for each in line.translations]
+        assert totals == [each.ln_p / (len(each.words) + 1) for each in line.translations]
+        assert totals == sorted(totals, reverse=True)
+
+
+def by_definition(models: SentenceModels, line: Translated, lexicon: dict[bytes, bytes]) -> None:
+    """Check the replaced words of a line against the search and the members' alignments."""
+    ids = from_lists([models.source_vocabulary.encode(line.source)])
+    found = TargetGenerator(models.asked, BeamSearch(BEAM, ALLOWED), "cpu").targets(ids)
+    known, expected = models.target_vocabulary.words, []
+    for row in range(len(found)):
+        target = found.words.select(np.array([row]))
+        alphas = [SoftAlignments([each], "cpu").of(ids, target)[0] for each in models.aligning]
+        words = [known[word] for word in target.tokens]
+        for at in np.flatnonzero(target.tokens == UNK_ID):
+            seen = line.source[int(np.argmax(sum(alphas)[at, :-1]))]
+            words[at] = lexicon.get(seen, seen)
+        if words not in expected:
+            expected.append(words)
+    assert [each.words for each in line.translations] == expected
+
+
+def test_unknown_words_are_replaced(models: SentenceModels, lines: TokenSpans) -> None:
+    """By the word that the members with attention look at most, on the mean; none comes twice."""
+    lexicon = {b"zebra": b"A", b"a": b"ein"}
+    translator = Translator(models, BEAM, ALLOWED, replacement=UnknownWords(lexicon), device="cpu")
+    translated = translator.translate(lines, 1)
+    for line in translated:
+        assert line.alignment is None
+        if line.source:
+            by_definition(models, line, lexicon)
+    # the case is there: replacing made two translations one
+    assert any(0 < len(line.translations) < BEAM.best for line in translated)
+    assert any(best.unknown for line in translated for best in line.translations)
+
+
+def test_alignments_of_the_first_translations(models: SentenceModels, lines: TokenSpans) -> None:
+    """Those of forced decoding, with a row for each word and </s>."""
+    translator = Translator(models, BEAM, ALLOWED, aligns=True, device="cpu")
+    for line in translator.translate(lines, 1):
+        if not line.source:
+            assert line.alignment is None
+            continue
+        words = line.translations[0].words
+        pair = (
+            from_lists([models.source_vocabulary.encode(line.source)]),
+            from_lists([models.target_vocabulary.encode(words)]),
+        )
+        (expected,) = SoftAlignments(models.aligning, "cpu").of(*pair)
+        assert line.alignment is not None
+        np.testing.assert_allclose(line.alignment, expected, rtol=0, atol=1e-6)

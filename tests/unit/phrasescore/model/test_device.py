@@ -1,0 +1,92 @@
+"""Which device a process gets."""
+
+from __future__ import annotations
+
+import click
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from phrasescore.commands.device_option import DeviceName
+from phrasescore.errors import SettingsError
+from phrasescore.model.device import choose_device, in_fitting_parts
+
+
+@pytest.fixture
+def four_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine with four CUDA devices, as far as torch says."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
+
+
+@pytest.mark.usefixtures("four_devices")
+@pytest.mark.parametrize("name", ["auto", "cuda"])
+def test_each_process_of_torchrun_has_a_device_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """LOCAL_RANK counts the processes of a machine; without it there is but one process."""
+    monkeypatch.delenv("LOCAL_RANK", raising=False)
+    assert choose_device(name) == torch.device("cuda")
+    for rank in range(4):
+        monkeypatch.setenv("LOCAL_RANK", str(rank))
+        assert choose_device(name) == torch.device("cuda", rank)
+        assert choose_device("cpu") == torch.device("cpu")
+    monkeypatch.setenv("LOCAL_RANK", "4")
+    with pytest.raises(SettingsError, match=r"more processes than CUDA devices, .* has 4"):
+        choose_device(name)
+
+
+@pytest.mark.usefixtures("four_devices")
+def test_a_device_by_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is there, whatever else there is; processes of torchrun may not share it."""
+    for name in ("LOCAL_RANK", "LOCAL_WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    assert choose_device("cuda:0") == torch.device("cuda", 0)
+    assert choose_device("cuda:3") == torch.device("cuda", 3)
+    with pytest.raises(SettingsError, match=r"no device cuda:4: the last one is cuda:3"):
+        choose_device("cuda:4")
+    monkeypatch.setenv("LOCAL_RANK", "0")
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "1")
+    assert choose_device("cuda:3") == torch.device("cuda", 3)
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    with pytest.raises(SettingsError, match=r"would share the device cuda:3"):
+        choose_device("cuda:3")
+
+
+def test_a_machine_without_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Auto means the CPU there, and CUDA is an error."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert choose_device("auto") == torch.device("cpu")
+    for name in ("cuda", "cuda:1"):
+        with pytest.raises(SettingsError, match="no CUDA device"):
+            choose_device(name)
+
+
+@pytest.mark.parametrize("name", ["cuda:", "cuda:01", "gpu", "cuda 1", "", "cuda:12345"])
+def test_what_is_no_name_of_a_device(name: str) -> None:
+    """The option refuses it before torch is loaded."""
+    with pytest.raises(click.BadParameter, match="is not a device; write auto, cpu, cuda or"):
+        DeviceName().convert(name, None, None)
+
+
+def test_rows_that_do_not_fit_are_halved() -> None:
+    """In their order, each once; a single row that does not fit is the end."""
+    tried: list[int] = []
+
+    def work(rows: NDArray[np.int64]) -> int:
+        tried.append(len(rows))
+        if len(rows) > 3:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return int(rows.sum())
+
+    parts = in_fitting_parts(work, np.arange(10))
+    assert [rows.tolist() for rows, _ in parts] == [[0, 1, 2], [3, 4], [5, 6, 7], [8, 9]]
+    assert [found for _, found in parts] == [3, 7, 18, 17]
+    assert tried == [10, 5, 3, 2, 5, 3, 2]
+
+    def fail(rows: NDArray[np.int64]) -> int:
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    with pytest.raises(torch.OutOfMemoryError):
+        in_fitting_parts(fail, np.arange(4))

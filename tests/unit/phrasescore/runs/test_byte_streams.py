@@ -1,0 +1,200 @@
+"""Files as bytes: gzip by content, atomic and reproducible writing."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from phrasescore.errors import InputError, SettingsError
+from phrasescore.runs.byte_streams import (
+    compress_member,
+    open_input,
+    open_output,
+    packer,
+    read_lines,
+    write_atomically,
+)
+from tests.support.warm_process import PROJECT
+
+TEXT = "a b ||| c\u00a0d\u2028e\u0085f\r\nlast".encode()
+
+
+@pytest.mark.parametrize("name", ["table", "table.gz"])
+def test_what_was_written_is_read(tmp_path: Path, name: str) -> None:
+    """Plain and gzip files give their bytes back; lines end at a line feed and nowhere else."""
+    path = tmp_path / name
+    write_atomically(path, TEXT)
+    assert list(read_lines(path)) == TEXT.split(b"\n")
+    assert (path.read_bytes()[:2] == b"\x1f\x8b") == (name == "table.gz")
+
+
+def test_gzip_is_recognised_by_its_content(tmp_path: Path) -> None:
+    """A gzip file under a plain name reads, and so does a plain file named .gz."""
+    (tmp_path / "zipped").write_bytes(gzip.compress(TEXT))
+    (tmp_path / "plain.gz").write_bytes(TEXT)
+    for name in ("zipped", "plain.gz"):
+        with open_input(tmp_path / name) as stream:
+            assert stream.read() == TEXT
+
+
+def test_members_follow_each_other(tmp_path: Path) -> None:
+    """Concatenated gzip members are one file."""
+    path = tmp_path / "members.gz"
+    path.write_bytes(compress_member(b"one\n") + compress_member(b"two\n"))
+    assert list(read_lines(path)) == [b"one", b"two"]
+
+
+def test_the_same_content_is_the_same_bytes(tmp_path: Path) -> None:
+    """Neither the time nor the name of a file is in its gzip header."""
+    first, second = tmp_path / "a.gz", tmp_path / "b.gz"
+    write_atomically(first, TEXT)
+    os.utime(first, (0, 0))
+    write_atomically(second, TEXT)
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_the_same_bytes_however_they_are_handed_over(
+    tmp_path: Path, rng: np.random.Generator
+) -> None:
+    """What is compressed does not depend on how much is written at a time."""
+    numbers = rng.random((150_000, 2))
+    text = b"".join(b"%d ||| %.6f %.6f\n" % (i, a, b) for i, (a, b) in enumerate(numbers))
+    found = set()
+    for most in (3_000, 300_000, 1_000_000, 3_000_000, len(text)):
+        with open_output(tmp_path / "out.gz") as stream:
+            at = 0
+            while at < len(text):
+                size = int(rng.integers(1, most + 1))
+                stream.write(text[at : at + size])
+                at += size
+        found.add((tmp_path / "out.gz").read_bytes())
+    assert len(found) == 1
+    assert gzip.decompress(found.pop()) == text
+
+
+# two processes have their memory at different addresses
+PACKING = """
+import hashlib
+from phrasescore.runs.byte_streams import compress_member
+digest = hashlib.sha256()
+for number in range(40_000):
+    start = b"%x " % (number * 2654435761)
+    text = start + b"une maison bleue " * 4 + start + b"a blue house "
+    digest.update(compress_member(text * 3))
+print(digest.hexdigest())
+"""
+
+
+def test_the_same_bytes_wherever_memory_lies() -> None:
+    """What is compressed does not depend on the addresses that a process happens to use."""
+    command = [sys.executable, "-c", PACKING]
+    started = [subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE) for _ in range(2)]
+    first, second = (process.communicate(timeout=60)[0] for process in started)
+    assert first == second != b""
+
+
+def test_without_zlib_ng(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it cannot be imported, Python's own library packs, and the name says so."""
+    assert packer().startswith("zlib-ng ")
+    monkeypatch.setitem(sys.modules, "zlib_ng", None)
+    assert packer().startswith("zlib ")
+    write_atomically(tmp_path / "table.gz", TEXT)
+    assert list(read_lines(tmp_path / "table.gz")) == TEXT.split(b"\n")
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
+    """If the block raises, the old content stays and no other file does."""
+    path = tmp_path / "table.gz"
+    write_atomically(path, b"old")
+    before = path.read_bytes()
+
+    def fail() -> None:
+        with open_output(path) as stream:
+            stream.write(b"new")
+            raise RuntimeError("disk on fire")
+
+    with pytest.raises(RuntimeError, match="disk on fire"):
+        fail()
+    assert path.read_bytes() == before
+    assert [found.name for found in tmp_path.iterdir()] == ["table.gz"]
+
+
+@pytest.mark.parametrize(
+    ("damage", "text"),
+    [
+        (lambda data: data[:-12], "the gzip data end in the middle"),
+        (lambda data: data[:-8] + b"12345678", "damaged gzip data"),
+    ],
+)
+def test_damaged_gzip_is_named(tmp_path: Path, damage: object, text: str) -> None:
+    """Truncated and corrupted gzip files are input errors that name the file."""
+    path = tmp_path / "table.gz"
+    path.write_bytes(damage(gzip.compress(TEXT * 1000)))  # type: ignore[operator]
+    with pytest.raises(InputError, match=text) as caught:
+        list(read_lines(path))
+    assert str(path) in str(caught.value)
+
+
+def test_missing_files_and_folders_are_named(tmp_path: Path) -> None:
+    """A file that is not there, a folder, and a folder that is not there get their sentences."""
+    with pytest.raises(InputError, match="no such file"):
+        list(read_lines(tmp_path / "nothing"))
+    with pytest.raises(InputError, match="a folder, where a file was expected"):
+        list(read_lines(tmp_path))
+    with pytest.raises(SettingsError, match="cannot write there"):
+        write_atomically(tmp_path / "no" / "folder", b"")
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    """The output may be a named pipe; it is still one afterwards."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    heard: list[bytes] = []
+    reader = threading.Thread(target=lambda: heard.append(path.read_bytes()))
+    reader.start()
+    write_atomically(path, TEXT)
+    reader.join(timeout=10)
+    assert heard == [TEXT]
+    assert path.is_fifo()
+
+
+@pytest.mark.parametrize("library", ["isal", "the standard library"])
+def test_an_interrupt_while_gzip_lines_are_read_stays_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, library: str
+) -> None:
+    """A signal can come at any call of a Python function; C code must not turn it into an error."""
+    if library != "isal":
+        monkeypatch.setitem(sys.modules, "isal", None)
+    (tmp_path / "text").write_bytes(gzip.compress(b"a line\n" * 3))
+    interrupted = 0
+    for last in itertools.count(1):
+        calls = 0
+
+        def count(_frame: Any, event: str, _: Any, last: int = last) -> None:
+            nonlocal calls
+            calls += event == "call"
+            if calls == last:
+                sys.setprofile(None)
+                raise KeyboardInterrupt
+
+        with open_input(tmp_path / "text") as stream:
+            sys.setprofile(count)
+            try:
+                lines = [stream.readline() for _ in range(4)]
+            except KeyboardInterrupt:
+                interrupted += 1
+                continue
+            finally:
+                sys.setprofile(None)
+        assert lines == [b"a line\n"] * 3 + [b""]
+        break
+    assert interrupted

@@ -1,0 +1,103 @@
+"""Programs that end with the process that started them, and fail as others do."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from phrasescore.runs.child_processes import run, start
+from tests.conftest import PROJECT
+from tests.support.killed import is_running, wait_for
+
+# starts itself ``depth`` times, each inside the one before, and waits
+_CHAIN = """\
+import pathlib, sys, time
+from phrasescore.runs.child_processes import start
+depth, folder = int(sys.argv[1]), pathlib.Path(sys.argv[2])
+if depth:
+    child = start([sys.executable, __file__, str(depth - 1), str(folder)], start_new_session=True)
+    (folder / f"{depth}.tmp").write_text(str(child.pid))
+    (folder / f"{depth}.tmp").rename(folder / f"{depth}.pid")
+time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="what the kernel does, and only Linux does it")
+def test_no_child_outlives_a_parent_that_is_killed(tmp_path: Path) -> None:
+    """Neither a child in a session of its own, nor one of its own children."""
+    chain = tmp_path / "chain.py"
+    chain.write_text(_CHAIN)
+    parent = subprocess.Popen(
+        [sys.executable, str(chain), "2", str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+    )
+    files = [tmp_path / "1.pid", tmp_path / "2.pid"]
+    wait_for(lambda: all(file.exists() for file in files))
+    children = [int(file.read_text()) for file in files]
+    assert all(map(is_running, children))
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+    wait_for(lambda: not any(map(is_running, children)))
+
+
+@pytest.mark.parametrize(
+    "command", ["/no/such/program", "no-such-program", "/etc/passwd", "script"]
+)
+def test_what_cannot_be_started_fails_as_elsewhere(tmp_path: Path, command: str) -> None:
+    """The same error as of subprocess, with the same words; nothing is left."""
+    (tmp_path / "script").write_text("#!/no/such/interpreter\n")
+    (tmp_path / "script").chmod(0o755)
+    command = str(tmp_path / command) if command == "script" else command
+    with pytest.raises(OSError, match=r"No such file|Permission") as expected:
+        subprocess.run([command], check=False)
+    with pytest.raises(type(expected.value)) as found:
+        start([command], stdout=subprocess.PIPE, stdin=subprocess.PIPE)
+    assert (found.value.errno, found.value.strerror) == (
+        expected.value.errno,
+        expected.value.strerror,
+    )
+    assert found.value.filename == command
+
+
+def test_a_program_gets_what_it_is_given(tmp_path: Path) -> None:
+    """Arguments as bytes, folder, environment, streams, status; signals are not ignored."""
+    name = os.fsdecode(b"\xff name")
+    script = 'printf "%s|%s|%s" "$1" "$PWD" "$OWN"; cat; cat no-such-file; kill -PIPE $$'
+    process = start(
+        ["/bin/sh", "-c", script, "sh", name],
+        cwd=tmp_path,
+        env={**os.environ, "OWN": "1"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    output, errors = process.communicate(b"|fed")
+    assert output == b"\xff name|%s|1|fed" % os.fsencode(tmp_path)
+    assert b"no-such-file" in errors
+    assert process.returncode == -signal.SIGPIPE
+
+
+def test_running_to_the_end() -> None:
+    """What it prints is returned with its status; it is killed when its time is up."""
+    done = run(["/bin/sh", "-c", "echo out; exit 3"], stdout=subprocess.PIPE)
+    assert (done.returncode, done.stdout, done.stderr) == (3, b"out\n", None)
+    begin = time.monotonic()
+    with pytest.raises(subprocess.TimeoutExpired):
+        run(["sleep", "60"], timeout=0.1)
+    assert time.monotonic() - begin < 30
+
+
+def test_a_child_of_a_thread_lives_as_long_as_the_thread() -> None:
+    """That is what the kernel watches, so who starts a program in a thread waits in it."""
+    status: list[int] = []
+    thread = threading.Thread(target=lambda: status.append(run(["sleep", "0.2"]).returncode))
+    thread.start()
+    thread.join()
+    assert status == [0]

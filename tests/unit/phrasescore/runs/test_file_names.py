@@ -1,0 +1,33 @@
+"""What a file calls something becomes a name of a file, or is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from phrasescore.errors import InputError
+from phrasescore.runs.file_names import file_name
+
+
+@given(st.text(st.sampled_from("a./\\\0\n\x7f\x85 é\udcff-~"), max_size=6))
+def test_a_file_of_the_folder_or_none(name: str) -> None:
+    """A name that is accepted names a file of the folder itself."""
+    try:
+        path = Path("/folder") / file_name(name, of="feature")
+    except InputError:
+        assert name in ("", ".", "..") or not set("/\\\0\n\x7f\x85").isdisjoint(name)
+    else:
+        assert path.parent == Path("/folder")
+        assert path.name == name
+
+
+def test_length_is_that_of_bytes() -> None:
+    """What counts is UTF-8, and what follows the name counts too."""
+    assert len(file_name("é" * 126, ".gz", of="feature").encode()) == 255
+    with pytest.raises(InputError, match="makes a name of 257 bytes, where 255 are possible"):
+        file_name("é" * 126, ".arpa", of="model")
+    with pytest.raises(InputError, match=r"the name of a model, '', cannot .* it is empty"):
+        file_name("", ".gz", of="model")

@@ -1,0 +1,53 @@
+"""Signals end work in order, and are what they were before afterwards."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+import pytest
+
+from phrasescore.errors import InterruptedWorkError
+from phrasescore.runs.interruption import StopRequest, interruptible
+
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_each_signal_says_how_to_go_on(
+    number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sentence has the command, without the option that would begin anew."""
+    monkeypatch.setattr(sys, "argv", ["/bin/phrasescore", "train", "--overwrite", "a table"])
+    before = [signal.getsignal(each) for each in SIGNALS]
+    with (
+        pytest.raises(InterruptedWorkError) as caught,
+        interruptible("model", without="--overwrite"),
+    ):
+        os.kill(os.getpid(), number)
+    assert str(caught.value) == (
+        "model: stopped; what is done is kept. To continue, type: phrasescore train 'a table'."
+    )
+    assert [signal.getsignal(each) for each in SIGNALS] == before
+
+
+def test_what_nohup_ignores_stays_ignored() -> None:
+    """SIGHUP is turned off by nohup, and Ctrl-C by a shell for what runs in the background."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with interruptible():
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_a_request_to_stop_waits_for_a_good_place() -> None:
+    """The first signal is noted, the second interrupts."""
+    stop = StopRequest()
+    with pytest.raises(KeyboardInterrupt), stop.listening():
+        assert not stop.made
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stop.made
+        os.kill(os.getpid(), signal.SIGINT)

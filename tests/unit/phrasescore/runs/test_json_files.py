@@ -1,0 +1,64 @@
+"""JSON that was damaged, or written to do harm, ends in one kind of error."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from phrasescore.runs.json_files import (
+    MOST_LEVELS,
+    JsonError,
+    parse_json,
+    parse_object,
+    read_object,
+)
+
+
+def test_json_is_read_as_it_was_written(tmp_path: Path) -> None:
+    """Values come back, large numbers and odd letters too."""
+    values = {"a": [1, 2.5, None, True], "b": {"\u2028": "é"}, "seed": 10**30, "": []}
+    assert parse_json(json.dumps(values)) == values
+    path = tmp_path / "values.json"
+    path.write_text(json.dumps(values, ensure_ascii=False), "utf-8")
+    assert read_object(path) == values
+    deepest = "[" * MOST_LEVELS + "1" + "]" * MOST_LEVELS
+    assert parse_json(deepest)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (b"", "line 1, column 1"),
+        (b"{", "line 1, column 2"),
+        (b'{"a": 1} {"a": 1}', "Extra data"),
+        (b"\xff\xfe\xfa{}", "not in UTF-8"),
+        (b'"\xe9"', "not in UTF-8"),
+        (b"\0", "line 1"),
+        (b"[" * 200_000, "nested more than 100 levels"),
+        (b"[" * 200_000 + b"]" * 200_000, "nested more than 100 levels"),
+        (b'{"a":' * 200_000 + b"1" + b"}" * 200_000, "nested more than 100 levels"),
+        (b"[" * 101 + b"1" + b"]" * 101, "nested more than 100 levels"),
+        (b'{"size": 1, "a": 2, "size": 3}', "the key 'size' twice"),
+        (b"1" * 400, "a number of 400 digits"),
+        (b"1" * 5000, "a number of 5,000 digits"),
+        (b"[1e400]", "1e400 is too large"),
+        (b"[-1e400]", "too large"),
+        (b"NaN", "NaN where a number was expected"),
+        (b'{"a": -Infinity}', "-Infinity where a number"),
+    ],
+)
+def test_any_other_text_is_one_error(text: bytes, why: str) -> None:
+    """It says why, in few words, and is a ValueError."""
+    with pytest.raises(JsonError) as error:
+        parse_json(text)
+    assert why in str(error.value)
+    assert len(str(error.value)) < 200
+
+
+@pytest.mark.parametrize("text", ["[]", "1", "null", '"text"'])
+def test_an_object_is_wanted(text: str) -> None:
+    """Where names are looked up, nothing else will do."""
+    with pytest.raises(JsonError, match="no object"):
+        parse_object(text)

@@ -1,0 +1,72 @@
+"""A pipe is read once, and whoever wants more of it does not wait for ever."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from phrasescore.errors import InputError, PhraseTableError
+from phrasescore.runs.byte_streams import open_input, sha256_of
+from phrasescore.runs.pipes import can_be_read_again, pipes_read_once
+from phrasescore.runs.provenance import provenance
+from phrasescore.table.block import read_blocks
+
+
+def pipe_of(path: Path, data: bytes) -> Path:
+    """Make a named pipe that somebody writes into, once."""
+    os.mkfifo(path)
+    threading.Thread(target=path.write_bytes, args=(data,), daemon=True).start()
+    return path
+
+
+def test_a_pipe_is_read_once(tmp_path: Path) -> None:
+    """The first reader gets all, the second a sentence."""
+    pipe = pipe_of(tmp_path / "pipe", b"a\n")
+    assert not can_be_read_again(pipe)
+    with pipes_read_once():
+        with open_input(pipe) as stream:
+            assert stream.read() == b"a\n"
+        again = pytest.raises(InputError, match=r"pipe: a pipe, and it is read more than once. W")
+        with again, open_input(pipe):
+            pass
+
+
+def test_a_pipe_has_no_digest(tmp_path: Path) -> None:
+    """Digests are taken beside reading, so they would leave nothing; origins go without."""
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="it is read more than once"):
+        sha256_of(tmp_path / "pipe")
+    (tmp_path / "file").write_bytes(b"")
+    assert list(provenance(inputs=["-", tmp_path / "pipe", tmp_path / "file"])["inputs"]) == [
+        str(tmp_path / "file")
+    ]
+
+
+def test_a_cut_table_in_a_pipe(tmp_path: Path) -> None:
+    """The line at which gzip data end is looked up in files only."""
+    text = b"".join(b"a ||| b%d ||| 0.%d\n" % (n, n) for n in range(5000))
+    pipe = pipe_of(tmp_path / "pipe", gzip.compress(text)[:-100])
+    with pytest.raises(PhraseTableError, match=r"pipe: the gzip data end in the middle"):
+        list(read_blocks(pipe))
+
+
+@pytest.mark.parametrize("name", ["zero", "full", "random", "urandom"])
+def test_devices_without_end(name: str) -> None:
+    """Nobody waits for the end of what has none."""
+    for read in (sha256_of, lambda path: next(read_blocks(path))):
+        with pytest.raises(InputError, match=f"/dev/{name}: a device that never ends. Name a file"):
+            read(f"/dev/{name}")
+
+
+def test_files_are_read_again(tmp_path: Path) -> None:
+    """Files, and what is nothing and always will be, are read as often as need be."""
+    for path in (tmp_path / "file", Path(os.devnull)):
+        path.write_bytes(b"")
+        for _ in range(3):
+            with open_input(path) as stream:
+                assert stream.read() == b""
+            assert sha256_of(path)

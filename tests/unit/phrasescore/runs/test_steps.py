@@ -1,0 +1,163 @@
+"""Steps are done once, again when what they depend on changes, and never over somebody's work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from phrasescore.errors import ResumeError
+from phrasescore.runs.lock import held
+from phrasescore.runs.stamps import Step
+from phrasescore.runs.steps import FunctionStep, run_steps
+
+
+class Kitchen:
+    """Three steps: knead makes a folder, bake reads it, label reads nothing."""
+
+    def __init__(
+        self, folder: Path, *, heat: int = 200, text: str = "bread", flour: str = "wheat"
+    ) -> None:
+        self.folder, self.heat, self.text, self.flour = folder, heat, text, flour
+        self.done: list[str] = []
+        self.fails = ""
+
+    def _work(self, name: str) -> Mapping[str, Any]:
+        self.done.append(name)
+        if name == self.fails:
+            raise KeyboardInterrupt
+        if name == "knead":
+            (self.folder / "dough").mkdir(exist_ok=True)
+            (self.folder / "dough" / "piece").write_text(self.flour)
+        else:
+            content = (self.folder / "dough" / "piece").read_text() if name == "bake" else self.text
+            (self.folder / name).write_text(content)
+        return {"pieces": 1}
+
+    def steps(self) -> list[FunctionStep]:
+        dough, bread, sign = (self.folder / name for name in ("dough", "bake", "label"))
+        return [
+            Step("knead", lambda: self._work("knead"), {"flour": self.flour}, (), (dough,), True),
+            Step("bake", lambda: self._work("bake"), {"heat": self.heat}, (dough,), (bread,)),
+            Step("label", lambda: self._work("label"), {"text": self.text}, (), (sign,)),
+        ]
+
+    def run(self, *, update: bool = False) -> list[str]:
+        self.done = []
+        for _ in run_steps(self.steps(), self.folder / "work", update=update):
+            pass
+        return self.done
+
+
+def test_once(tmp_path: Path) -> None:
+    """A second run does nothing, though what only later steps read is gone."""
+    assert Kitchen(tmp_path).run() == ["knead", "bake", "label"]
+    assert not (tmp_path / "dough").exists()
+    assert Kitchen(tmp_path).run() == []
+    outcomes = list(run_steps(Kitchen(tmp_path).steps(), tmp_path / "work"))
+    assert [(o.name, o.counts, o.resumed) for o in outcomes] == [
+        (name, {"pieces": 1}, True) for name in ("knead", "bake", "label")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fails", "then"),
+    [("knead", ["knead", "bake", "label"]), ("bake", ["bake", "label"]), ("label", ["label"])],
+)
+def test_goes_on(tmp_path: Path, fails: str, then: list[str]) -> None:
+    """After an interruption, the next run goes on with the step that was broken off."""
+    kitchen = Kitchen(tmp_path)
+    kitchen.fails = fails
+    with pytest.raises(KeyboardInterrupt):
+        kitchen.run()
+    assert Kitchen(tmp_path).run() == then
+
+
+def test_missing_output(tmp_path: Path) -> None:
+    """A file that is gone is made again, with what it is made from."""
+    Kitchen(tmp_path).run()
+    (tmp_path / "bake").unlink()
+    assert Kitchen(tmp_path).run() == ["knead", "bake"]
+    (tmp_path / "label").unlink()
+    assert Kitchen(tmp_path).run() == ["label"]
+
+
+def test_damaged_intermediate_output(tmp_path: Path) -> None:
+    """An intermediate folder that lost a file is made again."""
+    kitchen = Kitchen(tmp_path)
+    kitchen.fails = "bake"
+    with pytest.raises(KeyboardInterrupt):
+        kitchen.run()
+    (tmp_path / "dough" / "piece").unlink()
+    assert Kitchen(tmp_path).run() == ["knead", "bake", "label"]
+
+
+def test_changed_output(tmp_path: Path) -> None:
+    """A file that somebody changed is not written over."""
+    Kitchen(tmp_path).run()
+    (tmp_path / "label").write_text("cake")
+    with pytest.raises(ResumeError, match="this was changed since it was made") as caught:
+        Kitchen(tmp_path).run()
+    assert caught.value.path == tmp_path / "label"
+    assert (tmp_path / "label").read_text() == "cake"
+
+
+def test_other_settings(tmp_path: Path) -> None:
+    """Other settings are refused, or with an update only what they change is done again."""
+    Kitchen(tmp_path).run()
+    with pytest.raises(ResumeError, match="heat was 200 and is now 250") as caught:
+        Kitchen(tmp_path, heat=250).run()
+    assert "--update" in str(caught.value)
+    assert Kitchen(tmp_path, heat=250).run(update=True) == ["knead", "bake"]
+    assert Kitchen(tmp_path, heat=250, text="roll").run(update=True) == ["label"]
+    assert (tmp_path / "label").read_text() == "roll"
+
+
+DAMAGED = [b"", b"{", b"[]", b'{"settings": [], "inputs": []}', b"[" * 200_000, b"1" * 5000]
+
+
+@pytest.mark.parametrize("content", DAMAGED)
+def test_damaged_stamp(tmp_path: Path, content: bytes) -> None:
+    """A stamp that cannot be read is an error, not a reason to begin anew."""
+    Kitchen(tmp_path).run()
+    (tmp_path / "work" / "bake.json").write_bytes(content)
+    with pytest.raises(ResumeError, match="the stamp of an earlier run is damaged"):
+        Kitchen(tmp_path).run()
+
+
+@pytest.mark.parametrize("content", [*DAMAGED, b'{"/a": 1}', b'{"/a": ["1"]}'])
+def test_damaged_digests(tmp_path: Path, content: bytes) -> None:
+    """They are computed again."""
+    Kitchen(tmp_path).run()
+    path = tmp_path / "work" / "digests.json"
+    path.write_bytes(content.replace(b"/a", str(tmp_path / "bake").encode()))
+    assert Kitchen(tmp_path).run() == []
+
+
+def test_killed_between_two_steps_of_an_update(tmp_path: Path) -> None:
+    """What reads a new intermediate output is done again, though its own settings are the same."""
+    Kitchen(tmp_path).run()
+    kitchen = Kitchen(tmp_path, flour="rye")
+    kitchen.fails = "bake"
+    with pytest.raises(KeyboardInterrupt):
+        kitchen.run(update=True)
+    assert Kitchen(tmp_path, flour="rye").run() == ["bake"]
+    assert (tmp_path / "bake").read_text() == "rye"
+
+
+def test_two_at_once(tmp_path: Path) -> None:
+    """A second process in the same folder is refused."""
+    with (
+        held(tmp_path / "work", inside=True),
+        pytest.raises(ResumeError, match="another process is at work here"),
+    ):
+        Kitchen(tmp_path).run()
+
+
+def test_parts_of_killed_runs(tmp_path: Path) -> None:
+    """Half-written files that a killed run left are removed."""
+    (tmp_path / ".bake.123.part").write_text("half")
+    Kitchen(tmp_path).run()
+    assert not list(tmp_path.glob(".*.part"))

@@ -1,0 +1,91 @@
+"""Refusals of the operating system, said as sentences."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from phrasescore.errors import InputError, SettingsError, StorageError
+from phrasescore.runs.byte_streams import open_input, open_output, write_atomically
+from phrasescore.runs.journaled_output import JournaledOutput
+from phrasescore.runs.system_errors import out_of_memory, refusal
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("x" * 300, "a name of 300 bytes, where at most 255 are possible"),
+        ("x/" * 2500, "a path of"),
+        ("file/x", "a part of this path is a file"),
+        ("loop", "its links lead in a circle"),
+        (".", "a folder, where a file was expected"),
+        ("nothing", "no such file"),
+    ],
+)
+def test_reading_says_what_is_wrong_with_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, says: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_bytes(b"")
+    Path("loop").symlink_to("loop")
+    with pytest.raises(InputError, match=says), open_input(name):
+        pass
+
+
+@pytest.mark.parametrize("name", ["file/x", ".", "nothing/x", "/proc/x", "x" * 256])
+def test_writing_says_what_is_wrong_with_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_bytes(b"")
+    with pytest.raises(SettingsError, match="cannot write there"):
+        write_atomically(name, b"text")
+    with pytest.raises(SettingsError), JournaledOutput(name, None):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_full_device_is_a_storage_error() -> None:
+    with pytest.raises(StorageError, match="No space left"), open_output("/dev/full") as stream:
+        stream.write(b"text" * 1000)
+
+
+def test_a_full_disk_says_what_is_free(tmp_path: Path) -> None:
+    error = refusal(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), tmp_path / "table")
+    assert isinstance(error, StorageError)
+    assert "MB left" in str(error)
+    assert "make room" in str(error).lower()
+
+
+def test_numpy_says_in_words_that_a_disk_is_full(tmp_path: Path) -> None:
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, limit[1]))
+    try:
+        with pytest.raises(OSError, match="written") as caught, (tmp_path / "x").open("wb") as file:
+            np.zeros(1 << 16, np.int64).tofile(file)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert isinstance(refusal(caught.value), StorageError)
+
+
+def test_an_error_of_the_reader_is_not_blamed_on_what_is_written(tmp_path: Path) -> None:
+    (tmp_path / "in").write_bytes(b"text")
+    with pytest.raises(FileNotFoundError), open_input(tmp_path / "in"):
+        (tmp_path / "other").read_bytes()
+
+
+def test_want_of_memory_is_known_from_any_library() -> None:
+    with pytest.raises(RuntimeError) as caught:
+        torch.empty(1 << 60)
+    assert out_of_memory(caught.value) is not None
+    assert out_of_memory(MemoryError()) is not None
+    assert out_of_memory(RuntimeError("something else")) is None

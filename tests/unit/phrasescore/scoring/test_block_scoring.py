@@ -1,0 +1,230 @@
+"""Scores of a block of lines, and the counts."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import typing
+
+import numpy as np
+import pytest
+
+from phrasescore.closed_settings import from_mapping
+from phrasescore.errors import ModelError, SettingsError
+from phrasescore.scoring.block_scoring import (
+    BlockScorer,
+    ScoredBlock,
+    ScoringCounts,
+    ScoringModel,
+    ScoringSettings,
+)
+from phrasescore.scoring.shared_work import SharedWork
+from phrasescore.table.block import checked_block
+from phrasescore.table.phrase_table import TableFormat, parse_entry, parse_scores
+from phrasescore.words import Unknown
+from phrasescore.words.outside_words import OutsideWords
+from phrasescore.words.token_sequences import from_lists
+from tests.unit.phrasescore.scoring.tiny_scorer import TinyScorer, tiny_ln_p, tiny_model
+
+# la = 2, maison = 3, un = 4; the = 2, house = 3; chien and dog are unknown: 1
+LINES = [
+    b"la maison ||| the house ||| 0.5 0.25 ||| 0-0 1-1",
+    b"la maison ||| house ||| 0.5 0.25 ||| 0-0",
+    b"un chien ||| dog ||| 1 1",
+]
+LN_P = [tiny_ln_p([2, 3], [2, 3]), tiny_ln_p([2, 3], [3]), tiny_ln_p([4, 1], [1])]
+
+
+def score(
+    models: list[ScoringModel], settings: ScoringSettings | None = None, lines: list[bytes] = LINES
+) -> ScoredBlock:
+    scorer = BlockScorer(models, settings or ScoringSettings())
+    block = checked_block(b"\n".join(lines), len(lines), 1, "t", TableFormat(2, hierarchical=False))
+    return scorer.score(block)
+
+
+def columns(scored: ScoredBlock) -> list[list[float]]:
+    return [parse_scores(parse_entry(line).scores) for line in scored.text.split(b"\n")]
+
+
+def test_one_column_a_model_in_order() -> None:
+    """Each model appends one column, in the order given, and nothing else changes."""
+    scored = score([tiny_model(), tiny_model("half", TinyScorer(0.5))])
+    for line, before, scores, ln_p in zip(
+        scored.text.split(b"\n"), LINES, columns(scored), LN_P, strict=True
+    ):
+        assert scores[2:] == pytest.approx([math.exp(ln_p), math.exp(ln_p / 2)], rel=1e-8)
+        added = line[len(before.split(b" |||")[0]) :]
+        assert line.startswith(before.split(b" |||")[0]) and added
+        assert parse_entry(line).alignment == parse_entry(before).alignment
+    first = b" %.9g %.9g" % (math.exp(LN_P[0]), math.exp(LN_P[0] / 2))
+    assert scored.text.split(b"\n")[0] == LINES[0].replace(b"0.25", b"0.25" + first)
+
+
+def test_average_is_the_mean_of_the_logarithms() -> None:
+    """--average writes one column, the geometric mean of the probabilities."""
+    scored = score(
+        [tiny_model(), tiny_model("half", TinyScorer(0.5))], ScoringSettings(average=True)
+    )
+    for scores, ln_p in zip(columns(scored), LN_P, strict=True):
+        assert scores[2:] == pytest.approx([math.exp(0.75 * ln_p)], rel=1e-8)
+
+
+def test_unknown_column() -> None:
+    """The last column is exp(source plus target words unknown to the first model)."""
+    other = tiny_model("other", target_vocabulary=tiny_model().source_vocabulary)
+    scored = score([tiny_model(), other], ScoringSettings(unknown_column=True))
+    assert [len(scores) for scores in columns(scored)] == [5, 5, 5]
+    logarithms = [math.log(scores[-1]) for scores in columns(scored)]
+    assert logarithms == pytest.approx([0, 0, 2], abs=1e-8)
+
+
+# dog is seen 3 times outside the shortlist, cat twice; owl never
+OUTSIDE = OutsideWords((b"dog", b"cat"), (3, 2))
+UNKNOWN_LINES = [
+    b"la maison ||| the dog ||| 0.5 0.25",
+    b"un chien ||| owl dog ||| 0.5 0.25",
+    b"un chien ||| house ||| 1 1",
+]
+LN_SHARES = [math.log(4 / 8), math.log(1 / 8) + math.log(4 / 8), 0.0]
+
+
+def test_unknown_words_share_their_probability() -> None:
+    """--unknown share takes from p(<unk>) what other words have of it, in each column."""
+    models = [tiny_model(outside=OUTSIDE), tiny_model("o", TinyScorer(0.5), outside=OUTSIDE)]
+    for settings in (ScoringSettings(), ScoringSettings(average=True, unknown_column=True)):
+        sharing = dataclasses.replace(settings, unknown="share")
+        whole, shared = (score(models, each, UNKNOWN_LINES) for each in (settings, sharing))
+        ends = -1 if settings.unknown_column else 4
+        for before, after, ln_share in zip(columns(whole), columns(shared), LN_SHARES, strict=True):
+            ratios = np.array(after[2:ends]) / np.array(before[2:ends])
+            assert np.log(ratios) == pytest.approx([ln_share] * len(ratios), abs=1e-8)
+            assert (after[:2], after[ends:]) == (before[:2], before[ends:])
+        for before_sum, after_sum in zip(
+            whole.counts.ln_p_sums, shared.counts.ln_p_sums, strict=True
+        ):
+            assert after_sum - before_sum == pytest.approx(sum(LN_SHARES))
+
+
+def test_the_side_that_is_predicted_is_shared() -> None:
+    """A target-source model shares among the unknown words of the table's source."""
+    plain = tiny_model()
+    model = tiny_model(
+        direction="target-source",
+        source_vocabulary=plain.target_vocabulary,
+        target_vocabulary=plain.source_vocabulary,
+        outside=OutsideWords((b"chien",), (1,)),
+    )
+    whole, shared = (
+        columns(score([model], ScoringSettings(unknown=unknown), UNKNOWN_LINES))
+        for unknown in typing.get_args(Unknown)
+    )
+    ratios = [after[2] / before[2] for before, after in zip(whole, shared, strict=True)]
+    assert ratios == pytest.approx([1.0, 2 / 3, 2 / 3], rel=1e-8)
+
+
+def test_a_model_without_outside_words_cannot_share() -> None:
+    """A model of an earlier version is named, and what to do."""
+    models = [tiny_model(outside=OUTSIDE), tiny_model("old/")]
+    assert score(models).counts.lines == 3
+    with pytest.raises(
+        ModelError, match=r"^old/: the model, .* Train it again, or use --unknown-column in its"
+    ) as caught:
+        score(models, ScoringSettings(unknown="share"))
+    assert caught.value.exit_code == 4
+
+
+def test_replace() -> None:
+    """--replace-column writes over the scores from there on and leaves the others."""
+    scored = score([tiny_model()], ScoringSettings(replace_column=1))
+    assert scored.text.split(b"\n")[0] == LINES[0].replace(b"0.5", b"%.9g" % math.exp(LN_P[0]))
+    both = score([tiny_model()], ScoringSettings(replace_column=1, unknown_column=True))
+    assert [len(scores) for scores in columns(both)] == [2, 2, 2]
+
+
+def test_replace_beyond_the_scores() -> None:
+    """A score that is not there cannot be replaced."""
+    with pytest.raises(SettingsError, match="there is no score 3 to replace: the table has 2"):
+        score([tiny_model()], ScoringSettings(replace_column=2, unknown_column=True))
+
+
+def test_direction() -> None:
+    """A target-source model reads the target and predicts the source."""
+    plain = tiny_model()
+    model = tiny_model(
+        "inverse",
+        direction="target-source",
+        source_vocabulary=plain.target_vocabulary,
+        target_vocabulary=plain.source_vocabulary,
+    )
+    scored = score([model], ScoringSettings(unknown_column=True))
+    assert columns(scored)[0][2] == pytest.approx(math.exp(tiny_ln_p([2, 3], [2, 3])), rel=1e-8)
+    assert columns(scored)[1][2] == pytest.approx(math.exp(tiny_ln_p([3], [2, 3])), rel=1e-8)
+    assert (scored.counts.source_unknown, scored.counts.target_unknown) == (1, 1)
+    assert math.log(columns(scored)[2][3]) == pytest.approx(2)
+
+
+def test_counts() -> None:
+    """Lines, runs of sources, tokens, unknown words, floor hits and sums are counted."""
+    scored = score([tiny_model(), tiny_model("steep", TinyScorer(60.0))])
+    assert scored.counts == ScoringCounts(
+        lines=3,
+        source_runs=2,
+        source_tokens=6,
+        source_unknown=1,
+        target_tokens=4,
+        target_unknown=1,
+        ln_p_sums=(pytest.approx(sum(LN_P)), pytest.approx(60 * sum(LN_P))),
+        floor_hits=(0, sum(60 * ln_p <= -100 for ln_p in LN_P)),
+        last_source="un chien",
+        work=SharedWork(18, 18, 14, 14),
+    )
+    assert scored.counts.floor_hits[1] > 0
+
+
+def test_counts_of_blocks_add_up() -> None:
+    """A run of sources that goes on over the border of blocks counts once."""
+    counts = ScoringCounts.none(1, 1)
+    for lines in (LINES[:1], LINES[1:], LINES[2:]):
+        counts = counts.followed_by(score([tiny_model()], lines=lines))
+    assert (counts.lines, counts.source_runs, counts.last_source) == (4, 2, "un chien")
+    assert counts.ln_p_sums == (pytest.approx(sum(LN_P) + LN_P[2]),)
+    assert counts.work == SharedWork(12, 12, 9, 9)
+
+
+def test_counts_survive_json() -> None:
+    """Counts go through the journal unchanged, odd bytes included."""
+    counts = score([tiny_model()], lines=[b"\xff\xe9 ||| x ||| 1 1"]).counts
+    values = json.loads(json.dumps(dataclasses.asdict(counts)))
+    assert from_mapping(ScoringCounts, values, where="journal") == counts
+    assert counts.last_source.encode("latin-1") == b"\xff\xe9"
+
+
+def test_no_number() -> None:
+    """A model that gives NaN is named, with the line."""
+
+    class Broken(TinyScorer):
+        def score(self, sources, targets):  # type: ignore[no-untyped-def]
+            return np.where(targets.lengths == 1, np.nan, -1.0)
+
+    with pytest.raises(ModelError, match="t:2: the model broken gives no number for this pair"):
+        score([tiny_model("broken", Broken())])
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [({"replace_column": 0}, "counted from 1"), ({"factor": -1}, "counted from 0")],
+)
+def test_senseless_settings(bad: dict[str, int], message: str) -> None:
+    """Columns are counted from 1 and factors from 0."""
+    with pytest.raises(SettingsError, match=message):
+        ScoringSettings(**bad)  # type: ignore[arg-type]
+
+
+def test_the_tiny_scorer_computes_its_formula() -> None:
+    """The scorer of these tests gives, for many pairs at once, what its formula says of each."""
+    sources, targets = [[2, 3], [], [4]], [[], [3, 2, 2], [1, 5]]
+    found = TinyScorer(0.5).score(from_lists(sources), from_lists(targets))
+    expected = [tiny_ln_p(s, t, 0.5) for s, t in zip(sources, targets, strict=True)]
+    assert found.tolist() == expected

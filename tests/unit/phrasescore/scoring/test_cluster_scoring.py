@@ -1,0 +1,111 @@
+"""What a worker refuses, and what is made of the kinds of processors that scored."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from phrasescore.cluster.cluster import Cluster
+from phrasescore.errors import ClusterError, PhraseTableError
+from phrasescore.scoring.block_scoring import ScoringCounts, ScoringSettings
+from phrasescore.scoring.cluster_scoring import (
+    ClusterScorer,
+    DescribedModels,
+    describe_on_worker,
+)
+from phrasescore.scoring.model_loading import ComputeSettings
+from phrasescore.table.block import TableBlock, checked_block
+from phrasescore.table.phrase_table import TableFormat
+from tests.support.dask_clusters import DaskCluster, require_dask
+from tests.support.random_models import save_random_model
+
+NUMERICS = {"device": "cpu", "batch_size": None, "shared": True, "precision": ["fp32"]}
+
+
+def block_of(line: int, *lines: bytes) -> TableBlock:
+    text = b"".join(each + b"\n" for each in lines)
+    return checked_block(text, len(lines), line, "table", TableFormat(1, hierarchical=False))
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """One worker."""
+    require_dask()
+    started = DaskCluster(tmp_path_factory.mktemp("dask") / "cluster", [1])
+    with started, Cluster(str(started.scheduler_file)) as joined:
+        yield joined
+
+
+def test_what_a_worker_refuses(cluster: Cluster, tmp_path: Path) -> None:
+    """A model that is gone or another, by the worker's name; a line as on one machine."""
+    folder = save_random_model(tmp_path / "model", [b"a"], [b"b"])
+    compute = ComputeSettings("cpu", "fp32")
+    described = describe_on_worker(cluster, [str(folder)], compute, None, None)
+    assert described.numerics == NUMERICS
+    assert described.models[0].folder == str(folder)
+
+    def score(wanted: DescribedModels, *lines: bytes) -> None:
+        scorer = ClusterScorer(cluster, wanted, ScoringSettings(factor=1), same_hardware=True)
+        list(scorer.ahead(iter([block_of(7, b"a|x ||| b|y ||| 1"), block_of(8, *lines)])))
+
+    score(described, b"a|x ||| b|y ||| 1")
+    with pytest.raises(PhraseTableError, match="factor") as caught:
+        score(described, b"a|x ||| b|y ||| 1", b"a ||| b ||| 1")
+    assert (caught.value.path, caught.value.line) == ("table", 9)
+    other = dataclasses.replace(described.models[0], digest="0")
+    wanted = dataclasses.replace(described, models=(other,))
+    with pytest.raises(ClusterError, match=r"the worker tcp://.* has another model there"):
+        score(wanted, b"a|x ||| b|y ||| 1")
+    gone = dataclasses.replace(described.models[0], folder=str(tmp_path / "gone"))
+    wanted = dataclasses.replace(described, models=(gone,))
+    with pytest.raises(ClusterError, match=r"tcp://.* does not see this model folder") as unseen:
+        score(wanted, b"a|x ||| b|y ||| 1")
+    assert unseen.value.path == str(tmp_path / "gone")
+    shutil.rmtree(folder)
+    # what was loaded stays
+    score(described, b"a|x ||| b|y ||| 1")
+
+
+class _TwoKinds:
+    """Stands for workers whose processors differ, which one machine does not have."""
+
+    def __init__(self) -> None:
+        self.workers = {"tcp://one": 1, "tcp://two": 1}
+        self._asked = 0
+
+    def start(self, function: Any, *arguments: Any, size: int) -> Future[tuple[bytes, str]]:
+        self._asked += 1
+        worker = list(self.workers)[self._asked % 2]
+        counts = dataclasses.replace(ScoringCounts.none(1, 1), lines=1, processors=(worker[-3:],))
+        said = {"first_source": "", "counts": dataclasses.asdict(counts), "worker": worker}
+        made: Future[tuple[bytes, str]] = Future()
+        made.set_result((b"", json.dumps(said)))
+        return made
+
+
+def test_two_kinds_of_processors(capfd: pytest.CaptureFixture[str]) -> None:
+    """A warning, once, and all kinds in the counts; or a refusal that names both workers."""
+    described = DescribedModels((), 0, NUMERICS, [], ())
+    blocks = [block_of(1, b"a ||| b ||| 1")] * 5
+
+    def scored(same_hardware: bool) -> ScoringCounts:
+        fake: Any = _TwoKinds()
+        scorer = ClusterScorer(fake, described, ScoringSettings(), same_hardware)
+        counts = ScoringCounts.none(1, 1)
+        for block in scorer.ahead(iter(blocks)):
+            counts = counts.followed_by(block)
+        assert scorer.note().startswith("2 workers, ")
+        return counts
+
+    counts = scored(same_hardware=False)
+    assert (counts.lines, counts.processors) == (5, ("one", "two"))
+    assert capfd.readouterr().err.count("last digits may differ") == 1
+    with pytest.raises(ClusterError, match=r"tcp://one computes on one, the .*/two on two"):
+        scored(same_hardware=True)

@@ -1,0 +1,66 @@
+"""What Moses makes of the written numbers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from phrasescore.scoring.probability_column import FLOOR_TEXT, count_texts, probability_texts
+
+
+def as_moses_reads(text: bytes) -> float:
+    """max(ln(float32(text)), -100), as Moses's FloorScore(TransformScore(...)) computes it."""
+    value = np.float32(text.decode())
+    return max(float(np.log(value)), -100.0) if value > 0 else -100.0
+
+
+def test_floor_is_exact() -> None:
+    """At the floor Moses reads exactly -100, which exp(-100) with nine digits would not give."""
+    assert as_moses_reads(FLOOR_TEXT) == -100.0
+    assert math.log(float(FLOOR_TEXT)) == pytest.approx(-100.0, abs=0.003)
+    assert as_moses_reads(b"%.9g" % math.exp(-100)) > -99.99
+
+
+@given(st.floats(-87.0, 0.0))
+def test_normal_range(ln_p: float) -> None:
+    """Down to -87, where float32 is at full precision, the value survives within 4e-6."""
+    (text,) = probability_texts(np.array([ln_p]))
+    assert math.log(float(text)) == pytest.approx(ln_p, abs=1e-8)
+    assert as_moses_reads(text) == pytest.approx(ln_p, abs=4e-6 + 1e-7 * abs(ln_p))
+
+
+@given(st.floats(-100.0, -87.0))
+def test_denormal_range(ln_p: float) -> None:
+    """Below -87 float32 is denormal; near the floor 0.02 is lost, as documented."""
+    (text,) = probability_texts(np.array([ln_p]))
+    assert as_moses_reads(text) == pytest.approx(ln_p, abs=0.02)
+
+
+@given(st.lists(st.floats(-250.0, 0.0), min_size=2))
+def test_order_is_kept(values: list[float]) -> None:
+    """A more probable pair is never written as a smaller number."""
+    ln_p = np.sort(np.array(values))
+    numbers = [float(text) for text in probability_texts(ln_p)]
+    assert numbers == sorted(numbers)
+    assert all(text == FLOOR_TEXT for text in probability_texts(ln_p[ln_p <= -100]))
+
+
+def test_rounding_above_one() -> None:
+    """A logarithm that rounding left above 0 is written as 1."""
+    assert probability_texts(np.array([1e-7, -0.0])) == [b"1", b"1"]
+
+
+def test_minus_infinity() -> None:
+    """A probability of 0 is at the floor."""
+    assert probability_texts(np.array([-np.inf])) == [FLOOR_TEXT]
+
+
+def test_counts() -> None:
+    """Moses's logarithm of a written count is the count; beyond float32 it stays finite."""
+    counts = np.array([0, 1, 2, 17, 88, 89, 1000])
+    read = [as_moses_reads(text) for text in count_texts(counts)]
+    assert read == pytest.approx([0, 1, 2, 17, 88, 88, 88], abs=1e-5)

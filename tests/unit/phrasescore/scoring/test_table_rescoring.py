@@ -1,0 +1,259 @@
+"""A whole table, in one go or interrupted."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from phrasescore.errors import PhraseTableError, SettingsError
+from phrasescore.scoring.block_scoring import ScoringSettings
+from phrasescore.table.input_check import TableCheck
+from phrasescore.words.outside_words import OutsideWords
+from phrasescore.words.token_sequences import TokenSequences
+from tests.conftest import PROJECT
+from tests.support.table_lines import read_entries
+from tests.unit.phrasescore.scoring.tiny_scorer import TinyScorer, rescore, tiny_model
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """22 lines: six blocks of four or fewer."""
+    path = tmp_path / "table.gz"
+    lines = [b"la w%d ||| the x%d ||| 0.5 1 ||| 0-0\n" % (i // 3, i) for i in range(22)]
+    path.write_bytes(gzip.compress(b"".join(lines)))
+    return path
+
+
+class Interrupting(TinyScorer):
+    """Stops at its third block, as Ctrl-C would."""
+
+    def score(self, sources: TokenSequences, targets: TokenSequences) -> NDArray[np.float64]:
+        if self.calls == 2:
+            raise KeyboardInterrupt
+        return super().score(sources, targets)
+
+
+class Waiting(TinyScorer):
+    """Takes as long for a block as the check of the whole table takes."""
+
+    def __init__(self, table: Path) -> None:
+        super().__init__()
+        self.table = table
+
+    def score(self, sources: TokenSequences, targets: TokenSequences) -> NDArray[np.float64]:
+        with pytest.raises(PhraseTableError), TableCheck(self.table, 4) as check:
+            check.wait()
+        return super().score(sources, targets)
+
+
+def without_last_score(text: bytes) -> bytes:
+    """Take the appended score out again."""
+    lines = []
+    for line in text.split(b"\n")[:-1]:
+        columns = line.split(b" ||| ")
+        columns[2] = columns[2].rpartition(b" ")[0]
+        lines.append(b" ||| ".join(columns) + b"\n")
+    return b"".join(lines)
+
+
+def test_every_other_byte_stays(table: Path, tmp_path: Path) -> None:
+    """The output is the input with one more score in each line, in the same order."""
+    report = rescore(table, tmp_path / "out.gz")
+    text = gzip.decompress((tmp_path / "out.gz").read_bytes())
+    assert without_last_score(text) == gzip.decompress(table.read_bytes())
+    assert report.counts.lines == 22 == sum(1 for _ in read_entries(tmp_path / "out.gz"))
+    assert report.counts.source_runs == 8
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.gz", "table.gz"]
+
+
+def test_block_size_changes_no_score(table: Path, tmp_path: Path) -> None:
+    """Blocks of any size give the same text."""
+    texts = set()
+    for lines in (1, 5, 22, 1000):
+        rescore(table, tmp_path / "out", lines_per_block=lines)
+        texts.add((tmp_path / "out").read_bytes())
+    assert len(texts) == 1
+
+
+def rescore_in_a_process(
+    table: Path, output: Path, *, lines_per_block: int, killed_at_call: int = 0
+) -> subprocess.CompletedProcess[bytes]:
+    script = [sys.executable, "-m", "tests.unit.phrasescore.scoring.tiny_scorer"]
+    return subprocess.run(
+        [*script, str(table), str(output), str(lines_per_block), str(killed_at_call)],
+        cwd=PROJECT,
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        capture_output=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("name", ["out", "out.gz"])
+def test_kill_9_and_go_on(
+    name: str, table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """After kill -9 the same run goes on at the last whole block and writes the same bytes."""
+    killed = rescore_in_a_process(table, tmp_path / name, lines_per_block=4, killed_at_call=4)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert not (tmp_path / name).exists()
+    scorer = TinyScorer()
+    report = rescore(table, tmp_path / name, models=[tiny_model(scorer=scorer)])
+    # the third block may have been on its way to the disk
+    assert (report.resumed_lines, scorer.calls) in {(12, 3), (8, 4)}
+    assert (
+        f"going on after line {report.resumed_lines}, where an earlier run stopped"
+        in capsys.readouterr().err
+    )
+    whole = rescore(table, tmp_path / f"whole-{name}")
+    assert (tmp_path / name).read_bytes() == (tmp_path / f"whole-{name}").read_bytes()
+    assert report.counts == whole.counts
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"models": [tiny_model("other")]},
+        {"settings": ScoringSettings(unknown_column=True)},
+        {"settings": ScoringSettings(unknown="share")},
+        {"numerics": {"batch_size": 7}},
+        {"lines_per_block": 5},
+    ],
+)
+def test_another_run_starts_anew(
+    change: dict[str, object], table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With other models, settings or numerics nothing of an interrupted run is used."""
+    models = [tiny_model(scorer=Interrupting(), outside=OutsideWords((), ()))]
+    with pytest.raises(KeyboardInterrupt):
+        rescore(table, tmp_path / "out", models=models)
+    assert (tmp_path / ".out.part").exists()
+    change = {"models": [tiny_model(outside=OutsideWords((), ()))], **change}
+    assert rescore(table, tmp_path / "out", **change).resumed_lines == 0
+    assert "with other options, models or table is thrown away" in capsys.readouterr().err
+
+
+def test_shared_probabilities_go_on(table: Path, tmp_path: Path) -> None:
+    """A run with --unknown share goes on, in blocks of another size than a whole one, alike."""
+    outside = OutsideWords(tuple(b"x%d" % i for i in range(9)), tuple(range(1, 10)))
+    changes = {"settings": ScoringSettings(unknown="share")}
+    with pytest.raises(KeyboardInterrupt):
+        stopped = [tiny_model(scorer=Interrupting(), outside=outside)]
+        rescore(table, tmp_path / "out", models=stopped, **changes)
+    models = [tiny_model(outside=outside)]
+    report = rescore(table, tmp_path / "out", models=models, **changes)
+    assert report.resumed_lines == 8
+    assert report.to_json()["unknown"] == "share"
+    assert "50.00% of the target; predicted ones share p(<unk>)" in str(report)
+    rescore(table, tmp_path / "whole", models=models, lines_per_block=5, **changes)
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
+    rescore(table, tmp_path / "unshared", models=models)
+    assert (tmp_path / "out").read_bytes() != (tmp_path / "unshared").read_bytes()
+
+
+def test_changed_table_starts_anew(table: Path, tmp_path: Path) -> None:
+    """Another table under the same name is scored from its first line."""
+    with pytest.raises(KeyboardInterrupt):
+        rescore(table, tmp_path / "out", models=[tiny_model(scorer=Interrupting())])
+    table.write_bytes(gzip.compress(b"un ||| a ||| 1\n" * 9))
+    assert rescore(table, tmp_path / "out").resumed_lines == 0
+    assert (tmp_path / "out").read_bytes().count(b"\n") == 9
+
+
+def test_broken_line_is_found_at_once(tmp_path: Path) -> None:
+    """An error at the end of a table stops the scoring before it gets there, and leaves nothing."""
+    (tmp_path / "table").write_bytes(b"la ||| the ||| 1\n" * 4000 + b"la ||| the ||| -1\n")
+    scorer = Waiting(tmp_path / "table")
+    with pytest.raises(PhraseTableError, match=":4001: score 1 is negative"):
+        rescore(tmp_path / "table", tmp_path / "out", models=[tiny_model(scorer=scorer)])
+    assert scorer.calls < 1000
+    assert [path.name for path in tmp_path.iterdir()] == ["table"]
+
+
+def test_output_over_the_table(table: Path) -> None:
+    """The table itself is no place for the output."""
+    with pytest.raises(SettingsError, match="the output is the table itself"):
+        rescore(table, table.parent / "." / table.name)
+
+
+@pytest.mark.parametrize("direction", ["in", "out"])
+def test_named_pipe(direction: str, table: Path, tmp_path: Path) -> None:
+    """A named pipe, such as the shell's <(...), is read once and written as it stands."""
+    rescore(table, tmp_path / "expected")
+    expected = (tmp_path / "expected").read_bytes()
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    if direction == "in":
+        writer = threading.Thread(target=pipe.write_bytes, args=[table.read_bytes()])
+        writer.start()
+        report = rescore(pipe, tmp_path / "out")
+        writer.join()
+        assert report.table_sha256 is None
+        assert (tmp_path / "out").read_bytes() == expected
+    else:
+        found: list[bytes] = []
+        reader = threading.Thread(target=lambda: found.append(pipe.read_bytes()))
+        reader.start()
+        rescore(table, pipe)
+        reader.join()
+        assert found == [expected]
+        assert pipe.is_fifo()
+
+
+def test_device(table: Path) -> None:
+    """Output to /dev/null leaves /dev/null what it is."""
+    rescore(table, "/dev/null")
+    assert Path("/dev/null").is_char_device()
+
+
+def test_folder_as_output(table: Path, tmp_path: Path) -> None:
+    """A folder is no output."""
+    with pytest.raises(SettingsError, match="cannot write there"):
+        rescore(table, tmp_path)
+
+
+def test_no_model(table: Path, tmp_path: Path) -> None:
+    """Without a model there is nothing to do."""
+    with pytest.raises(SettingsError, match="no model"):
+        rescore(table, tmp_path / "out", models=[])
+
+
+def test_report(table: Path, tmp_path: Path) -> None:
+    """The report gives rates, means and floor hits, for people and as JSON."""
+    models = [tiny_model("a"), tiny_model("b", TinyScorer(500.0))]
+    report = rescore(table, tmp_path / "out", models=models)
+    values = report.to_json()
+    assert values["pairs"] == 22
+    # la and the are known, w and x are not
+    assert values["source_unknown_rate"] == values["target_unknown_rate"] == 0.5
+    assert [model["name"] for model in values["models"]] == ["a", "b"]
+    means = [model["mean_ln_p"] for model in values["models"]]
+    assert means[1] == pytest.approx(500 * means[0])
+    assert values["columns"] == [{"name": "a", "floor_hits": 0}, {"name": "b", "floor_hits": 22}]
+    text = str(report)
+    assert "22 pairs, " in text and "8 distinct sources" in text
+    assert "unknown words: 50.00% of the source, 50.00% of the target" in text
+    assert "b: 22 pairs at Moses's floor of -100" in text
+    assert "a: mean ln p -" in text
+
+
+@pytest.mark.slow
+def test_flat_memory(multi30k: Path, tmp_path: Path) -> None:
+    """The table repeated ten times needs no more memory than the table, plus 5 %."""
+    once = multi30k / "phrase-table.gz"
+    ten_times = tmp_path / "ten.gz"
+    ten_times.write_bytes(once.read_bytes() * 10)
+    peaks = []
+    for table in (once, ten_times):
+        process = rescore_in_a_process(table, tmp_path / "out.gz", lines_per_block=65_536)
+        assert process.returncode == 0, process.stderr
+        peaks.append(int(process.stdout))
+    assert peaks[1] <= 1.05 * peaks[0]

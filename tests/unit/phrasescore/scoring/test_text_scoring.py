@@ -1,0 +1,328 @@
+"""Texts with their scores: each pair alone, order, interruptions, faulty lines."""
+
+from __future__ import annotations
+
+import gzip
+import math
+import os
+import signal
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from phrasescore.errors import CorpusError, ModelError, SettingsError
+from phrasescore.model.folder import LoadedModel, load_model
+from phrasescore.model.model_settings import Direction
+from phrasescore.model.sequence_model import Batch
+from phrasescore.scoring.shared_scorer import SharedScorer
+from phrasescore.scoring.text_report import TextCounts, TextReport
+from phrasescore.scoring.text_scoring import TextScorer, score_texts
+from phrasescore.table.text_blocks import Texts
+from phrasescore.words.token_sequences import TokenSequences
+from tests.conftest import PROJECT
+from tests.support.random_models import save_random_model
+
+FRENCH, ENGLISH = [b"la", b"maison", b"chien", b"un"], [b"the", b"house", b"dog", b"a"]
+
+
+def random_lines(count: int, longest: int = 12) -> list[bytes]:
+    """Pairs of mixed lengths, some again, some words unknown, some targets empty."""
+    rng = np.random.default_rng(7)
+
+    def text(words: list[bytes], least: int) -> bytes:
+        return b" ".join(rng.choice([*words, b"new"], rng.integers(least, longest)).tolist())
+
+    lines = [text(FRENCH, 1) + b"\t" + text(ENGLISH, 0) for _ in range(count)]
+    return [lines[i - i % 5] if i % 7 == 0 else line for i, line in enumerate(lines)]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[Direction, Path]:
+    """A model for each direction."""
+    folder = tmp_path_factory.mktemp("models")
+    directions: tuple[Direction, ...] = ("source-target", "target-source")
+    return {
+        direction: save_random_model(folder / direction, FRENCH, ENGLISH, direction)
+        for direction in directions
+    }
+
+
+@pytest.fixture(scope="module")
+def loaded(folders: dict[Direction, Path]) -> LoadedModel:
+    return load_model(folders["source-target"])
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Path:
+    """150 pairs, 9 blocks of 20 or fewer."""
+    path = tmp_path / "pairs.tsv"
+    path.write_bytes(b"".join(line + b"\n" for line in random_lines(150)))
+    return path
+
+
+class Scorer(SharedScorer):
+    """Counts its calls; at one of them it kills its process, or stops it as Ctrl-C would."""
+
+    calls = 0
+    killed_at = interrupted_at = 0
+
+    def score_words(self, sources: TokenSequences, targets: TokenSequences) -> NDArray[np.float64]:
+        self.calls += 1
+        if self.calls == self.killed_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.calls == self.interrupted_at:
+            raise KeyboardInterrupt
+        return super().score_words(sources, targets)
+
+
+def score(
+    texts: Texts | Path,
+    output: str | Path,
+    loaded: LoadedModel,
+    scorer: SharedScorer | None = None,
+    *,
+    words: bool = True,
+    seed: int = 0,
+) -> TextReport:
+    if not isinstance(texts, Texts):
+        texts = Texts((texts,), lines_per_block=20)
+    scorer = scorer or SharedScorer(loaded.model, "cpu")
+    return score_texts(texts, output, loaded, scorer, words=words, numerics={"seed": seed})
+
+
+def one_alone(loaded: LoadedModel, read: bytes, predicted: bytes) -> list[float]:
+    """The ln p of each word and of </s> by the model itself."""
+    source = torch.tensor([loaded.source_vocabulary.encode(read.split())], dtype=torch.long)
+    target = torch.tensor([loaded.target_vocabulary.encode(predicted.split())], dtype=torch.long)
+    with torch.no_grad():
+        found = loaded.model.score(Batch(source, target, None, target.numel() + 1))
+    return [float(value) for value in found[0]]
+
+
+@pytest.mark.parametrize("direction", ["source-target", "target-source"])
+def test_each_pair_alone(
+    direction: Direction, folders: dict[Direction, Path], pairs: Path, tmp_path: Path
+) -> None:
+    """Lines keep their order and bytes; words, totals and counts are those of single pairs."""
+    loaded = load_model(folders[direction])
+    report = score(pairs, tmp_path / "out", loaded)
+    inputs = pairs.read_bytes().split(b"\n")[:-1]
+    outputs = (tmp_path / "out").read_bytes().split(b"\n")[:-1]
+    everything: list[float] = []
+    for line, scored in zip(inputs, outputs, strict=True):
+        kept, total, words = scored.rsplit(b"\t", 2)
+        assert kept == line
+        read, predicted = line.split(b"\t")[:: 1 if direction == "source-target" else -1]
+        expected = one_alone(loaded, read, predicted)
+        found = [float(word) for word in words.split(b" ")]
+        assert found == pytest.approx(expected, abs=1e-4)
+        assert float(total) == pytest.approx(sum(found), abs=1e-6 * (len(found) + 1))
+        everything += expected
+    counts = report.counts
+    assert (counts.lines, counts.skipped, counts.tokens) == (150, 0, len(everything))
+    assert counts.ln_p == pytest.approx(sum(everything), abs=1e-3)
+    assert counts.perplexity == pytest.approx(math.exp(-sum(everything) / len(everything)))
+    column = b"\n".join(line.split(b"\t")[direction == "source-target"] for line in inputs)
+    assert counts.unknown == column.split().count(b"new") > 0
+
+
+def test_words_change_no_score(loaded: LoadedModel, pairs: Path, tmp_path: Path) -> None:
+    """Without the words the same lines come, one column shorter, in blocks of any size."""
+    score(pairs, tmp_path / "with", loaded)
+    expected = [line.rpartition(b"\t")[0] for line in (tmp_path / "with").read_bytes().split(b"\n")]
+    for size in (20, 10_000):
+        score(Texts((pairs,), lines_per_block=size), tmp_path / "without", loaded, words=False)
+        found = (tmp_path / "without").read_bytes().split(b"\n")
+        for left, right in zip(found[:-1], expected[:-1], strict=True):
+            assert left.rsplit(b"\t", 1)[0] == right.rsplit(b"\t", 1)[0]
+            assert float(left.rsplit(b"\t", 1)[1]) == pytest.approx(
+                float(right.rsplit(b"\t", 1)[1]), abs=1e-5
+            )
+        if size == 20:
+            assert found == expected
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+def test_two_files_give_what_one_gives(
+    zipped: bool, loaded: LoadedModel, pairs: Path, tmp_path: Path
+) -> None:
+    """The same texts, side by side or in columns, plain or gzip, come out the same."""
+    score(Texts((pairs,), bytes_per_block=700), tmp_path / "one", loaded)
+    paths = []
+    for column, name in enumerate(("left", "right")):
+        lines = [line.split(b"\t")[column] + b"\n" for line in random_lines(150)]
+        text = b"".join(lines)
+        paths.append(tmp_path / (f"{name}.gz" if zipped else name))
+        paths[-1].write_bytes(gzip.compress(text) if zipped else text)
+    output = tmp_path / ("two.gz" if zipped else "two")
+    score(Texts(tuple(paths), bytes_per_block=700), output, loaded)
+    found = output.read_bytes()
+    assert (gzip.decompress(found) if zipped else found) == (tmp_path / "one").read_bytes()
+
+
+def test_one_text_is_predicted_from_no_words(loaded: LoadedModel, tmp_path: Path) -> None:
+    """With one column, what the model reads has no words, and further columns are carried along."""
+    (tmp_path / "text").write_bytes(b"the dog\tx\n\na\n")
+    (block,) = Texts((tmp_path / "text",), columns=1, bytes_per_block=1 << 24).blocks()
+    scorer = TextScorer(loaded, SharedScorer(loaded.model, "cpu"), words=False)
+    text, counts = scorer.score(block, TextCounts())
+    lines = text.split(b"\n")[:-1]
+    assert [line.rpartition(b"\t")[0] for line in lines] == [b"the dog\tx", b"", b"a"]
+    for line, target in zip(lines, (b"the dog", b"", b"a"), strict=True):
+        expected = sum(one_alone(loaded, b"", target))
+        assert float(line.rpartition(b"\t")[2]) == pytest.approx(expected, abs=1e-5)
+    assert counts.tokens == 6
+
+
+def test_skipped_lines(loaded: LoadedModel, tmp_path: Path) -> None:
+    """A line that cannot be scored gets empty columns, and the others what they get without it."""
+    good, path = random_lines(30), tmp_path / "pairs"
+    path.write_bytes(b"".join(b"no tab\n\t the\n" + line + b"\n" for line in good))
+    with pytest.raises(CorpusError, match="pairs:1: no tab"):
+        score(path, tmp_path / "out", loaded)
+    assert [name.name for name in tmp_path.iterdir()] == ["pairs"]
+    report = score(Texts((path,), skips=True, lines_per_block=20), tmp_path / "out", loaded)
+    assert (report.counts.lines, report.counts.skipped) == (90, 60)
+    assert "60 lines could not be scored" in str(report)
+    lines = (tmp_path / "out").read_bytes().split(b"\n")
+    assert set(lines[0:-1:3]) == {b"no tab\t\t"} and set(lines[1:-1:3]) == {b"\t the\t\t"}
+    path.write_bytes(b"".join(line + b"\n" for line in good))
+    alone = score(path, tmp_path / "alone", loaded)
+    for left, right in zip(
+        lines[2:-1:3], (tmp_path / "alone").read_bytes().split(b"\n")[:-1], strict=True
+    ):
+        numbers = [
+            [float(value) for field in line.split(b"\t")[2:] for value in field.split()]
+            for line in (left, right)
+        ]
+        assert left.split(b"\t")[:2] == right.split(b"\t")[:2]
+        assert numbers[0] == pytest.approx(numbers[1], abs=1e-5)
+    assert report.counts.ln_p == pytest.approx(alone.counts.ln_p, abs=1e-4)
+    assert report.counts.tokens == alone.counts.tokens
+
+
+def test_only_skipped_lines_and_none(loaded: LoadedModel, tmp_path: Path) -> None:
+    """Without a line to score there is no perplexity, and nothing breaks."""
+    (tmp_path / "t").write_bytes(b"no tab\n" * 3)
+    report = score(Texts((tmp_path / "t",), skips=True), tmp_path / "out", loaded, words=False)
+    assert (tmp_path / "out").read_bytes() == b"no tab\t\n" * 3
+    assert (report.counts.skipped, report.counts.perplexity) == (3, None)
+    assert "perplexity none" in report.figures_text
+    (tmp_path / "t").write_bytes(b"")
+    assert score(tmp_path / "t", tmp_path / "out", loaded).counts.lines == 0
+    assert (tmp_path / "out").read_bytes() == b""
+
+
+@pytest.mark.parametrize("name", ["out", "out.gz"])
+def test_kill_9_and_go_on(
+    name: str,
+    folders: dict[Direction, Path],
+    pairs: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """After kill -9 the same run goes on at the last whole block and writes the same bytes."""
+    model = folders["source-target"]
+    killed = subprocess.run(
+        [sys.executable, "-m", __name__, str(model), str(pairs), str(tmp_path / name), "5"],
+        cwd=PROJECT,
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        capture_output=True,
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert not (tmp_path / name).exists()
+    loaded = load_model(model)
+    scorer = Scorer(loaded.model, "cpu")
+    report = score(pairs, tmp_path / name, loaded, scorer)
+    # blocks of 2, 5, 20, 20 ... lines; the fourth may have been on its way to the disk
+    assert (report.resumed_lines, scorer.calls) in {(47, 6), (27, 7)}
+    assert f"going on after line {report.resumed_lines}, where" in capsys.readouterr().err
+    whole = score(pairs, tmp_path / f"whole-{name}", loaded)
+    assert (tmp_path / name).read_bytes() == (tmp_path / f"whole-{name}").read_bytes()
+    assert report.counts == whole.counts
+    assert report.figures_text == whole.figures_text
+
+
+def interrupt(pairs: Path, output: Path, loaded: LoadedModel) -> None:
+    scorer = Scorer(loaded.model, "cpu")
+    scorer.interrupted_at = 4
+    with pytest.raises(KeyboardInterrupt):
+        score(pairs, output, loaded, scorer)
+    assert output.with_name(f".{output.name}.part").exists()
+
+
+@pytest.mark.parametrize("change", ["nothing", "words", "seed", "model", "texts", "skips"])
+def test_another_run_starts_anew(
+    change: str,
+    loaded: LoadedModel,
+    pairs: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Only the same model, texts and options go on with what an interrupted run has left."""
+    interrupt(pairs, tmp_path / "out", loaded)
+    if change == "texts":
+        pairs.write_bytes(pairs.read_bytes() + b"la\tthe\n")
+    texts = Texts((pairs,), skips=change == "skips", lines_per_block=20)
+    other = replace(loaded, digest="other") if change == "model" else loaded
+    options = {"words": change != "words", "seed": int(change == "seed")}
+    report = score(texts, tmp_path / "out", other, **options)
+    said = capsys.readouterr().err
+    if change == "nothing":
+        assert report.resumed_lines in {7, 27}
+    else:
+        assert report.resumed_lines == 0
+        assert "with other options, model or texts is thrown away" in said
+
+
+@pytest.mark.parametrize("link", ["same", "symbolic", "hard"])
+def test_output_over_an_input(link: str, loaded: LoadedModel, pairs: Path, tmp_path: Path) -> None:
+    """No name of an input is a place for the output."""
+    output = tmp_path / "." / pairs.name if link == "same" else tmp_path / "link"
+    if link == "symbolic":
+        output.symlink_to(pairs)
+    elif link == "hard":
+        output.hardlink_to(pairs)
+    before = pairs.read_bytes()
+    with pytest.raises(SettingsError, match="the output is one of the texts"):
+        score(Texts((tmp_path / "other", pairs)), output, loaded)
+    assert pairs.read_bytes() == before
+
+
+def test_parameters_that_are_not_finite(loaded: LoadedModel, pairs: Path, tmp_path: Path) -> None:
+    """A model that gives no numbers is named with the line."""
+    broken = load_model(loaded.path)
+    with torch.no_grad():
+        next(broken.model.parameters()).fill_(math.nan)
+    with pytest.raises(ModelError, match=r"pairs\.tsv:1: the model .* gives no number"):
+        score(pairs, tmp_path / "out", broken)
+
+
+def test_named_pipe(loaded: LoadedModel, pairs: Path, tmp_path: Path) -> None:
+    """A pipe, such as the shell's <(...), is read once."""
+    score(pairs, tmp_path / "expected", loaded)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=[pairs.read_bytes()])
+    writer.start()
+    report = score(pipe, tmp_path / "out", loaded)
+    writer.join()
+    assert report.sha256 == ()
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "expected").read_bytes()
+
+
+if __name__ == "__main__":
+    # MODEL PAIRS OUTPUT KILLED-AT-CALL
+    folder, texts, output, call = sys.argv[1:]
+    model = load_model(folder)
+    killing = Scorer(model.model, "cpu")
+    killing.killed_at = int(call)
+    score(Path(texts), output, model, killing)

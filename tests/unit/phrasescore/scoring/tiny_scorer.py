@@ -1,0 +1,79 @@
+"""A real, tiny, deterministic scorer: ln p from a formula over ids, in the place of a network."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phrasescore.scoring.block_scoring import BlockScorer, ScoringModel, ScoringSettings
+from phrasescore.scoring.shared_work import SharedWork
+from phrasescore.scoring.table_rescoring import RescoringReport, rescore_table
+from phrasescore.words.token_sequences import TokenSequences
+from phrasescore.words.vocabulary import Vocabulary
+
+
+def tiny_ln_p(source: list[int], target: list[int], scale: float = 1.0) -> float:
+    """The log-probability of one pair of id lists."""
+    return -scale * (0.5 + 0.125 * sum(source) + 0.25 * sum(i * t for i, t in enumerate(target, 1)))
+
+
+class TinyScorer:
+    """Scores by ``tiny_ln_p``; can kill its own process at a given call, as kill -9 would."""
+
+    def __init__(self, scale: float = 1.0, killed_at_call: int | None = None) -> None:
+        self.scale, self.killed_at_call, self.calls = scale, killed_at_call, 0
+        self.work = SharedWork()
+
+    def score(self, sources: TokenSequences, targets: TokenSequences) -> NDArray[np.float64]:
+        self.calls += 1
+        self.work += SharedWork.unshared(sources, targets)
+        if self.calls == self.killed_at_call:
+            os.kill(os.getpid(), signal.SIGKILL)
+        positions = np.arange(len(targets.tokens)) - np.repeat(
+            targets.offsets[:-1], targets.lengths
+        )
+        predicted = _sums((positions + 1.0) * targets.tokens, targets)
+        read = _sums(sources.tokens.astype(np.float64), sources)
+        return -self.scale * (0.5 + 0.125 * read + 0.25 * predicted)
+
+
+def _sums(values: NDArray[np.float64], sequences: TokenSequences) -> NDArray[np.float64]:
+    # sums of small multiples of 1 are exact, so differences of running sums are, too
+    return np.diff(np.r_[0.0, np.cumsum(values)][sequences.offsets])
+
+
+def tiny_model(
+    name: str = "tiny", scorer: TinyScorer | None = None, **changes: Any
+) -> ScoringModel:
+    values: dict[str, Any] = {
+        "name": name,
+        "source_vocabulary": Vocabulary.from_words([b"la", b"maison", b"un"]),
+        "target_vocabulary": Vocabulary.from_words([b"the", b"house"]),
+        "direction": "source-target",
+        "digest": name,
+        "scorer": scorer or TinyScorer(),
+    }
+    return ScoringModel(**{**values, **changes})
+
+
+def rescore(table: str | Path, output: str | Path, **changes: Any) -> RescoringReport:
+    models = changes.pop("models", [tiny_model()])
+    scorer = BlockScorer(models, changes.pop("settings", ScoringSettings()))
+    values: dict[str, Any] = {"numerics": {}, "lines_per_block": 4}
+    return rescore_table(table, output, scorer, **{**values, **changes})
+
+
+if __name__ == "__main__":
+    # TABLE OUTPUT LINES-PER-BLOCK KILLED-AT-CALL (0: not at all); prints the peak memory in KiB
+    table, output, lines_per_block, killed_at_call = sys.argv[1:]
+    scorer = TinyScorer(killed_at_call=int(killed_at_call))
+    models = [tiny_model(scorer=scorer)]
+    rescore(table, output, models=models, lines_per_block=int(lines_per_block))
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)

@@ -1,0 +1,41 @@
+"""What a file may state as a number, and what only Python takes for one."""
+
+from __future__ import annotations
+
+import pytest
+
+from phrasescore.table.number_text import finite_number, whole_number
+
+ODD = ["", " 1", "1 ", "1_0", "\u00b2", "\u0661", "0x1", "one", "1\n", "\udcff", "\0"]
+
+
+@pytest.mark.parametrize(
+    "text", [*ODD, "+1", "-1", "1.0", "1e3", "101", "1" + "0" * 30, "9" * 5000]
+)
+def test_no_whole_number(text: str) -> None:
+    """Signs, points, blanks, other digits, and what is beyond the bound are refused."""
+    assert whole_number(text, 100) is None
+    assert whole_number(text.encode("utf-8", "surrogateescape"), 100) is None
+
+
+def test_whole_numbers() -> None:
+    """Digits are read up to the bound, leading zeros or not."""
+    assert [whole_number(text, 100) for text in ("0", "7", "007", "100", b"42")] == [
+        0,
+        7,
+        7,
+        100,
+        42,
+    ]
+
+
+@pytest.mark.parametrize("text", [*ODD, "nan", "inf", "-inf", "1e400", "9" * 5000, "1e", "."])
+def test_no_finite_number(text: str) -> None:
+    """Only decimal numbers that a double holds pass."""
+    assert finite_number(text) is None
+
+
+def test_finite_numbers() -> None:
+    """Points and exponents are read as everywhere."""
+    texts = ["0", "-1.5", ".5", "5.", "+1e-3", "1E2", b"-0"]
+    assert [finite_number(text) for text in texts] == [0, -1.5, 0.5, 5, 0.001, 100, 0]

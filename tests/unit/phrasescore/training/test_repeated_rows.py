@@ -1,0 +1,65 @@
+"""Equal digests found part by part, on disk."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from phrasescore.training.disk_arrays import DiskArray, write_npy
+from phrasescore.training.repeated_rows import RepeatedRows
+from phrasescore.words.distinct_phrases import Digests, phrase_digests
+from phrasescore.words.token_sequences import from_lists
+
+
+def _digests(rows: list[int]) -> Digests:
+    flat = from_lists([[row] for row in rows])
+    digests: Digests = phrase_digests(flat.tokens, flat.offsets)
+    return digests
+
+
+@given(st.lists(st.integers(0, 9), max_size=40), st.integers(1, 20), st.integers(1, 20))
+def test_rows_are_numbered_in_order(rows: list[int], block: int, part: int) -> None:
+    """Each row has the number of its kind, whatever the sizes of blocks and parts."""
+    digests = _digests(rows)
+    blocks = [digests[begin : begin + block] for begin in range(0, len(rows), block)]
+    numbers: dict[int, int] = {}
+    expected = [numbers.setdefault(row, len(numbers)) for row in rows]
+    with tempfile.TemporaryDirectory() as scratch:
+        found = RepeatedRows(iter(blocks), len(rows), Path(scratch), "name", part)
+        assert [number for each in found.numbers() for number in each] == expected
+        firsts = [rows.index(row) == place for place, row in enumerate(rows)]
+        assert found.first[...].tolist() == firsts
+
+
+def test_a_later_object_leaves_the_firsts_of_another(tmp_path: Path) -> None:
+    """Objects in one folder share scratch files, but not what they have found."""
+    once = RepeatedRows([_digests([1, 2, 1, 2])], 4, tmp_path, "once")
+    again = RepeatedRows([_digests([3, 3])], 2, tmp_path, "again")
+    assert once.first[...].tolist() == [True, True, False, False]
+    assert again.first[...].tolist() == [True, False]
+
+
+def test_disk_array(tmp_path: Path) -> None:
+    """Rows are read by stretches, as a list is, and set at any place."""
+    array = DiskArray(tmp_path / "rows", (np.uint64, 2), 3)
+    array[1] = np.array([[1, 2], [3, 4]])
+    assert len(array) == 3
+    assert array[...].tolist() == [[0, 0], [1, 2], [3, 4]]
+    assert array[1:2].tolist() == [[1, 2]]
+    assert array[2:9].tolist() == [[3, 4]]
+    assert array[3:9].shape == (0, 2)
+    assert [block.tolist() for block in array.blocks()] == [[[0, 0], [1, 2], [3, 4]]]
+
+
+def test_parts_are_written_as_one_array(tmp_path: Path) -> None:
+    """The file is the one that ``np.save`` writes."""
+    numbers = np.arange(5, dtype=np.uint16)
+    np.save(tmp_path / "whole.npy", numbers)
+    write_npy(
+        tmp_path / "parts.npy", np.uint16, 5, iter([numbers[:2].astype(np.int32), numbers[2:]])
+    )
+    assert (tmp_path / "parts.npy").read_bytes() == (tmp_path / "whole.npy").read_bytes()

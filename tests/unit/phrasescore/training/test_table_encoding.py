@@ -1,0 +1,181 @@
+"""A table as arrays of ids: the distinct pairs, the shortlists, and reuse."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from phrasescore.errors import InputError, PhraseTableError, SettingsError
+from phrasescore.training.phrase_pairs import EncodedPairs, PairSettings, load_pairs
+from phrasescore.training.table_encoding import encode_table
+
+
+def pairs_as_text(pairs: EncodedPairs) -> list[tuple[bytes, bytes]]:
+    rows = np.arange(len(pairs))
+    sides = []
+    for side in (pairs.source, pairs.target):
+        flat = side.select(rows)
+        words = side.vocabulary.words
+        sides.append([b" ".join(words[i] for i in flat[row]) for row in range(len(flat))])
+    return list(zip(*sides, strict=True))
+
+
+def encoded(tmp_path: Path, text: bytes, settings: PairSettings | None = None) -> EncodedPairs:
+    (tmp_path / "table").write_bytes(text)
+    return encode_table(tmp_path / "table", tmp_path / "work", settings or PairSettings())
+
+
+words = st.sampled_from([b"a", b"b", b"a b", b"b  a", b" a  b "])
+
+
+@given(st.lists(st.tuples(words, words), min_size=1, max_size=30))
+def test_distinct_pairs_of_an_unsorted_table(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[tuple[bytes, bytes]]
+) -> None:
+    """Each distinct pair is there once, at its first place, however the lines are ordered."""
+    text = b"".join(source + b" ||| " + target + b" ||| 1\n" for source, target in lines)
+    pairs = encoded(tmp_path_factory.mktemp("encoding"), text)
+    plain = [tuple(b" ".join(side.split()) for side in line) for line in lines]
+    assert pairs_as_text(pairs) == list(dict.fromkeys(plain))
+    assert pairs.summary.startswith(f"{len(lines):,} lines, ")
+    sources = [source for source, _ in dict.fromkeys(plain)]
+    same = np.equal.outer(pairs.source.groups, pairs.source.groups)
+    assert same.tolist() == [[a == b for b in sources] for a in sources]
+
+
+def test_distinct_before_unknown_words(tmp_path: Path) -> None:
+    """Pairs that differ only in words outside the shortlists stay two pairs."""
+    text = b"a x ||| t ||| 1\na y ||| t ||| 1\na ||| t ||| 1\n"
+    pairs = encoded(tmp_path, text, PairSettings(source_words=1))
+    assert pairs_as_text(pairs) == [(b"a <unk>", b"t"), (b"a <unk>", b"t"), (b"a", b"t")]
+    assert pairs.source.groups.tolist() == [0, 1, 2]
+
+
+def test_counts_are_over_distinct_phrases(tmp_path: Path) -> None:
+    """A word counts once in a phrase however many pairs and lines the phrase has."""
+    # source phrases: "a", "b c", "b d": b twice, a once although it stands in four lines
+    lines = [b"a ||| 1", b"a ||| 2", b"a ||| 3", b"a ||| 3", b"b c ||| 1", b"b d ||| 1"]
+    text = b"".join(line + b" ||| 1\n" for line in lines)
+    pairs = encoded(tmp_path, text, PairSettings(source_words=2))
+    assert pairs.source.vocabulary.words[2:] == (b"b", b"a")
+    # phrases have 5 tokens, 3 of them known; pairs have 7 tokens (a three times), 5 known
+    assert pairs.source.coverage.phrases == pytest.approx(3 / 5)
+    assert pairs.source.coverage.pairs == pytest.approx(5 / 7)
+    assert (pairs.source.coverage.words, pairs.source.coverage.types) == (2, 4)
+    assert "2 of 4 words, which cover 60.00% of the tokens" in pairs.source.coverage.described(
+        "phrases"
+    )
+
+
+def test_words_outside_are_counted_alike(tmp_path: Path) -> None:
+    """What a shortlist leaves out keeps its counts over the distinct phrases."""
+    lines = [b"a ||| t", b"a ||| u", b"b b c ||| t", b"d c b ||| t"]
+    text = b"".join(line + b" ||| 1\n" for line in lines)
+    pairs = encoded(tmp_path, text, PairSettings(source_words=1, target_words=2))
+    assert pairs.source.vocabulary.words[2:] == (b"b",)
+    assert pairs.source.outside.to_bytes() == b"c\t2\na\t1\nd\t1\n"
+    assert len(pairs.target.outside) == 0
+    assert pairs.in_direction("target-source").target.outside == pairs.source.outside
+
+
+def test_factors_and_gaps(tmp_path: Path) -> None:
+    """Factored tokens and rules are encoded as they are scored."""
+    text = b"le|D [X][X] [X] ||| the|D [X][X] [X] ||| 1\n"
+    pairs = encoded(tmp_path, text, PairSettings(factor=0))
+    assert pairs_as_text(pairs) == [(b"le [X]", b"the [X]")]
+
+
+def test_swapped_direction(tmp_path: Path) -> None:
+    """In the other direction a model reads the table's targets."""
+    pairs = encoded(tmp_path, b"a ||| b ||| 1\nc ||| b ||| 1\n").in_direction("target-source")
+    assert pairs_as_text(pairs) == [(b"b", b"a"), (b"b", b"c")]
+    assert pairs.source.groups.tolist() == [0, 0]
+
+
+def test_reuse_and_renewal(tmp_path: Path) -> None:
+    """A second run uses the arrays; another table, other settings or a lost file renew them."""
+    text = b"a ||| b ||| 1\n"
+    encoded(tmp_path, text)
+    manifest = tmp_path / "work" / "pairs.json"
+    stamp = manifest.stat().st_mtime_ns
+    assert len(encoded(tmp_path, text)) == 1
+    assert manifest.stat().st_mtime_ns == stamp
+    assert len(encoded(tmp_path, text + b"c ||| d ||| 1\n")) == 2
+    assert len(encoded(tmp_path, text, PairSettings(source_words=7))) == 1
+    (tmp_path / "work" / "target.groups.npy").unlink()
+    assert len(encoded(tmp_path, text, PairSettings(source_words=7))) == 1
+    (tmp_path / "work" / "target.outside.txt").unlink()
+    assert len(encoded(tmp_path, text, PairSettings(source_words=7))) == 1
+    assert not (tmp_path / "work" / "scratch").exists()
+
+
+def test_pipe_is_encoded_each_time(tmp_path: Path) -> None:
+    """A table from a named pipe is read once, and never taken from an earlier run."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for copies in (1, 2):
+        text = b"".join(b"a%d ||| b ||| 1\n" % i for i in range(copies))
+        writer = threading.Thread(target=pipe.write_bytes, args=[text])
+        writer.start()
+        assert len(encode_table(pipe, tmp_path / "work", PairSettings())) == copies
+        writer.join()
+
+
+def test_missing_table(tmp_path: Path) -> None:
+    """A table that is not there, or a folder, is an input error."""
+    with pytest.raises(InputError, match="no such file"):
+        encode_table(tmp_path / "absent", tmp_path / "work", PairSettings())
+    with pytest.raises(InputError, match="a folder"):
+        encode_table(tmp_path, tmp_path / "work", PairSettings())
+
+
+def test_failed_run_leaves_no_whole_folder(tmp_path: Path) -> None:
+    """A table that breaks off leaves nothing that a later run would take for whole."""
+    encoded(tmp_path, b"a ||| b ||| 1\n")
+    with pytest.raises(PhraseTableError, match=":2: a blank line"):
+        encoded(tmp_path, b"a ||| b ||| 1\n\n")
+    with pytest.raises(InputError, match="no whole encoded pairs"):
+        load_pairs(tmp_path / "work")
+    assert not (tmp_path / "work" / "scratch").exists()
+
+
+def test_empty_targets(tmp_path: Path) -> None:
+    """A table whose targets are all empty is encoded, with no target token."""
+    pairs = encoded(tmp_path, b"a ||| ||| 1\nb ||| ||| 1\n")
+    assert pairs_as_text(pairs) == [(b"a", b""), (b"b", b"")]
+    assert len(pairs.target.tokens) == 0
+
+
+def test_two_bytes_an_id(tmp_path: Path) -> None:
+    """Ids take two bytes on disk, and four where the shortlist needs them."""
+    assert encoded(tmp_path, b"a ||| b ||| 1\n").source.tokens.dtype == np.uint16
+    text = b"".join(b"w%d ||| t ||| 1\n" % i for i in range(70_000))
+    pairs = encoded(tmp_path, text, PairSettings(source_words=100_000))
+    assert pairs.source.tokens.dtype == np.int32
+    assert pairs.target.tokens.dtype == np.uint16
+    assert int(pairs.source.tokens.max()) == 70_001
+
+
+@pytest.mark.parametrize("bad", [{"source_words": 0}, {"target_words": -1}, {"factor": -1}])
+def test_senseless_settings(bad: dict[str, int]) -> None:
+    """Shortlists of no word and negative factors are refused."""
+    with pytest.raises(SettingsError):
+        PairSettings(**bad)
+
+
+def test_real_table(multi30k: Path, tmp_path: Path) -> None:
+    """The real table has the sources, words and tokens that were counted with other tools."""
+    pairs = encode_table(multi30k / "phrase-table.gz", tmp_path, PairSettings())
+    assert len(pairs) == 839_237
+    assert pairs.summary == "839,237 lines, 839,237 distinct pairs"
+    assert int(pairs.source.groups.max()) + 1 == 630_088
+    assert (len(pairs.source.vocabulary), len(pairs.target.vocabulary)) == (10_190, 11_207)
+    # 4.35 M source and 4.61 M target steps, the end of each phrase counted
+    assert len(pairs.source.tokens) + len(pairs) == pytest.approx(4.35e6, rel=0.002)
+    assert len(pairs.target.tokens) + len(pairs) == pytest.approx(4.61e6, rel=0.002)

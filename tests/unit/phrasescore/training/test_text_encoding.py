@@ -1,0 +1,100 @@
+"""Texts as arrays of ids: what is kept, what is left out, and what is set aside."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from phrasescore.errors import CorpusError
+from phrasescore.training.held_out import split
+from phrasescore.training.phrase_pairs import EncodedPairs, PairSettings
+from phrasescore.training.text_encoding import encode_texts
+
+SOURCE = b"the house\n\nthe house\na b c d\nthe cat\nx\n"
+TARGET = b"la maison\nrien\nla maison\na b\nle chat\n \n"
+
+
+def write(folder: Path, name: str, source: bytes, target: bytes) -> tuple[Path, Path]:
+    """Write two texts, the target compressed."""
+    paths = folder / f"{name}.en", folder / f"{name}.fr.gz"
+    paths[0].write_bytes(source)
+    paths[1].write_bytes(gzip.compress(target))
+    return paths
+
+
+def as_text(pairs: EncodedPairs, rows: np.ndarray | None = None) -> list[tuple[bytes, bytes]]:
+    """Return pairs in words."""
+    rows = np.arange(len(pairs)) if rows is None else rows
+    sides = []
+    for side in (pairs.source, pairs.target):
+        words = side.vocabulary.words
+        chosen = side.select(rows)
+        sides.append([b" ".join(words[i] for i in chosen[row]) for row in range(len(rows))])
+    return list(zip(*sides, strict=True))
+
+
+def test_empty_and_long_sentences_are_left_out_and_counted(tmp_path: Path) -> None:
+    """Repeated pairs stay; a line with nothing but a blank is empty."""
+    paths = write(tmp_path, "train", SOURCE, TARGET)
+    pairs = encode_texts(paths, tmp_path / "work", PairSettings(), max_length=3)
+    kept = [(b"the house", b"la maison"), (b"the house", b"la maison"), (b"the cat", b"le chat")]
+    assert as_text(pairs) == kept
+    assert pairs.source.groups[0] == pairs.source.groups[1] != pairs.source.groups[2]
+    assert pairs.summary == "6 pairs of sentences; left out: 2 empty, 1 over 3 words"
+    assert (
+        pairs.described()[1] == "the encoder reads 3 of 3 words, which cover 100.00% of the tokens"
+    )
+    assert pairs.in_direction("target-source").source.vocabulary == pairs.target.vocabulary
+
+
+def test_a_text_that_is_set_aside_teaches_no_words_and_is_held_out(tmp_path: Path) -> None:
+    """Its words outside the lists are unknown, however long its sentences; seeds matter not."""
+    paths = write(tmp_path, "train", SOURCE, TARGET)
+    held_out = write(tmp_path, "dev", b"the dog\n\nthe cat and more\n", b"le chien\n\nle chat\n")
+    given = paths, tmp_path / "work", PairSettings()
+    pairs = encode_texts(*given, max_length=3, held_out=held_out)
+    assert b"dog" not in (*pairs.source.vocabulary.words, *pairs.source.outside.words)
+    parts = split(pairs, 5, 5, seed=4)
+    assert as_text(pairs, parts.held_out_sources) == [
+        (b"the <unk>", b"le <unk>"),
+        (b"the cat <unk> <unk>", b"le chat"),
+    ]
+    assert len(parts.training) == 3
+    assert len(parts.held_out_pairs) == 0
+    assert len(pairs.digests) == 4
+
+
+def test_the_same_texts_are_read_once(tmp_path: Path) -> None:
+    """A second call finds the arrays; another length or another text does not."""
+    paths = write(tmp_path, "train", SOURCE, TARGET)
+    work = tmp_path / "work"
+    encode_texts(paths, work, PairSettings(), max_length=3)
+    before = (work / "pairs.json").stat().st_mtime_ns
+    encode_texts(paths, work, PairSettings(), max_length=3)
+    assert (work / "pairs.json").stat().st_mtime_ns == before
+    assert len(encode_texts(paths, work, PairSettings(), max_length=4)) == 4
+    os.utime(paths[0])
+    paths[0].write_bytes(SOURCE.replace(b"cat", b"dog"))
+    assert b"dog" in encode_texts(paths, work, PairSettings(), max_length=4).source.vocabulary.words
+
+
+def test_texts_of_different_length(tmp_path: Path) -> None:
+    """The error names the longer text and the line."""
+    paths = write(tmp_path, "train", b"a\nb\nc\n", b"a\nb\n")
+    with pytest.raises(CorpusError, match=r"train\.en:3: line 3 has no counterpart"):
+        encode_texts(paths, tmp_path / "work", PairSettings(), max_length=9)
+    assert not (tmp_path / "work" / "pairs.json").exists()
+
+
+@pytest.mark.parametrize("where", ["train", "dev"])
+def test_nothing_left(tmp_path: Path, where: str) -> None:
+    """Texts of which no pair can be used are an error that names them."""
+    good = write(tmp_path, "good", SOURCE, TARGET)
+    bad = write(tmp_path, "bad", b"\n\n", b"x\ny\n")
+    paths, held_out = (bad, good) if where == "train" else (good, bad)
+    with pytest.raises(CorpusError, match=r"bad\.en: no pair is left of 2 lines"):
+        encode_texts(paths, tmp_path / "work", PairSettings(), max_length=9, held_out=held_out)
