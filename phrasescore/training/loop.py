@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+import phrasescore.compiled  # noqa: F401  (it chooses the cache folder before numba is imported)
 from phrasescore.compiling.watch import compiling_seconds
 from phrasescore.files.byte_streams import write_atomically
 from phrasescore.model.sequence_model import SequenceModel
