@@ -1,15 +1,13 @@
-"""How compiled functions are declared, beyond numba's own defaults.
+"""How compiled functions are declared, and how inner loops do without reference counts.
 
-A ``leaf`` allocates nothing, so numba need not count references for it. That counting, one atomic
-addition for each array that a function is given, otherwise takes most of the time of a search, and
-stops threads from working side by side. A ``leaf`` that returns arrays lends them: it may be called
-by others of its kind only.
+numba counts references to every array that a variable or a named tuple holds, one atomic addition
+each. A kernel that keeps none of its arguments may do without: its caller holds the arrays.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast
 
 from numpy.typing import NDArray
 
@@ -18,26 +16,22 @@ from phrasescore import compile_cache
 compile_cache.choose_folder()  # numba reads its settings when it is imported
 
 import numba  # noqa: E402
+from llvmlite import ir  # noqa: E402
+from numba import types  # noqa: E402
+from numba.extending import intrinsic  # noqa: E402
 
-from phrasescore.compiling import watch  # noqa: E402
-from phrasescore.compiling.parts import Kernel  # noqa: E402
+from phrasescore.compiling import cache_lock, watch  # noqa: E402
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
+Lent = TypeVar("Lent")
 
 # one record of a structured array, and such an array: the type system knows no fields
 Record: TypeAlias = Any
 Records: TypeAlias = NDArray[Any]
 
-# numba's switch has no public name; its own library uses it (numba 0.50 to 0.68)
-_LEAF: dict[str, Any] = {"nogil": True, "_nrt": False}
-
 watch.begin()
-
-
-def compiled(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Compile a function that Python or other compiled functions call; it holds no lock."""
-    return compiled_with()(function)
+cache_lock.begin()
 
 
 def compiled_with(
@@ -46,22 +40,50 @@ def compiled_with(
     """Compile with options of numba's ``njit``, e.g. ``fastmath``."""
 
     def declare(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-        if vars(numba.config)["DISABLE_JIT"]:  # numba's way to debug in Python
-            return function
-        kernel = Kernel(function, targetoptions={"nopython": True, "nogil": True, **options})
+        kernel = numba.njit(cache=True, nogil=True, **options)(function)
         return cast("Callable[Parameters, Result]", kernel)
 
     return declare
 
 
-def leaf(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Compile a function that allocates nothing."""
-    return compiled_with(**_LEAF)(function)
+def compiled(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Compile a function that Python or other compiled functions call; it holds no lock."""
+    return compiled_with()(function)
 
 
 def inlined(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Compile a small ``leaf`` of an inner loop: its arguments would take longer than it does.
+    """Compile a function of an inner loop where it is called: a call costs more than it does.
 
-    LLVM puts it where it is called, not numba: that would look at its statements at every call.
+    numba counts references to each array that a call is given, also inside named tuples.
     """
-    return compiled_with(**_LEAF, forceinline=True)(function)
+    return compiled_with(inline="always")(function)
+
+
+def _without_counter(builder: Any, kind: Any, value: Any) -> Any:
+    if isinstance(kind, types.Array):
+        # the first member of an array refers to its counter; null is an array that nobody counts
+        return builder.insert_value(value, ir.Constant(value.type.elements[0], None), 0)
+    if isinstance(kind, types.BaseTuple):
+        kinds: Any = kind
+        for place, inner in enumerate(kinds):
+            part = _without_counter(builder, inner, builder.extract_value(value, place))
+            value = builder.insert_value(value, part, place)
+    return value
+
+
+def _borrow(typing: Any, value: Any) -> Any:
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return _without_counter(builder, value, arguments[0])
+
+    return value(value), generate
+
+
+if TYPE_CHECKING:
+
+    def borrowed(value: Lent) -> Lent:
+        """Return an array, or a tuple with arrays in it, whose references are not counted.
+
+        Nothing of it may be returned or stored by the kernel that calls this.
+        """
+else:
+    borrowed = intrinsic(_borrow)  # the compiler supplies the context

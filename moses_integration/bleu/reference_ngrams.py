@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import leaf
+from phrasescore.compiled import compiled
 from phrasescore.table.byte_scanning import LINE_FEED, SPACE, Bytes
 from phrasescore.words.hashing import splitmix
 from phrasescore.words.word_table import WordTable
@@ -38,7 +38,7 @@ class ReferenceNgrams(NamedTuple):
     limits: NDArray[np.int32]
 
 
-@leaf
+@compiled
 def _slot(keys: NDArray[np.int64], key: int) -> int:
     """Return the slot that holds ``key``, or the free one where it would go."""
     mask = keys.size - 1
@@ -48,7 +48,7 @@ def _slot(keys: NDArray[np.int64], key: int) -> int:
     return slot
 
 
-@leaf
+@compiled
 def _add_references(
     keys: NDArray[np.int64],
     nodes: NDArray[np.int32],
@@ -118,7 +118,7 @@ def build(references: list[tuple[NDArray[np.int32], NDArray[np.int64]]]) -> Refe
     return ngrams._replace(limits=ngrams.limits[:size].copy())
 
 
-@leaf
+@compiled
 def _count_matches(
     keys: NDArray[np.int64],
     nodes: NDArray[np.int32],

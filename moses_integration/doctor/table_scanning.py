@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import leaf
+from phrasescore.compiled import compiled
 from phrasescore.table.byte_scanning import (
     BAR,
     BLANKS,
@@ -36,7 +36,7 @@ NO_ALIGNMENT, BAD_ALIGNMENT = 16, 32
 UNSORTED, REPEATED = 64, 128
 
 
-@leaf
+@compiled
 def _phrase(data: Bytes, at: int, end: int) -> tuple[int, int]:
     """Count the tokens of a trimmed phrase, and flag bars (1) and bracketed tokens (2) in it."""
     count = flags = 0
@@ -51,7 +51,7 @@ def _phrase(data: Bytes, at: int, end: int) -> tuple[int, int]:
     return count, flags
 
 
-@leaf
+@compiled
 def _links(data: Bytes, at: int, end: int, sources: int, targets: int) -> int:
     """Judge an alignment column: none, one that points outside its pair, or one that is well."""
     at = token_begin(data, at, end, BLANKS)
@@ -69,7 +69,7 @@ def _links(data: Bytes, at: int, end: int, sources: int, targets: int) -> int:
     return 0
 
 
-@leaf
+@compiled
 def _compare(data: Any, first: int, first_end: int, second: int, second_end: int) -> int:
     """Compare two runs of bytes as C does: negative if the first is smaller."""
     for k in range(min(first_end - first, second_end - second)):
@@ -78,7 +78,7 @@ def _compare(data: Any, first: int, first_end: int, second: int, second_end: int
     return (first_end - first) - (second_end - second)
 
 
-@leaf
+@compiled
 def scan_lines(data: Any, spans: Any, hierarchical: bool, flags: Any, lengths: Any) -> None:
     """Find what is odd about each line, and how many tokens its phrases have.
 
@@ -109,7 +109,7 @@ def scan_lines(data: Any, spans: Any, hierarchical: bool, flags: Any, lengths: A
         before, before_end, begin = begin, end, end + 1
 
 
-@leaf
+@compiled
 def _same_pair(data: Any, one: Any, other: Any) -> bool:
     return (
         _compare(data, one[SOURCE], one[SOURCE_END], other[SOURCE], other[SOURCE_END]) == 0
@@ -117,7 +117,7 @@ def _same_pair(data: Any, one: Any, other: Any) -> bool:
     )
 
 
-@leaf
+@compiled
 def scan_scores(data: Any, spans: Any, pattern: Any, bounds: Any, varies: Any, above: Any) -> None:
     """Find which scores are the same text in every line, and count those above 1.
 
@@ -142,7 +142,7 @@ def scan_scores(data: Any, spans: Any, pattern: Any, bounds: Any, varies: Any, a
             i = token_begin(data, stop, end, BLANKS)
 
 
-@leaf
+@compiled
 def pair_digests(data: Any, spans: Any, digests: Any) -> None:
     """Digest source and target of each line; (lines,) uint64, 0 for a line that is not one."""
     for line in range(len(spans)):

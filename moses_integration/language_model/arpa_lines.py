@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.language_model.automaton import LARGEST_LOG10
-from phrasescore.compiled import leaf
+from phrasescore.compiled import compiled
 from phrasescore.table.byte_scanning import (
     BLANKS,
     LINE_FEED,
@@ -58,21 +58,21 @@ def room_for(size: int, order: int) -> Rows:
     )
 
 
-@leaf
+@compiled
 def parse_number(block: Bytes, start: int, stop: int) -> tuple[float, bool]:
     """Read the decimal number ``block[start:stop]``; the flag says whether it is a finite one."""
     value, end, _ = parse_decimal(block, start, stop)
     return value, start < end == stop and np.isfinite(np.float32(value))
 
 
-@leaf
+@compiled
 def _field(block: Bytes, at: int, stop: int) -> tuple[int, int]:
     """Return where the next field begins and ends; both are ``stop`` where there is none."""
     start = token_begin(block, at, stop, SPACES_AND_TABS)
     return start, token_end(block, start, stop, SPACES_AND_TABS)
 
 
-@leaf
+@compiled
 def _log10(block: Bytes, start: int, stop: int) -> tuple[float, int, bool]:
     """Read the probability that a line begins with; return it, its end, and whether it is one."""
     start, end = _field(block, start, stop)
@@ -80,7 +80,7 @@ def _log10(block: Bytes, start: int, stop: int) -> tuple[float, int, bool]:
     return log10, end, good and -LARGEST_LOG10 <= log10 <= 0.0
 
 
-@leaf
+@compiled
 def _backoff(block: Bytes, at: int, stop: int) -> tuple[float, bool]:
     """Read the back-off weight that may stand at a line's end; tell whether the line is good."""
     start, end = _field(block, at, stop)
@@ -90,7 +90,7 @@ def _backoff(block: Bytes, at: int, stop: int) -> tuple[float, bool]:
     return backoff, good and abs(backoff) <= LARGEST_LOG10 and end == stop
 
 
-@leaf
+@compiled
 def parse_unigrams(block: Bytes, at: int, words: WordArrays, rows: Rows) -> tuple[int, int, int]:
     """Read 1-grams up to an empty line, a line that begins with a backslash, or the block's end.
 
@@ -125,7 +125,7 @@ def parse_unigrams(block: Bytes, at: int, words: WordArrays, rows: Rows) -> tupl
     return at, row, -1
 
 
-@leaf
+@compiled
 def _is_unknown(block: Bytes, start: int, stop: int) -> bool:
     """Tell ``<unk>`` and ``<UNK>`` from any other word."""
     return stop - start == _UNKNOWN_LENGTH and (
@@ -134,7 +134,7 @@ def _is_unknown(block: Bytes, start: int, stop: int) -> bool:
     )
 
 
-@leaf
+@compiled
 def parse_ngrams(
     block: Bytes, at: int, words: WordArrays, rows: Rows, longest: bool
 ) -> tuple[int, int, int]:

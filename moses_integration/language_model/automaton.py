@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import Records, leaf
+from phrasescore.compiled import Records, compiled
 
 EMPTY_STATE = 0  # no history
 UNKNOWN_WORD = 0  # the id of <unk>
@@ -56,7 +56,7 @@ class AutomatonTables(NamedTuple):
     slots: Records
 
 
-@leaf
+@compiled
 def find_entry(slots: Records, key: np.uint64) -> int:
     """Return the slot of ``key``, or the free one where it would go."""
     digest = key * _MIX
@@ -70,19 +70,19 @@ def find_entry(slots: Records, key: np.uint64) -> int:
     return slot
 
 
-@leaf
+@compiled
 def entry_key(state: int, word: int) -> np.uint64:
     """Return the key of a word after a state."""
     return (np.uint64(state) << _SHIFT) | np.uint64(word)
 
 
-@leaf
+@compiled
 def class_of(word: int) -> np.uint64:
     """Return the bit of a word's class."""
     return np.uint64(1) << ((np.uint64(word) * _MIX) >> _CLASS_SHIFT)
 
 
-@leaf
+@compiled
 def score(tables: AutomatonTables, state: int, word: int) -> tuple[float, int]:
     """Return log10 p(word | state) and the state after the word.
 
@@ -103,7 +103,7 @@ def score(tables: AutomatonTables, state: int, word: int) -> tuple[float, int]:
     return log10 + unigram.log10, np.int64(unigram.next)
 
 
-@leaf
+@compiled
 def score_words(
     tables: AutomatonTables, state: int, words: NDArray[np.int32], log10: NDArray[np.float64]
 ) -> int:

@@ -25,7 +25,7 @@ from moses_integration.language_model.automaton import (
     entry_key,
     find_entry,
 )
-from phrasescore.compiled import Records, leaf
+from phrasescore.compiled import Records, compiled
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 # what `size` counts
@@ -188,7 +188,7 @@ def _slots_for(entries: int) -> int:
     return int(ROOM * entries) + 64
 
 
-@leaf
+@compiled
 def _move_entries(old: Records, new: Records) -> None:
     for slot in range(old.size):
         if old[slot].key != 0:
@@ -198,7 +198,7 @@ def _move_entries(old: Records, new: Records) -> None:
             new[target].next = old[slot].next
 
 
-@leaf
+@compiled
 def _insert_rows(
     slots: Records,
     nodes: _Nodes,
@@ -251,7 +251,7 @@ def _insert_rows(
     return row, _DONE
 
 
-@leaf
+@compiled
 def _look_ahead(
     slots: Records, nodes: _Nodes, words: NDArray[np.int32], contexts: NDArray[np.int64]
 ) -> None:
@@ -276,7 +276,7 @@ def _look_ahead(
     contexts[rows] = near  # without a use compilers leave it out
 
 
-@leaf
+@compiled
 def _context_of(slots: Records, words: NDArray[np.int32]) -> int:
     """Return the node of all words but the last, or -1."""
     context = np.int64(words[0]) + 1
@@ -287,14 +287,14 @@ def _context_of(slots: Records, words: NDArray[np.int32]) -> int:
     return context
 
 
-@leaf
+@compiled
 def _child(slots: Records, context: int, word: int) -> int:
     key = entry_key(context, word)
     entry = slots[find_entry(slots, key)]
     return np.int64(entry.next) if entry.key == key else -1
 
 
-@leaf
+@compiled
 def _new_node(nodes: _Nodes, log10: np.float32, backoff: np.float32, suffix: int) -> int:
     node = nodes.size[_NODES]
     nodes.log10[node] = log10
@@ -305,7 +305,7 @@ def _new_node(nodes: _Nodes, log10: np.float32, backoff: np.float32, suffix: int
     return node
 
 
-@leaf
+@compiled
 def _set_entry(
     slots: Records, nodes: _Nodes, key: np.uint64, log10: np.float32, target: int
 ) -> None:
@@ -316,7 +316,7 @@ def _set_entry(
     nodes.size[_SLOTS] += 1
 
 
-@leaf
+@compiled
 def _suffix_node(slots: Records, nodes: _Nodes, context: int, word: int) -> int:
     """Return the node of (context, word) without its first word; put missing ones in.
 
@@ -340,7 +340,7 @@ def _suffix_node(slots: Records, nodes: _Nodes, context: int, word: int) -> int:
     return node
 
 
-@leaf
+@compiled
 def _resolve_states(nodes: _Nodes, state_of: NDArray[np.int32]) -> None:
     """Set the state of each node: the longest suffix, itself included, that may be one."""
     for node in range(state_of.size):
@@ -350,7 +350,7 @@ def _resolve_states(nodes: _Nodes, state_of: NDArray[np.int32]) -> None:
         state_of[node] = state
 
 
-@leaf
+@compiled
 def _point_to_states(slots: Records, state_of: NDArray[np.int32], nodes: Records) -> None:
     """Let slots lead to states instead of nodes, and note what words nodes have after them."""
     for slot in range(slots.size):

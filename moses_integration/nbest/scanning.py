@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import leaf
+from phrasescore.compiled import compiled
 from phrasescore.table.byte_scanning import (
     LINE_FEED,
     SPACE,
@@ -52,14 +52,14 @@ class NBestBlock(NamedTuple):
     doubtful: NDArray[np.bool_]
 
 
-@leaf
+@compiled
 def _number(data: Bytes, at: int, end: int) -> float:
     """Return the value of a plain decimal number, correctly rounded; NaN where in doubt."""
     value, stop, exact = parse_decimal(data, at, end)
     return value if exact and stop == end else np.nan
 
 
-@leaf
+@compiled
 def _features(data: Any, begin: int, end: int, labels: Any, sizes: Any, values: Any) -> bool:
     """Read the features column; return whether it is as the labels want it.
 
@@ -93,7 +93,7 @@ def _features(data: Any, begin: int, end: int, labels: Any, sizes: Any, values: 
     return i == end
 
 
-@leaf
+@compiled
 def _line(
     data: Any, begin: int, end: int, labels: Any, sizes: Any, block: NBestBlock, line: int
 ) -> bool:
@@ -121,7 +121,7 @@ def _line(
     return True
 
 
-@leaf
+@compiled
 def scan(data: Any, labels: Any, sizes: Any, vocabulary: WordArrays, block: NBestBlock) -> None:
     """Read whole lines into the arrays of ``block``."""
     begin = 0

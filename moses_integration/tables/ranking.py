@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import leaf
+from phrasescore.compiled import compiled
 from phrasescore.errors import IniError, PhraseTableError, counted
 from phrasescore.table.block import TableBlock
 
@@ -82,7 +82,7 @@ class WeightedRanking:
 Ranking: TypeAlias = ColumnRanking | WeightedRanking
 
 
-@leaf
+@compiled
 def _weighted_sums(scores: Any, weights: Any, sums: Any) -> None:
     for line in range(len(scores)):
         total = 0.0

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from moses_integration.tables.pruning import chosen_lines
-from phrasescore.compiled import leaf
+from phrasescore.compiled import compiled
 from phrasescore.errors import counted
 from phrasescore.runs.pipes import can_be_read_again
 from phrasescore.runs.progress import Progress
@@ -114,7 +114,7 @@ class _Pairs:
         return found
 
 
-@leaf
+@compiled
 def _match(wanted: Any, table: Any, run: int, table_run: int, found: Any) -> tuple[int, int]:
     """Walk over two lists of runs until one ends; return where each is.
 
@@ -142,7 +142,7 @@ def _match(wanted: Any, table: Any, run: int, table_run: int, found: Any) -> tup
     return run, table_run
 
 
-@leaf
+@compiled
 def _are_ordered(data: Any, rows: Any) -> bool:
     """Tell whether the targets of some lines are sorted, as Moses leaves them."""
     for line in range(1, len(rows)):
@@ -151,7 +151,7 @@ def _are_ordered(data: Any, rows: Any) -> bool:
     return True
 
 
-@leaf
+@compiled
 def _has_target(data: Any, row: Any, other: Any, rows: Any, ordered: bool) -> bool:
     """Tell whether one of the lines ``rows`` of ``other`` has the target of a line."""
     low, high = 0, len(rows)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import leaf
+from phrasescore.compiled import compiled
 from phrasescore.errors import PhraseTableError
 from phrasescore.runs.progress import Progress
 from phrasescore.table.block import TableBlock, read_blocks
@@ -132,7 +132,7 @@ class Extremes:
         return np.bincount(self.places[chosen, 1], minlength=self.scores)
 
 
-@leaf
+@compiled
 def find_extremes(data: Any, spans: Any, places: Any) -> int:
     """Find the scores that may be zero, floored or infinite, and return how many there are.
 

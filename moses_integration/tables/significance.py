@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import leaf
+from phrasescore.compiled import compiled
 from phrasescore.errors import PhraseTableError, SettingsError, counted, visible
 from phrasescore.table.block import TableBlock
 from phrasescore.table.byte_scanning import (
@@ -139,7 +139,7 @@ def _bad_counts(block: TableBlock, row: int) -> PhraseTableError:
     return PhraseTableError(problem, path=block.path, line=block.first_line + row, remedy=remedy)
 
 
-@leaf
+@compiled
 def _read_counts(data: Any, spans: Any, counts: Any) -> int:
     """Fill in the counts of all lines; return the first line without good ones, -1 if none."""
     text_end = len(data) - len(GAP)  # the last line need not end in a line feed
@@ -163,7 +163,7 @@ def _read_counts(data: Any, spans: Any, counts: Any) -> int:
     return -1
 
 
-@leaf
+@compiled
 def _test_all(counts: Any, sentences: float, values: Any) -> int:
     """Fill in -ln p of all pairs; return for how many ``sentences`` was too small."""
     cramped = 0
@@ -177,7 +177,7 @@ def _test_all(counts: Any, sentences: float, values: Any) -> int:
     return cramped
 
 
-@leaf
+@compiled
 def minus_ln_p(pair: float, source: float, target: float, total: float) -> float:
     """Return -ln of the probability that two phrases meet so often by chance, or more often.
 
@@ -213,7 +213,7 @@ def minus_ln_p(pair: float, source: float, target: float, total: float) -> float
     return -math.log1p(-math.exp(first) * share)
 
 
-@leaf
+@compiled
 def _ln_term(both: float, one: float, other: float, neither: float) -> float:
     """Return ln of the probability of one table with these cells, given its margins."""
     return (

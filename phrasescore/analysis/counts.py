@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import leaf
+from phrasescore.compiled import compiled
 from phrasescore.table.block import TableBlock
 from phrasescore.table.byte_scanning import (
     BLANKS,
@@ -70,7 +70,7 @@ def source_counts(block: TableBlock, rows: NDArray[np.int64]) -> NDArray[np.floa
     return counts
 
 
-@leaf
+@compiled
 def _read_source_counts(data: Any, scores_ends: Any, counts: Any) -> None:
     """Fill in the second number of column 5, if two or three stand there and nothing else."""
     text_end = len(data) - len(GAP)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from phrasescore.compiled import leaf
+from phrasescore.compiled import compiled
 from phrasescore.model.fast_math import exp, order, unorder
 from phrasescore.model.sequence_model import END
 
@@ -18,7 +18,7 @@ _LEAST_KEY = np.int32(-0x80000000)
 _BLOCK = 64  # words compared at once with the worst that is kept
 
 
-@leaf
+@compiled
 def best_words(ln_p: Any, most: Any, ending: Any, words: Any, gains: Any) -> None:
     """Find the most probable words of each row.
 
@@ -59,7 +59,7 @@ def best_words(ln_p: Any, most: Any, ending: Any, words: Any, gains: Any) -> Non
                     lowest = gains[b, wanted - 1]
 
 
-@leaf
+@compiled
 def best_rows(
     begins: Any, totals: Any, words: Any, gains: Any, room: Any, heads: Any, chosen: Any, sums: Any
 ) -> int:
@@ -98,7 +98,7 @@ def best_rows(
     return count
 
 
-@leaf
+@compiled
 def draw_words(
     ln_p: Any, begins: Any, numbers: Any, ending: Any, inverse: float, sums: Any, drawn: Any
 ) -> None:

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import inlined, leaf
+from phrasescore.compiled import compiled, inlined
 
 Bytes: TypeAlias = NDArray[np.uint8]
 
@@ -39,7 +39,7 @@ def is_separator(byte: int, separators: int) -> bool:
     return byte <= SPACE and (separators >> byte) & 1 != 0
 
 
-@leaf
+@compiled
 def token_begin(data: Bytes, at: int, end: int, separators: int) -> int:
     """Return the first position from ``at`` on that is no separator, ``end`` if there is none."""
     while at < end and is_separator(np.int64(data[at]), separators):
@@ -47,7 +47,7 @@ def token_begin(data: Bytes, at: int, end: int, separators: int) -> int:
     return at
 
 
-@leaf
+@compiled
 def token_end(data: Bytes, at: int, end: int, separators: int) -> int:
     """Return the first position from ``at`` on that is a separator, ``end`` if there is none."""
     while at < end and not is_separator(np.int64(data[at]), separators):
@@ -55,7 +55,7 @@ def token_end(data: Bytes, at: int, end: int, separators: int) -> int:
     return at
 
 
-@leaf
+@compiled
 def trimmed_end(data: Bytes, at: int, end: int, separators: int) -> int:
     """Return the end of a run without the separators there, ``at`` if it has nothing else."""
     while end > at and is_separator(np.int64(data[end - 1]), separators):
@@ -63,14 +63,14 @@ def trimmed_end(data: Bytes, at: int, end: int, separators: int) -> int:
     return end
 
 
-@leaf
+@compiled
 def trim(data: Bytes, at: int, end: int, separators: int) -> tuple[int, int]:
     """Return begin and end of a run without the separators around it."""
     at = token_begin(data, at, end, separators)
     return at, trimmed_end(data, at, end, separators)
 
 
-@leaf
+@compiled
 def last_token(data: Bytes, at: int, end: int, separators: int) -> int:
     """Return where the last token of a run begins, whose end is no separator."""
     while end > at and not is_separator(np.int64(data[end - 1]), separators):
@@ -78,7 +78,7 @@ def last_token(data: Bytes, at: int, end: int, separators: int) -> int:
     return end
 
 
-@leaf
+@compiled
 def find_byte(data: Bytes, at: int, end: int, byte: int) -> int:
     """Return the first position from ``at`` on that holds ``byte``, ``end`` if there is none."""
     while at < end and data[at] != byte:
@@ -86,7 +86,7 @@ def find_byte(data: Bytes, at: int, end: int, byte: int) -> int:
     return at
 
 
-@leaf
+@compiled
 def find_bars(data: Bytes, at: int, end: int) -> int:
     """Return where the next ``|||`` begins, -1 if there is none."""
     while at < end - 2:
@@ -96,7 +96,7 @@ def find_bars(data: Bytes, at: int, end: int) -> int:
     return -1
 
 
-@leaf
+@compiled
 def column_after(data: Bytes, at: int, end: int, columns: int) -> tuple[int, int]:
     """Find the column this many ``|||`` after ``at``; an empty run if there is none."""
     for _ in range(columns):
@@ -108,13 +108,13 @@ def column_after(data: Bytes, at: int, end: int, columns: int) -> tuple[int, int
     return at, end if stop < 0 else stop
 
 
-@leaf
+@compiled
 def is_bracketed(data: Bytes, at: int, end: int) -> bool:
     """Tell whether a token is in square brackets."""
     return end - at > 1 and data[at] == OPEN and data[end - 1] == CLOSE
 
 
-@leaf
+@compiled
 def same_bytes(data: Bytes, at: int, other: Bytes, other_at: int, length: int) -> bool:
     """Tell whether two runs of the same length hold the same bytes."""
     for i in range(length):  # noqa: SIM110 - compiled, and a generator is not
@@ -123,7 +123,7 @@ def same_bytes(data: Bytes, at: int, other: Bytes, other_at: int, length: int) -
     return True
 
 
-@leaf
+@compiled
 def parse_integer(data: Bytes, at: int, end: int) -> int:
     """Return the number that a run of at most nine digits is, -1 for anything else."""
     if at == end or end - at > 9:
@@ -136,7 +136,7 @@ def parse_integer(data: Bytes, at: int, end: int) -> int:
     return value
 
 
-@leaf
+@compiled
 def parse_decimal(data: Bytes, at: int, end: int) -> tuple[float, int, bool]:
     """Read the decimal number that begins at ``at``: sign, digits, point, exponent.
 
@@ -177,7 +177,7 @@ def parse_decimal(data: Bytes, at: int, end: int) -> tuple[float, int, bool]:
     return (-value if negative else value), at, exact
 
 
-@leaf
+@compiled
 def _exponent(data: Bytes, at: int, end: int) -> tuple[int, int]:
     """Return the exponent that may stand at ``at``, and where it ends; 0 and ``at`` if none."""
     if at == end or (data[at] != _SMALL_E and data[at] != _LARGE_E):
@@ -195,7 +195,7 @@ def _exponent(data: Bytes, at: int, end: int) -> tuple[int, int]:
     return (-value if negative else value), i
 
 
-@leaf
+@compiled
 def _scaled(mantissa: int, scale: int) -> float:
     """Return mantissa * 10**scale."""
     if mantissa == 0 or scale < -308:

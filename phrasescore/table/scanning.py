@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from phrasescore.compiled import leaf
+from phrasescore.compiled import compiled
 from phrasescore.table.byte_scanning import (
     BAR,
     BLANKS,
@@ -38,7 +38,7 @@ SOURCE, SOURCE_END, TARGET, TARGET_END, SCORES, SCORES_END = range(6)
 _LARGEST_PLAIN_SCORE = 1e300
 
 
-@leaf
+@compiled
 def _plain_scores(data: Any, begin: int, end: int) -> int:
     """Count the scores of a trimmed column, or return -1 if one is not plain."""
     count = 0
@@ -54,7 +54,7 @@ def _plain_scores(data: Any, begin: int, end: int) -> int:
     return count
 
 
-@leaf
+@compiled
 def _may_be_rule(data: Any, row: Any) -> bool:
     """Whether both sides end in a bracket and the source has something before its label."""
     if (
@@ -67,7 +67,7 @@ def _may_be_rule(data: Any, row: Any) -> bool:
     return token_end(data, row[SOURCE], row[SOURCE_END], SPACES_AND_TABS) < row[SOURCE_END]
 
 
-@leaf
+@compiled
 def find_columns(data: Any, scores: int, hierarchical: bool, spans: Any, doubtful: Any) -> None:
     """Find source, target and scores of every line.
 
@@ -102,7 +102,7 @@ def find_columns(data: Any, scores: int, hierarchical: bool, spans: Any, doubtfu
         line_begin = line_end + 1
 
 
-@leaf
+@compiled
 def _factor_span(data: Any, begin: int, end: int, factor: int) -> tuple[int, int]:
     """Narrow a token to one factor; an empty one leaves it whole; (-1, -1) if there is none."""
     start = begin
@@ -117,7 +117,7 @@ def _factor_span(data: Any, begin: int, end: int, factor: int) -> tuple[int, int
     return start, stop
 
 
-@leaf
+@compiled
 def _is_gap(data: Any, begin: int, end: int) -> bool:
     if data[begin] != OPEN or data[end - 1] != CLOSE:
         return False
@@ -127,7 +127,7 @@ def _is_gap(data: Any, begin: int, end: int) -> bool:
     return False
 
 
-@leaf
+@compiled
 def find_tokens(
     data: Any,
     begins: Any,
@@ -174,7 +174,7 @@ def find_tokens(
     return count
 
 
-@leaf
+@compiled
 def find_scores(data: Any, spans: Any, first: int, count: int, places: Any) -> None:
     """Find ``count`` scores of every line from number ``first`` on, counted from 0.
 
@@ -195,7 +195,7 @@ def find_scores(data: Any, spans: Any, first: int, count: int, places: Any) -> N
                 places[line * count + number - first, 1] = i
 
 
-@leaf
+@compiled
 def find_runs(data: Any, spans: Any, starts: Any) -> int:
     """Find the lines whose source is not that of the line before; return how many there are.
 
@@ -217,7 +217,7 @@ def find_runs(data: Any, spans: Any, starts: Any) -> int:
     return runs
 
 
-@leaf
+@compiled
 def first_out_of_order(data: Any, spans: Any, starts: Any) -> int:
     """Return the first line whose source should stand above that of the line before; -1 if none.
 
@@ -233,7 +233,7 @@ def first_out_of_order(data: Any, spans: Any, starts: Any) -> int:
     return -1
 
 
-@leaf
+@compiled
 def compare_phrases(data: Any, row: Any, other: Any, other_row: Any, column: int) -> int:
     """Return -1, 0 or 1: where the phrase of a line stands to that of another in a sorted table.
 
@@ -262,7 +262,7 @@ def compare_phrases(data: Any, row: Any, other: Any, other_row: Any, column: int
     return 0
 
 
-@leaf
+@compiled
 def _byte_or_bar(data: Any, at: int, end: int) -> int:
     """Return a byte of a phrase, or of the `` |||`` that follows it."""
     if at < end:
@@ -270,7 +270,7 @@ def _byte_or_bar(data: Any, at: int, end: int) -> int:
     return SPACE if at == end else BAR
 
 
-@leaf
+@compiled
 def read_scores(data: Any, spans: Any, values: Any, rounded: Any) -> int:
     """Read all scores; return how many of them may not be the nearest double.
 

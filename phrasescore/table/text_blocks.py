@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import leaf
+from phrasescore.compiled import compiled
 from phrasescore.errors import CorpusError, PhraseTableError
 from phrasescore.runs.byte_streams import open_input
 from phrasescore.table.block import LINES_PER_BLOCK, TokenSpans, truncation_named
@@ -232,7 +232,7 @@ def _read_lines(path: str | Path) -> Iterator[bytes]:
             yield line.removesuffix(b"\n")
 
 
-@leaf
+@compiled
 def _find_columns(data: Any, begins: Any, ends: Any, spans: Any, lacks_tab: Any) -> None:
     """Find the first columns of every line.
 
@@ -254,7 +254,7 @@ def _find_columns(data: Any, begins: Any, ends: Any, spans: Any, lacks_tab: Any)
             at = stop + 1
 
 
-@leaf
+@compiled
 def _trim(data: Any, spans: Any) -> None:
     """Leave out the blanks around every text."""
     for line in range(len(spans)):
@@ -263,7 +263,7 @@ def _trim(data: Any, spans: Any) -> None:
             spans[line, column], spans[line, column + 1] = begin, end
 
 
-@leaf
+@compiled
 def _before_return(data: Any, stops: Any, ends: Any) -> None:
     """Fill in where each line ends without its line feed and the carriage return before that."""
     begin = 0

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import compiled, leaf
+from phrasescore.compiled import compiled
 from phrasescore.words.hashing import murmur_mix, splitmix
 
 Digests = NDArray[np.uint64]
@@ -72,7 +72,7 @@ def first_rows(digests: Digests) -> Rows:
     return first
 
 
-@leaf
+@compiled
 def _find_first_rows(digests: Digests, slots: NDArray[np.int32], first: Rows) -> None:
     """Look every row up in a hash table of rows, ``slots``, with open addressing."""
     mask = np.uint64(slots.size - 1)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import leaf
+from phrasescore.compiled import compiled
 
 # where `hash_bytes` starts
 HASH_START = np.uint64(0xCBF29CE484222325)
@@ -18,13 +18,13 @@ _SHIFT_27, _SHIFT_30 = np.uint64(27), np.uint64(30)
 _SHIFT_31, _SHIFT_33 = np.uint64(31), np.uint64(33)
 
 
-@leaf
+@compiled
 def hash_byte(digest: Any, byte: int) -> Any:
     """Add one byte to a digest (FNV-1a)."""
     return (digest ^ np.uint64(byte)) * _FNV_PRIME
 
 
-@leaf
+@compiled
 def hash_bytes(data: NDArray[np.uint8], at: int, end: int, digest: Any) -> Any:
     """Add ``data[at:end]`` to a digest; its low bits want mixing."""
     for i in range(at, end):
@@ -32,7 +32,7 @@ def hash_bytes(data: NDArray[np.uint8], at: int, end: int, digest: Any) -> Any:
     return digest
 
 
-@leaf
+@compiled
 def murmur_mix(value: Any) -> Any:
     """Spread a number's bits over all bits: the finaliser of MurmurHash3."""
     value = (value ^ (value >> _SHIFT_33)) * _MURMUR_1
@@ -40,7 +40,7 @@ def murmur_mix(value: Any) -> Any:
     return value ^ (value >> _SHIFT_33)
 
 
-@leaf
+@compiled
 def splitmix(value: Any) -> Any:
     """Spread a number's bits over all bits, unlike `murmur_mix`: the finaliser of splitmix64."""
     value = (value ^ (value >> _SHIFT_30)) * _SPLITMIX_1

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import leaf
+from phrasescore.compiled import compiled
 
 _KEY_BITS = 64
 
@@ -77,7 +77,7 @@ def _differences(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return keys[1:] ^ keys[:-1]
 
 
-@leaf
+@compiled
 def _sort_by_word(
     ids: NDArray[np.int32],
     positions: NDArray[np.int32],

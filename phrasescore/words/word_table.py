@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import leaf
+from phrasescore.compiled import compiled
 from phrasescore.table.byte_scanning import Bytes, same_bytes, token_begin, token_end
 from phrasescore.words.hashing import HASH_START, hash_bytes
 
@@ -38,7 +38,7 @@ class WordArrays(NamedTuple):
     size: NDArray[np.int64]
 
 
-@leaf
+@compiled
 def find_slot(words: WordArrays, source: Bytes, start: int, stop: int) -> int:
     """Return the slot of the word ``source[start:stop]``, or where it would go."""
     digest = hash_bytes(source, start, stop, HASH_START)
@@ -56,13 +56,13 @@ def find_slot(words: WordArrays, source: Bytes, start: int, stop: int) -> int:
     return slot
 
 
-@leaf
+@compiled
 def find_word(words: WordArrays, source: Bytes, start: int, stop: int) -> int:
     """Return the id of the word ``source[start:stop]``, or -1."""
     return np.int64(words.slots[find_slot(words, source, start, stop)])
 
 
-@leaf
+@compiled
 def intern_word(words: WordArrays, source: Bytes, start: int, stop: int) -> int:
     """Return the id of the word ``source[start:stop]``, which is added if it is new.
 
@@ -81,7 +81,7 @@ def intern_word(words: WordArrays, source: Bytes, start: int, stop: int) -> int:
     return word
 
 
-@leaf
+@compiled
 def number_words(
     words: WordArrays,
     source: Bytes,
@@ -117,19 +117,19 @@ def number_words(
         at = stop
 
 
-@leaf
+@compiled
 def _find_words(words: WordArrays, data: Bytes, begins: Any, ends: Any, ids: Any) -> None:
     for i in range(len(begins)):
         ids[i] = find_word(words, data, begins[i], ends[i])
 
 
-@leaf
+@compiled
 def _intern_words(words: WordArrays, data: Bytes, begins: Any, ends: Any, ids: Any) -> None:
     for i in range(len(begins)):
         ids[i] = intern_word(words, data, begins[i], ends[i])
 
 
-@leaf
+@compiled
 def _fill_slots(words: WordArrays) -> None:
     for word in range(words.size[0]):
         slot = find_slot(words, words.text, words.ends[word], words.ends[word + 1])

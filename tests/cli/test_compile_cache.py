@@ -122,7 +122,7 @@ def test_no_module_imports_numba_before_its_folder_is_chosen(tmp_path: Path) -> 
         path.relative_to(PROJECT).with_suffix("")
         for package in ("phrasescore", "moses_integration", "tuning")
         for path in (PROJECT / package).rglob("*.py")
-        if path.parent.name != "compiling"  # only `phrasescore.compiled` imports these
+        if path.parent.name != "compiling"  # `phrasescore.compiled` imports these
         and ("numba" in path.read_text() or "phrasescore.compiled" in path.read_text())
     ]
     assert len(paths) > 20
@@ -190,3 +190,15 @@ def test_a_warm_up_removes_what_a_killed_one_left(tmp_path: Path) -> None:
 
     left = left_by_a_killed_call(set())
     assert left.isdisjoint(left_by_a_killed_call(left))
+
+
+def test_empty_files_in_the_cache(tmp_path: Path) -> None:
+    """A machine that lost power may have left files with nothing in them."""
+    (tmp_path / "table").write_text("a ||| b ||| 0.5\n")
+    cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    prune = ("prune", "table", "--top", "1", "--column", "1", "-o", "-")
+    for pattern in ("no file", "*.nbi", "*.nbc"):
+        for path in (tmp_path / "cache").rglob(pattern):
+            os.truncate(path, 0)
+        done = _run(tmp_path, *prune, **cache)
+        assert done.returncode == 0, done.stderr

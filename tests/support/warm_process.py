@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from numba.core.registry import cpu_target
+import numba
 
 PROJECT = Path(__file__).resolve().parents[2]
 _PACKAGES = ("phrasescore", "moses_integration", "tuning")
@@ -278,9 +278,8 @@ def _watch(request: dict[str, Any], ends: Sequence[int]) -> None:
 
 
 def _refresh_numba() -> None:
-    """Have numba read its own registries, which its first compiled function would do."""
-    for context in (cpu_target.typing_context, cpu_target.target_context):
-        context.refresh()
+    """Have numba read its own registries, as it does when it compiles a first function."""
+    numba.njit(lambda: None)()
 
 
 def _memory(name: str) -> int:

@@ -22,7 +22,7 @@ from moses_integration.bleu.statistics import (
     bleu_of_sums,
     sentence_bleu,
 )
-from phrasescore.compiled import leaf
+from phrasescore.compiled import compiled
 from tuning.metrics.metric_settings import MetricName, Objective
 
 CHRF_ORDERS = 6
@@ -62,7 +62,7 @@ def _score_of_sums(sums: Any, shares: Any) -> float:
 
 
 # for compiled callers; a single score is not worth compiling it
-score_of_sums = leaf(_score_of_sums)
+score_of_sums = compiled(_score_of_sums)
 
 
 def objective_score(objective: Objective, sums: Iterable[float]) -> float:

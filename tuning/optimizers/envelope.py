@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import leaf
+from phrasescore.compiled import inlined
 
 _TOLERANCE = 1e-12
 
@@ -48,7 +48,7 @@ class EnvelopeSpace(NamedTuple):
         return cls(np.empty(lines + 1, np.int64), np.empty(lines), np.empty(lines + 1, np.int64))
 
 
-@leaf
+@inlined
 def winner_at(slopes: NDArray[np.float64], intercepts: NDArray[np.float64], x: float) -> int:
     """The highest line at x, the first of equals; x may be infinite."""
     best = 0
@@ -65,7 +65,7 @@ def winner_at(slopes: NDArray[np.float64], intercepts: NDArray[np.float64], x: f
     return best
 
 
-@leaf
+@inlined
 def envelope(
     slopes: NDArray[np.float64],
     intercepts: NDArray[np.float64],

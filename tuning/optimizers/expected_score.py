@@ -13,7 +13,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import leaf
+from phrasescore.compiled import compiled
 from tuning.metrics.metric_scores import objective_score
 from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.candidate_pool import PoolArrays
@@ -28,7 +28,7 @@ _FEW = 10_000
 
 
 # what Python calls takes arrays, not named tuples: numba takes long to look at those
-@leaf
+@compiled
 def _expect(
     starts: NDArray[np.int64],
     scores: NDArray[np.float64],
@@ -59,7 +59,7 @@ def _expect(
         ends[sentence] = count
 
 
-@leaf
+@compiled
 def _value(
     slopes: NDArray[np.float64],
     sharpness: float,
@@ -84,7 +84,7 @@ def _value(
             worth[i] = sharpness * probabilities[i] * (worth[i] - mean)
 
 
-@leaf
+@compiled
 def _add_statistics(
     statistics: NDArray[np.int16],
     probabilities: NDArray[np.float64],
@@ -105,7 +105,7 @@ def _add_statistics(
     return count
 
 
-@leaf
+@compiled
 def _add_up(
     values: NDArray[np.float32],
     first: int,

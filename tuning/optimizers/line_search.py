@@ -15,24 +15,20 @@ Rules, each with a test:
 * *narrow*: an interval narrower than a millionth of the distance between the quartiles of all
   breakpoints is ignored, because rounded weights could not hit it;
 * *bounds*: only the part of the line within [low, high] counts; its ends are not open.
-
-What is compiled works in arrays that numpy makes, so that little has to be compiled.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import leaf
+from phrasescore.compiled import compiled
 from tuning.metrics.metric_scores import score_of_sums
-from tuning.optimizers.breakpoints import BLOCK, SortSpace, find_changes, sort
+from tuning.optimizers.breakpoints import LineSpace, find_changes
 from tuning.optimizers.candidate_pool import PoolArrays
-from tuning.optimizers.envelope import EnvelopeSpace
 from tuning.optimizers.points import Point
 from tuning.optimizers.workers import Workers
 
@@ -40,60 +36,7 @@ NARROW = 1e-6
 BEYOND = 0.1
 
 
-class _Lines(NamedTuple):
-    """What one search works in; pages of memory that no change comes to are never touched.
-
-    Attributes:
-        slopes: (N,) of the lines of a sentence of at most N candidates.
-        kept: (N,) which of them can win.
-        kept_slopes: (N,) of these alone.
-        kept_intercepts: (N,) of these alone.
-        winners: (N + 1,) the envelope of a sentence.
-        breakpoints: (N,) where each winner gives way to the next.
-        waiting: (N + 1,) see ``EnvelopeSpace``.
-        sums: (K,) the statistics at the smallest step.
-        where: (C,) where the winner of some sentence changes, in no order.
-        before: (C,) the candidate that wins before each change.
-        after: (C,) the one that wins after it.
-        bits: (C,) those of ``where``.
-        keys: (2, C), see ``SortSpace``.
-        places: (2, C), the same.
-        begins: (8, 256), the same.
-        edges: (C + 2,) where the intervals begin and end.
-    """
-
-    slopes: NDArray[np.float64]
-    kept: NDArray[np.int64]
-    kept_slopes: NDArray[np.float64]
-    kept_intercepts: NDArray[np.float64]
-    winners: NDArray[np.int64]
-    breakpoints: NDArray[np.float64]
-    waiting: NDArray[np.int64]
-    sums: NDArray[np.float64]
-    where: NDArray[np.float64]
-    before: NDArray[np.int64]
-    after: NDArray[np.int64]
-    bits: NDArray[np.uint64]
-    keys: NDArray[np.uint64]
-    places: NDArray[np.int64]
-    begins: NDArray[np.int64]
-    edges: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, pool: PoolArrays) -> _Lines:
-        """Return room for lines through the candidates of a pool."""
-        most = int(np.diff(pool.starts).max(initial=0)) + BLOCK
-        candidates, columns = pool.statistics.shape
-        where = np.empty(candidates)
-        return cls(
-            np.empty(most), np.empty(most, np.int64), np.empty(most), np.empty(most),
-            *EnvelopeSpace.of(most), np.empty(columns),
-            where, np.empty(candidates, np.int64), np.empty(candidates, np.int64),
-            where.view(np.uint64), *SortSpace.of(candidates), np.empty(candidates + 2),
-        )  # fmt: skip
-
-
-@leaf
+@compiled
 def _best_interval(
     statistics: NDArray[np.int16],
     sums: NDArray[np.float64],
@@ -131,68 +74,6 @@ def _best_interval(
     return best_place, best
 
 
-# numba takes long to look at a named tuple, so what Python calls takes arrays
-@leaf
-def _search(
-    directions: NDArray[np.float64],
-    ends: NDArray[np.float64],
-    found: NDArray[np.float64],
-    shares: NDArray[np.float64],
-    features: NDArray[np.float32],
-    statistics: NDArray[np.int16],
-    starts: NDArray[np.int64],
-    scores: NDArray[np.float64],
-    winners: NDArray[np.int64],
-    slopes: NDArray[np.float64],
-    kept: NDArray[np.int64],
-    kept_slopes: NDArray[np.float64],
-    kept_intercepts: NDArray[np.float64],
-    envelope_winners: NDArray[np.int64],
-    breakpoints: NDArray[np.float64],
-    waiting: NDArray[np.int64],
-    sums: NDArray[np.float64],
-    where: NDArray[np.float64],
-    before: NDArray[np.int64],
-    after: NDArray[np.int64],
-    bits: NDArray[np.uint64],
-    keys: NDArray[np.uint64],
-    places: NDArray[np.int64],
-    begins: NDArray[np.int64],
-    edges: NDArray[np.float64],
-) -> None:
-    """Search along (L, F) directions between (L, 2) ends, with (3,) shares of the metrics.
-
-    The arguments after the shares are the fields of the pool, of the point and of `_Lines`. A row
-    of (L, 6) ``found`` gets the best score, the ends of the best interval, how far from 0 the
-    farther of the first and the last breakpoint is, and whether the interval is the first, and
-    the last. All but the score are 0 where there is no breakpoint.
-    """
-    for line in range(len(found)):
-        low, high = ends[line, 0], ends[line, 1]
-        count = find_changes(
-            directions[line], low, high, features, statistics, starts, scores, winners, slopes,
-            kept, kept_slopes, kept_intercepts, envelope_winners, breakpoints, waiting, sums,
-            where, before, after,
-        )  # fmt: skip
-        order = places[sort(bits[:count], keys, places, begins), :count]
-        edges[0], edges[count + 1] = low, high
-        for i in range(count):
-            edges[i + 1] = where[order[i]]
-        narrow = -1.0
-        if count:
-            narrow = NARROW * (edges[1 + 3 * count // 4] - edges[1 + count // 4])
-        place, score = _best_interval(
-            statistics, sums, before, after, order, edges[: count + 2], narrow, shares
-        )
-        row = found[line]
-        row[:] = 0.0
-        row[0] = score
-        if count and score > -np.inf:
-            row[1], row[2] = edges[place], edges[place + 1]
-            row[3] = max(abs(edges[1]), abs(edges[count]))
-            row[4], row[5] = place == 0, place == count
-
-
 def step_into(
     left: float, right: float, reach: float, *, left_is_bound: bool, right_is_bound: bool
 ) -> float:
@@ -220,11 +101,35 @@ class LineSearch:
         self.pool, self._shares = pool, np.array(shares, np.float64)
         self._own = threading.local()
 
-    def _lines(self) -> _Lines:
-        if not hasattr(self._own, "lines"):
-            self._own.lines = _Lines.of(self.pool)
-        lines: _Lines = self._own.lines
-        return lines
+    def _room(self) -> LineSpace:
+        if not hasattr(self._own, "room"):
+            self._own.room = LineSpace.of(self.pool)
+        room: LineSpace = self._own.room
+        return room
+
+    def _search(
+        self, point: Point, direction: NDArray[np.float64], low: float, high: float
+    ) -> tuple[float, float]:
+        """Return the best step between low and high, and its score."""
+        room = self._room()
+        count = find_changes(direction, low, high, self.pool, point, room)
+        order = np.argsort(room.where[:count], kind="stable")
+        edges = np.concatenate([[low], room.where[order], [high]])
+        narrow, reach = -1.0, 0.0
+        if count:
+            narrow = NARROW * (edges[1 + 3 * count // 4] - edges[1 + count // 4])
+            reach = max(abs(edges[1]), abs(edges[count]))
+        place, score = _best_interval(
+            self.pool.statistics, room.sums, room.before, room.after, order, edges, narrow,
+            self._shares,
+        )  # fmt: skip
+        if not count or score == -np.inf:
+            return 0.0, score
+        step = step_into(
+            float(edges[place]), float(edges[place + 1]), float(reach) or 1.0,
+            left_is_bound=place == 0, right_is_bound=place == count,
+        )  # fmt: skip
+        return step, score
 
     def along(
         self,
@@ -242,23 +147,15 @@ class LineSearch:
                 infinite where there is no bound.
             workers: Threads that share the lines.
         """
-        found = np.empty((len(ends), 6))
+        found = [(0.0, 0.0)] * len(ends)
 
         def search(part: slice) -> None:
-            arrays = (*self.pool, *point, *self._lines())
-            _search(directions[part], ends[part], found[part], self._shares, *arrays)
+            for line in range(part.start, part.stop):
+                low, high = ends[line].tolist()
+                found[line] = self._search(point, directions[line], low, high)
 
         if workers:
             workers.share_range(search, len(ends))
         else:
             search(slice(0, len(ends)))
-        return [
-            (
-                step_into(
-                    left, right, reach or 1.0,
-                    left_is_bound=bool(first), right_is_bound=bool(last),
-                ),
-                score,
-            )
-            for score, left, right, reach, first, last in found.tolist()
-        ]  # fmt: skip
+        return found

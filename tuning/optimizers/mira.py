@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import leaf
+from phrasescore.compiled import compiled
 from tuning.metrics.metric_scores import score_of_sums
 from tuning.optimizers.candidate_pool import PoolArrays
 from tuning.optimizers.optimizer import Problem, Solution, Weights, written
@@ -96,7 +96,7 @@ class MiraState(NamedTuple):
         return self.total / self.updates[0]
 
 
-@leaf
+@compiled
 def _hope_and_fear(
     pool: PoolArrays, begin: int, end: int, shares: NDArray[np.float64], state: MiraState
 ) -> tuple[int, int, float]:
@@ -120,7 +120,7 @@ def _hope_and_fear(
     return hope, fear, hope_worth - fear_worth
 
 
-@leaf
+@compiled
 def learn(
     pool: PoolArrays,
     sentences: NDArray[np.int64],

@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import leaf
+from phrasescore.compiled import borrowed, compiled, inlined
 from tuning.optimizers.candidate_pool import PoolArrays
 from tuning.optimizers.workers import Workers
 
 
-@leaf
+@inlined
 def combine(
     features: NDArray[np.float32],
     begin: int,
@@ -43,7 +43,7 @@ class Point(NamedTuple):
     winners: NDArray[np.int64]
 
 
-@leaf
+@compiled
 def score_candidates(
     features: NDArray[np.float32],
     starts: NDArray[np.int64],
@@ -52,14 +52,16 @@ def score_candidates(
     winners: NDArray[np.int64],
 ) -> None:
     """Fill the fields of ``Point`` for the sentences whose candidates begin at ``starts``."""
+    features, scores = borrowed(features), borrowed(scores)
     for sentence in range(winners.size):
         begin, end = starts[sentence], starts[sentence + 1]
-        combine(features, begin, end, weights, scores[begin:end])
-        best = begin
-        for i in range(begin + 1, end):
-            if scores[i] > scores[best]:
+        own = scores[begin:end]
+        combine(features, begin, end, weights, own)
+        best = 0
+        for i in range(1, own.size):
+            if own[i] > own[best]:
                 best = i
-        winners[sentence] = best if begin < end else -1
+        winners[sentence] = begin + best if begin < end else -1
 
 
 def point_at(

@@ -18,7 +18,7 @@ from moses_integration.decoder.features.reordering_feature import CLASSES, orien
 from moses_integration.decoder.runs import taken_runs
 from moses_integration.language_model.automaton import UNKNOWN_WORD, score
 from moses_integration.language_model.back_off import LN_10
-from phrasescore.compiled import Records, leaf
+from phrasescore.compiled import Records, compiled
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def orientation_places(features: FeatureSet) -> tuple[OrientationPlaces, Orienta
     return backward, forward
 
 
-@leaf
+@compiled
 def _add_reordering(
     values: NDArray[np.float64],
     places: OrientationPlaces,
@@ -142,7 +142,7 @@ def _add_reordering(
             values[places.components[model, turn]] += scores[entry, column]
 
 
-@leaf
+@compiled
 def _add_language_models(
     values: NDArray[np.float64], tables: FeatureTables, entries: NDArray[np.int32]
 ) -> None:
@@ -170,7 +170,7 @@ def _add_language_models(
         values[tables.lm_components[model]] += LN_10 * total
 
 
-@leaf
+@compiled
 def _add_features(
     tables: FeatureTables,
     offsets: NDArray[np.int64],

@@ -20,7 +20,7 @@ from moses_integration.decoder.search.histories import (
     with_room,
 )
 from moses_integration.language_model.neural.network import InputNetwork
-from phrasescore.compiled import Records, leaf
+from phrasescore.compiled import Records, compiled
 
 _FIRST_KEPT = 1 << 12  # histories
 _KEPT_BYTES = 64 << 20  # of their vectors at most, for each model
@@ -77,7 +77,7 @@ class _KeptVectors:
             self._normalisers[: self._used] = normalisers[: self._used]
 
 
-@leaf
+@compiled
 def _find_rows(
     edges: Records,
     contexts: NDArray[np.int32],
@@ -192,7 +192,7 @@ class HistoryScores:
         return sums
 
 
-@leaf
+@compiled
 def _walk_derivations(
     histories: Histories,
     phrases: NDArray[np.int64],

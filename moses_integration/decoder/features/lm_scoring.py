@@ -26,7 +26,7 @@ from moses_integration.language_model.automaton import (
     score,
 )
 from moses_integration.language_model.back_off import LN_10, ArrayLanguageModel
-from phrasescore.compiled import Records, inlined, leaf
+from phrasescore.compiled import Records, compiled, inlined
 from phrasescore.errors import SettingsError
 
 _LARGEST_STATE = 2**62
@@ -94,7 +94,7 @@ def _no_tables() -> AutomatonTables:
 
 @inlined
 def model_tables(models: LanguageModels, model: int) -> AutomatonTables:
-    """Return the tables of one of the models; for ``LEAF`` functions only (it lends arrays)."""
+    """Return the tables of one of the models."""
     words, nodes, slots = models.word_offsets, models.node_offsets, models.slot_offsets
     return AutomatonTables(
         models.tables.unigrams[words[model] : words[model + 1]],
@@ -126,7 +126,7 @@ class PhraseWords(NamedTuple):
     words: Records
 
 
-@leaf
+@compiled
 def score_alone(
     models: LanguageModels,
     phrases: PhraseWords,

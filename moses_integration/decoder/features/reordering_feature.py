@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
-from phrasescore.compiled import leaf
+from phrasescore.compiled import compiled
 from phrasescore.errors import IniError
 from phrasescore.table.number_text import finite_number
 
@@ -35,7 +35,7 @@ _DIRECTIONS = {
 }
 
 
-@leaf
+@compiled
 def orientation(previous_start: int, previous_end: int, start: int, end: int) -> int:
     """Return the class of the phrase ``start`` to ``end`` after another one.
 
@@ -48,7 +48,7 @@ def orientation(previous_start: int, previous_end: int, start: int, end: int) ->
     return turn
 
 
-@leaf
+@compiled
 def turn_to(previous_end: int, start: int) -> int:
     """Return what `orientation` is for all phrases from ``start`` on that do not swap."""
     if start == previous_end + 1:

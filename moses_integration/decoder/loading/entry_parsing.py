@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.decoder.loading.source_phrases import PhraseTrie, child
-from phrasescore.compiled import leaf
+from phrasescore.compiled import compiled
 from phrasescore.table.byte_scanning import (
     BAR,
     BLANKS,
@@ -58,7 +58,7 @@ class ParsedLines(NamedTuple):
     problem: NDArray[np.int64]
 
 
-@leaf
+@compiled
 def match_sources(
     data: Bytes,
     spans: NDArray[np.int64],
@@ -89,7 +89,7 @@ def match_sources(
         phrases[line] = phrase if phrase > 0 else -1
 
 
-@leaf
+@compiled
 def _parse_scores(data: Bytes, at: int, end: int, scores: NDArray[np.float32]) -> None:
     for i in range(scores.size):
         at = token_begin(data, at, end, BLANKS)
@@ -100,7 +100,7 @@ def _parse_scores(data: Bytes, at: int, end: int, scores: NDArray[np.float32]) -
         at = stop
 
 
-@leaf
+@compiled
 def _parse_target(
     data: Bytes,
     at: int,
@@ -124,7 +124,7 @@ def _parse_target(
         at = stop
 
 
-@leaf
+@compiled
 def _parse_links(
     data: Bytes,
     at: int,
@@ -159,7 +159,7 @@ def _parse_links(
         count += 1
 
 
-@leaf
+@compiled
 def parse_lines(
     data: Bytes,
     spans: NDArray[np.int64],

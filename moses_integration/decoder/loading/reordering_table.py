@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from moses_integration.decoder.features.derivations import OrientationPlaces
 from moses_integration.decoder.features.reordering_feature import ReorderingFeature
 from moses_integration.decoder.loading.table_loading import TableEntries
-from phrasescore.compiled import leaf
+from phrasescore.compiled import compiled
 
 _NONE = -1
 
@@ -30,7 +30,7 @@ class PhrasePairKeys(NamedTuple):
     words: NDArray[np.int32]
 
 
-@leaf
+@compiled
 def _digest(phrase: int, words: NDArray[np.int32]) -> np.uint64:
     digest = np.uint64(phrase) * np.uint64(0x9E3779B97F4A7C15)
     for word in words:
@@ -39,7 +39,7 @@ def _digest(phrase: int, words: NDArray[np.int32]) -> np.uint64:
     return digest
 
 
-@leaf
+@compiled
 def _find_rows(
     table: PhrasePairKeys,
     wanted: PhrasePairKeys,

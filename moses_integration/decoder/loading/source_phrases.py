@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import leaf
+from phrasescore.compiled import compiled
 from phrasescore.words.word_table import WordTable
 
 _FREE = -1
@@ -35,7 +35,7 @@ class PhraseTrie(NamedTuple):
     size: NDArray[np.int64]
 
 
-@leaf
+@compiled
 def _slot_of(trie: PhraseTrie, key: np.uint64) -> int:
     mask = trie.children.size - 1
     digest = key * _MIX
@@ -45,14 +45,14 @@ def _slot_of(trie: PhraseTrie, key: np.uint64) -> int:
     return slot
 
 
-@leaf
+@compiled
 def child(trie: PhraseTrie, phrase: int, word: int) -> int:
     """Return the phrase ``phrase word``, or -1 where the input has none."""
     key = (np.uint64(phrase) << _SHIFT) | np.uint64(word)
     return np.int64(trie.children[_slot_of(trie, key)])
 
 
-@leaf
+@compiled
 def _add_spans(trie: PhraseTrie, words: NDArray[np.int32], longest: int) -> None:
     for start in range(words.size):
         phrase = np.int64(0)
@@ -66,7 +66,7 @@ def _add_spans(trie: PhraseTrie, words: NDArray[np.int32], longest: int) -> None
             phrase = np.int64(trie.children[slot])
 
 
-@leaf
+@compiled
 def _move(old: PhraseTrie, new: PhraseTrie) -> None:
     for slot in range(old.children.size):
         if old.children[slot] != _FREE:

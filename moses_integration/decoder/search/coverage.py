@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import Records, leaf
+from phrasescore.compiled import Records, borrowed, compiled
 
 _NONE = -1
 _BUCKETS = 1 << 12
@@ -89,7 +89,7 @@ class Coverages(NamedTuple):
     used: Records
 
 
-@leaf
+@compiled
 def close_over_splits(estimates: NDArray[np.float64]) -> None:
     """Close the best future scores of single options over all splits of a span.
 
@@ -135,7 +135,7 @@ def with_room(table: Coverages, extra: int) -> Coverages:
     return table
 
 
-@leaf
+@compiled
 def clear_coverages(table: Coverages, sentence: SentenceSpans) -> None:
     """Forget all coverages but the empty one."""
     table.heads[:] = _NONE
@@ -145,12 +145,12 @@ def clear_coverages(table: Coverages, sentence: SentenceSpans) -> None:
     _number_of(table, sentence)
 
 
-@leaf
+@compiled
 def _is_covered(bits: NDArray[np.uint64], position: int) -> bool:
     return (bits[position >> 6] >> np.uint64(position & 63)) & np.uint64(1) != 0
 
 
-@leaf
+@compiled
 def _gaps_estimate(bits: NDArray[np.uint64], closed: NDArray[np.float64]) -> float:
     """Sum the estimates of the gaps of a coverage.
 
@@ -173,7 +173,7 @@ def _gaps_estimate(bits: NDArray[np.uint64], closed: NDArray[np.float64]) -> flo
     return total
 
 
-@leaf
+@compiled
 def _number_of(table: Coverages, sentence: SentenceSpans) -> int:
     """Return the number of the coverage in ``scratch``, a new one if it was not met before."""
     bits = table.scratch
@@ -210,7 +210,7 @@ def _number_of(table: Coverages, sentence: SentenceSpans) -> int:
     return number
 
 
-@leaf
+@compiled
 def find_steps(table: Coverages, number: int, sentence: SentenceSpans, distortion: int) -> bool:
     """Work out the steps out of a coverage, if that has not been done.
 
@@ -221,6 +221,7 @@ def find_steps(table: Coverages, number: int, sentence: SentenceSpans, distortio
     Returns:
         Whether there was room; `with_room` makes it, for length * longest more.
     """
+    table, sentence = borrowed(table), borrowed(sentence)
     coverage = table.records[number]
     if coverage.first_step != _NONE:
         return True
@@ -245,7 +246,7 @@ def find_steps(table: Coverages, number: int, sentence: SentenceSpans, distortio
     return True
 
 
-@leaf
+@compiled
 def _add_step(table: Coverages, start: int, end: int, sentence: SentenceSpans) -> int:
     """Add the step to the coverage in ``scratch``; return how many options it has."""
     span = start * sentence.longest + end - start

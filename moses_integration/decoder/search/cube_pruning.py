@@ -37,7 +37,7 @@ from moses_integration.decoder.search.stack_decoding import (
     step_score,
     with_forward,
 )
-from phrasescore.compiled import Record, inlined, leaf
+from phrasescore.compiled import Record, borrowed, compiled, inlined
 
 _ADD_EDGES, _BEGIN_CELLS, _FILL_STACK = range(3)  # what is done with a stack, in this order
 
@@ -163,12 +163,13 @@ def _score_neighbours(
     return replaced
 
 
-@leaf
+@compiled
 def _fill_stack(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, stack: int) -> int:
     """Fill a stack with the best cells of its edges, each edge's first cell being scored.
 
     Beyond the pop limit, only coverages with too few hypotheses go on.
     """
+    search, cubes = borrowed(search), borrowed(cubes)
     progress, limits, used = search.progress[0], search.limits, cubes.used[0]
     ends = stack == search.sentence.length
     while used.heap > 0:
@@ -199,9 +200,10 @@ def _fill_stack(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, s
     return DONE
 
 
-@leaf
+@compiled
 def _begin_cells(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, stack: int) -> bool:
     """Score the best cell of every edge to a stack; return whether there was room."""
+    search, cubes = borrowed(search), borrowed(cubes)
     used, ends = cubes.used[0], stack == search.sentence.length
     used.cells = used.heap = used.seen = 0
     number = np.int64(cubes.heads[stack])
@@ -220,13 +222,14 @@ def _begin_cells(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, 
     return True
 
 
-@leaf
+@compiled
 def search_cubes(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes) -> int:
     """Search for the best translations of a sentence.
 
     Returns:
         ``DONE``, or what there must be more room of before this is called again.
     """
+    search, cubes = borrowed(search), borrowed(cubes)
     progress = search.progress[0]
     if begin_search(search):
         clear_cubes(cubes)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.decoder.search.hypotheses import NONE
-from phrasescore.compiled import Record, Records, inlined, leaf
+from phrasescore.compiled import Record, Records, compiled, inlined
 
 _FIRST_EDGES, _FIRST_RANKED, _FIRST_CELLS = 1 << 12, 1 << 15, 1 << 13
 _FIRST_SEEN = 1 << 13
@@ -110,7 +110,7 @@ def with_room(cubes: Cubes) -> Cubes:
     )
 
 
-@leaf
+@compiled
 def clear_cubes(cubes: Cubes) -> None:
     """Forget all edges."""
     cubes.heads[:] = NONE
@@ -150,7 +150,7 @@ def _is_better(total: float, cell: int, other: Record) -> bool:
     return (total > other.total) | ((total >= other.total) & (cell < other.cell))
 
 
-@leaf
+@compiled
 def rise(heap: Records, size: int, total: float, cell: int) -> None:
     """Add a cell to the ``size`` cells of a heap."""
     at = size
@@ -163,7 +163,7 @@ def rise(heap: Records, size: int, total: float, cell: int) -> None:
     heap[at].total, heap[at].cell = total, cell
 
 
-@leaf
+@compiled
 def sink(heap: Records, size: int, total: float, cell: int) -> None:
     """Put a cell in the place of the best of the ``size`` cells of a heap."""
     at = 0

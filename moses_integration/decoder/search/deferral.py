@@ -20,7 +20,7 @@ from moses_integration.decoder.search.histories import Histories, has_room, walk
 from moses_integration.decoder.search.hypotheses import Limits, Stacks
 from moses_integration.decoder.search.options import Options
 from moses_integration.decoder.search.recombination import put
-from phrasescore.compiled import Record, Records, inlined, leaf
+from phrasescore.compiled import Record, Records, borrowed, compiled, inlined
 
 ENOUGH = 4096  # hypotheses to score together: their products are fast by then
 _FIRST_WAITING = 2 * ENOUGH
@@ -78,7 +78,7 @@ def can_defer(deferral: Deferral, histories: Histories, options: int, words: int
     return room and has_room(histories, options * words)
 
 
-@leaf
+@compiled
 def _goes_on(
     one: Record,
     histories: Histories,
@@ -116,7 +116,7 @@ def _goes_on(
     return True
 
 
-@leaf
+@compiled
 def _ask_ahead(one: Record, histories: Histories, neural: NeuralTerms, length: int) -> None:
     """Walk along the words behind the one that is waited for, so that they are asked too."""
     first, stop = neural.first[one.option], neural.first[one.option + 1]
@@ -126,7 +126,7 @@ def _ask_ahead(one: Record, histories: Histories, neural: NeuralTerms, length: i
         node = histories.edges[walk(histories, node, word, neural.boundary)].next
 
 
-@leaf
+@compiled
 def defer(
     deferral: Deferral,
     histories: Histories,
@@ -165,7 +165,7 @@ def defer(
             _ask_ahead(new, histories, neural, length)
 
 
-@leaf
+@compiled
 def settle(
     deferral: Deferral,
     histories: Histories,
@@ -183,6 +183,14 @@ def settle(
     coverage's entries, which cube pruning counted when it put hypotheses aside, are counted down
     for those that do not enter.
     """
+    deferral, histories, neural, stacks, coverages, options = (
+        borrowed(deferral),
+        borrowed(histories),
+        borrowed(neural),
+        borrowed(stacks),
+        borrowed(coverages),
+        borrowed(options),
+    )
     kept = 0
     for at in range(deferral.used[0]):
         one = deferral.waiting[at]

@@ -17,10 +17,10 @@ from moses_integration.decoder.search.stack_decoding import (
     SentenceSearch,
     with_forward,
 )
-from phrasescore.compiled import Records, leaf
+from phrasescore.compiled import Records, borrowed, compiled
 
 
-@leaf
+@compiled
 def _chain_members(search: SentenceSearch, size: int) -> None:
     """Chain the sorted hypotheses of a stack that have the same coverage, the best first.
 
@@ -38,7 +38,7 @@ def _chain_members(search: SentenceSearch, size: int) -> None:
         coverage.members += 1
 
 
-@leaf
+@compiled
 def _rank(
     model: Model,
     stacks: Stacks,
@@ -75,7 +75,7 @@ def _rank(
     return count
 
 
-@leaf
+@compiled
 def _add_edges(search: SentenceSearch, cubes: Cubes, number: int) -> bool:
     """Add the edges out of a coverage, whose hypotheses are chained; return whether they fit."""
     coverage, steps = search.coverages.records[number], search.coverages.steps
@@ -109,9 +109,10 @@ def _add_edges(search: SentenceSearch, cubes: Cubes, number: int) -> bool:
     return True
 
 
-@leaf
+@compiled
 def add_edges_of_stack(search: SentenceSearch, cubes: Cubes) -> int:
     """Add the edges out of a stack's hypotheses, from the first that is not expanded on."""
+    search, cubes = borrowed(search), borrowed(cubes)
     stacks, progress = search.stacks, search.progress[0]
     if progress.expanded == 0:
         prune(stacks, progress.stack, search.limits)

@@ -9,17 +9,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import Records, leaf
+from phrasescore.compiled import Records, compiled
 
 
-@leaf
+@compiled
 def _precedes(records: Records, one: int, other: int) -> bool:
     if records[one].total != records[other].total:
         return records[one].total > records[other].total
     return one < other
 
 
-@leaf
+@compiled
 def push(records: Records, heap: NDArray[np.int32], size: int, number: int) -> None:
     """Add a number to the ``size`` numbers of a heap."""
     at = size
@@ -29,7 +29,7 @@ def push(records: Records, heap: NDArray[np.int32], size: int, number: int) -> N
     heap[at] = number
 
 
-@leaf
+@compiled
 def _sink(records: Records, heap: NDArray[np.int32], at: int, size: int) -> None:
     """Restore the heap below position ``at``."""
     number = heap[at]
@@ -44,7 +44,7 @@ def _sink(records: Records, heap: NDArray[np.int32], at: int, size: int) -> None
     heap[at] = number
 
 
-@leaf
+@compiled
 def pop(records: Records, heap: NDArray[np.int32], size: int) -> int:
     """Take the best of the ``size`` numbers of a heap, at least one."""
     best = heap[0]
@@ -53,7 +53,7 @@ def pop(records: Records, heap: NDArray[np.int32], size: int) -> int:
     return np.int64(best)
 
 
-@leaf
+@compiled
 def sort_by_total(records: Records, numbers: NDArray[np.int32]) -> None:
     """Sort numbers of records in place, the best first."""
     for at in range(numbers.size // 2 - 1, -1, -1):

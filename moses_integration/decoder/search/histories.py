@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import Records, inlined, leaf
+from phrasescore.compiled import Records, compiled, inlined
 
 _NONE = -1
 _FIRST_NODES, _FIRST_EDGES = 1 << 13, 1 << 14
@@ -72,7 +72,7 @@ def new_histories(context: int) -> Histories:
     )
 
 
-@leaf
+@compiled
 def clear_histories(histories: Histories, boundary: int) -> None:
     """Forget all but the beginning of the sentence.
 
@@ -86,7 +86,7 @@ def clear_histories(histories: Histories, boundary: int) -> None:
     _fill_slots(histories)
 
 
-@leaf
+@compiled
 def _fill_slots(histories: Histories) -> None:
     """Make the hash tables from what is there."""
     histories.node_slots[:] = _NONE
@@ -136,7 +136,7 @@ def _longer(array: Records, needed: int) -> Records:
     return longer
 
 
-@leaf
+@compiled
 def _node_slot(histories: Histories, words: NDArray[np.int32]) -> int:
     """Return the slot of the node of these words, or the free one where it belongs."""
     mask = histories.node_slots.size - 1
@@ -156,7 +156,7 @@ def _node_slot(histories: Histories, words: NDArray[np.int32]) -> int:
     return slot
 
 
-@leaf
+@compiled
 def _edge_slot(histories: Histories, node: int, word: int) -> int:
     """Return the slot of an edge, or the free one where it belongs."""
     mask = histories.edge_slots.size - 1
@@ -170,7 +170,7 @@ def _edge_slot(histories: Histories, node: int, word: int) -> int:
     return slot
 
 
-@leaf
+@compiled
 def _node_after(histories: Histories, node: int, word: int) -> int:
     """Return the node of a history with one more word, which is made if need be."""
     used = histories.used[0]
@@ -185,7 +185,7 @@ def _node_after(histories: Histories, node: int, word: int) -> int:
     return np.int64(histories.node_slots[slot])
 
 
-@leaf
+@compiled
 def walk(histories: Histories, node: int, word: int, boundary: int) -> int:
     """Walk from a node along a word; there must be room for it.
 

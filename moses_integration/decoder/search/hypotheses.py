@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.decoder.search.heap import sort_by_total
-from phrasescore.compiled import Records, leaf
+from phrasescore.compiled import Records, compiled
 
 NONE = -1
 _FIRST_RECORDS = 1 << 14
@@ -127,7 +127,7 @@ def with_room(stacks: Stacks, extra: int) -> Stacks:
     )
 
 
-@leaf
+@compiled
 def clear_stacks(stacks: Stacks, length: int, lm_state: int, estimate: float) -> None:
     """Empty the stacks of a sentence, but for the hypothesis that has translated nothing.
 
@@ -153,7 +153,7 @@ def clear_stacks(stacks: Stacks, length: int, lm_state: int, estimate: float) ->
     stacks.used[0] = 1
 
 
-@leaf
+@compiled
 def sort_members(stacks: Stacks, stack: int) -> int:
     """Write the hypotheses of a stack to ``stacks.numbers``, the best first; return how many."""
     member = stacks.members[stack]

@@ -16,7 +16,7 @@ from moses_integration.decoder.runs import offsets_of
 from moses_integration.decoder.search.heap import pop, push, sort_by_total
 from moses_integration.decoder.search.hypotheses import INITIAL, NONE
 from moses_integration.decoder.settings import NBestSettings
-from phrasescore.compiled import Records, leaf
+from phrasescore.compiled import Records, borrowed, compiled
 
 _MOST_POPS = 1 << 16  # before more room is made
 
@@ -68,7 +68,7 @@ class _Lists(NamedTuple):
     used: Records
 
 
-@leaf
+@compiled
 def _push(lists: _Lists, total: float, parent: int, place: int, rank: int) -> None:
     used = lists.used[0]
     path = lists.paths[used.paths]
@@ -78,7 +78,7 @@ def _push(lists: _Lists, total: float, parent: int, place: int, rank: int) -> No
     used.heap += 1
 
 
-@leaf
+@compiled
 def _sort_arcs(lists: _Lists, records: Records, number: int) -> int:
     """Sort the arcs of a hypothesis, if that has not been done; return how many it has."""
     if lists.first_arc[number] == NONE:
@@ -94,7 +94,7 @@ def _sort_arcs(lists: _Lists, records: Records, number: int) -> int:
     return np.int64(lists.arc_count[number])
 
 
-@leaf
+@compiled
 def _push_arc(lists: _Lists, records: Records, parent: int, place: int, rank: int) -> None:
     """Think of the path that takes an arc in one place of another path, if there is that arc."""
     number = lists.nodes[lists.paths[parent].nodes + place]
@@ -104,7 +104,7 @@ def _push_arc(lists: _Lists, records: Records, parent: int, place: int, rank: in
         _push(lists, lists.paths[parent].total + gain, parent, place, rank)
 
 
-@leaf
+@compiled
 def _write_nodes(lists: _Lists, records: Records, complete: NDArray[np.int32], number: int) -> None:
     """Write down the hypotheses of a path."""
     path = lists.paths[number]
@@ -124,7 +124,7 @@ def _write_nodes(lists: _Lists, records: Records, complete: NDArray[np.int32], n
     lists.used[0].nodes = end
 
 
-@leaf
+@compiled
 def _hash_words(lists: _Lists, records: Records, number: int, target: OptionWords) -> np.uint64:
     """Hash the target words of a path that was taken last, 64 bits."""
     digest = np.uint64(1469598103934665603)
@@ -136,7 +136,7 @@ def _hash_words(lists: _Lists, records: Records, number: int, target: OptionWord
     return digest
 
 
-@leaf
+@compiled
 def _is_new(lists: _Lists, digest: np.uint64) -> bool:
     """Whether no kept path has this hash; note that one has now."""
     mask = lists.hashes.size - 1
@@ -150,7 +150,7 @@ def _is_new(lists: _Lists, digest: np.uint64) -> bool:
     return True
 
 
-@leaf
+@compiled
 def _enumerate(
     lists: _Lists,
     records: Records,
@@ -161,6 +161,12 @@ def _enumerate(
     length: int,
 ) -> bool:
     """Take paths in order; return whether it is done, or needs more room."""
+    lists, records, complete, target = (
+        borrowed(lists),
+        borrowed(records),
+        borrowed(complete),
+        borrowed(target),
+    )
     used = lists.used[0]
     if used.pops == 0:
         _push(lists, records[complete[0]].total, NONE, NONE, 0)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from moses_integration.decoder.loading.entries import Entries
 from moses_integration.decoder.loading.source_phrases import PhraseTrie, child
 from moses_integration.decoder.search.coverage import SentenceSpans, close_over_splits
-from phrasescore.compiled import leaf
+from phrasescore.compiled import compiled
 
 
 class Options(NamedTuple):
@@ -44,7 +44,7 @@ class Options(NamedTuple):
     forward_class: NDArray[np.int32]
 
 
-@leaf
+@compiled
 def _adjust(
     heap: NDArray[np.int64], size: int, hole: int, item: int, future: NDArray[np.float32]
 ) -> None:
@@ -68,7 +68,7 @@ def _adjust(
     heap[hole] = item
 
 
-@leaf
+@compiled
 def _select(
     chosen: NDArray[np.int64], begin: int, stop: int, limit: int, future: NDArray[np.float32]
 ) -> int:
@@ -90,7 +90,7 @@ def _select(
     return kept
 
 
-@leaf
+@compiled
 def _select_all(
     first: NDArray[np.int64],
     table: NDArray[np.int8],
@@ -160,7 +160,7 @@ def highest_behind(scores: NDArray[np.float32], first: NDArray[np.int32]) -> NDA
     return highest
 
 
-@leaf
+@compiled
 def _look_up(
     words: NDArray[np.int32], trie: PhraseTrie, options: Options, sentence: SentenceSpans
 ) -> None:

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.decoder.search.hypotheses import NONE, Limits, Stacks
-from phrasescore.compiled import Record, inlined, leaf
+from phrasescore.compiled import Record, compiled, inlined
 
 
-@leaf
+@compiled
 def _bucket(record: Record, limits: Limits, buckets: int) -> int:
     key = np.uint64(record.lm_state) * np.uint64(0x9E3779B97F4A7C15)
     key += np.uint64(record.coverage) * np.uint64(0xC2B2AE3D27D4EB4F)
@@ -27,7 +27,7 @@ def _bucket(record: Record, limits: Limits, buckets: int) -> int:
     return np.int64((key >> np.uint64(32)) & np.uint64(buckets - 1))
 
 
-@leaf
+@compiled
 def _recombines(one: Record, other: Record, limits: Limits) -> bool:
     """Whether two hypotheses have equal futures: Moses's equality of all feature states."""
     if one.coverage != other.coverage or one.lm_state != other.lm_state:
@@ -84,14 +84,14 @@ def put(stacks: Stacks, stack: int, limits: Limits) -> bool:
     return True
 
 
-@leaf
+@inlined
 def _note_best(stacks: Stacks, stack: int, total: float, limits: Limits) -> None:
     if total > stacks.best[stack]:
         stacks.best[stack] = total
         stacks.worst[stack] = max(stacks.worst[stack], total + limits.beam_ln)
 
 
-@leaf
+@inlined
 def _recombine(stacks: Stacks, stack: int, rival: int, limits: Limits) -> None:
     """Let the better of two hypotheses take the place in the stack, the other become its arc.
 
@@ -117,7 +117,7 @@ def _recombine(stacks: Stacks, stack: int, rival: int, limits: Limits) -> None:
         stacks.used[0] = new + 1
 
 
-@leaf
+@compiled
 def _kth_largest(values: NDArray[np.float64], size: int, k: int) -> float:
     """Return the k-th largest of the first ``size`` values, k from 1; they are reordered."""
     low, high = 0, size - 1
@@ -142,7 +142,7 @@ def _kth_largest(values: NDArray[np.float64], size: int, k: int) -> float:
     return values[k - 1]
 
 
-@leaf
+@compiled
 def prune(stacks: Stacks, stack: int, limits: Limits) -> None:
     """Cut a stack that is too large down to its best hypotheses, and these to the beam."""
     size = stacks.size[stack]

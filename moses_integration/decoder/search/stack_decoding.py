@@ -29,7 +29,7 @@ from moses_integration.decoder.search.histories import Histories
 from moses_integration.decoder.search.hypotheses import Limits, Stacks, clear_stacks, sort_members
 from moses_integration.decoder.search.options import Options
 from moses_integration.decoder.search.recombination import prune, put
-from phrasescore.compiled import Record, Records, inlined, leaf
+from phrasescore.compiled import Record, Records, borrowed, compiled, inlined
 
 NEEDS_RECORDS, NEEDS_COVERAGES, NEEDS_EDGES, NEEDS_DEFERRAL, NEEDS_SCORES, DONE = range(6)
 
@@ -225,13 +225,14 @@ def finish_search(search: SentenceSearch) -> None:
     sort_members(search.stacks, search.sentence.length)
 
 
-@leaf
+@compiled
 def search_stacks(search: SentenceSearch, waiting: Waiting | None) -> int:
     """Search for the best translations of a sentence.
 
     Returns:
         ``DONE``, or what there must be more room of before this is called again.
     """
+    search = borrowed(search)
     stacks, coverages, progress = search.stacks, search.coverages, search.progress[0]
     distortion = search.limits.distortion
     begin_search(search)

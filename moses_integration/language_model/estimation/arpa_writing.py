@@ -16,7 +16,7 @@ from moses_integration.language_model.estimation.ngram_counting import (
     Corpus,
     NGramCounts,
 )
-from phrasescore.compiled import leaf
+from phrasescore.compiled import compiled
 from phrasescore.runs.byte_streams import open_output
 from phrasescore.words.word_table import as_array
 
@@ -92,7 +92,7 @@ class ArpaWriter:
         self._stream.write(b"\n")
 
 
-@leaf
+@compiled
 def _write_lines(
     text: Any, last: Any, row: int, order: int, texts: Any, lengths: Any, out: Any
 ) -> tuple[int, int]:
@@ -157,7 +157,7 @@ def shortest_text(value: np.float32) -> bytes:
     return f"{digits}e{int(exponent)}".encode()
 
 
-@leaf
+@compiled
 def _write_logs(factors: Any, logs: Any, texts: Any, lengths: Any) -> None:
     """Write numbers whose log10 is 0, or negative and of a usual size; 0 bytes of all others.
 
@@ -200,7 +200,7 @@ def _write_logs(factors: Any, logs: Any, texts: Any, lengths: Any) -> None:
         lengths[row] = _write_digits(np.int64(kept / unit), length, whole, texts, row)
 
 
-@leaf
+@compiled
 def _write_digits(digits: int, length: int, whole: int, texts: Any, row: int) -> int:
     """Write digits behind the sign, the point after ``whole`` of them; return the text's length."""
     if whole < 1:  # zeros in front

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.system_building.alignment.links import Links
-from phrasescore.compiled import leaf
+from phrasescore.compiled import compiled
 
 # what joins two words: links of one direction, or of both and what was added
 _FORWARD, _BACKWARD, _JOINT = 1, 2, 3
@@ -61,7 +61,7 @@ def grow_diag_final_and(
     return Links(links[0, : offsets[-1]].copy(), links[1, : offsets[-1]].copy(), offsets)
 
 
-@leaf
+@compiled
 def _join_all(
     forward: Any, backward: Any, lengths: Any, room: Any, links: Any, offsets: Any
 ) -> None:
@@ -86,7 +86,7 @@ def _join_all(
         offsets[sentence + 1] = used
 
 
-@leaf
+@compiled
 def _mark_links(forward: Any, backward: Any, sentence: int, shape: Any, room: Any) -> None:
     """Fill the grid with the links of a sentence, and mark the words that joint ones cover."""
     grid, sources, targets = room
@@ -104,7 +104,7 @@ def _mark_links(forward: Any, backward: Any, sentence: int, shape: Any, room: An
             sources[s] = targets[t] = True
 
 
-@leaf
+@compiled
 def _grow(source_length: int, target_length: int, grid: Any, sources: Any, targets: Any) -> None:
     """Add neighbours of links that are there, and go over all again until none is added."""
     added = True

@@ -24,7 +24,7 @@ from moses_integration.system_building.phrases.pair_counts import (
     empty_counts,
 )
 from moses_integration.system_building.phrases.phrase_numbers import PhraseNumbers
-from phrasescore.compiled import leaf
+from phrasescore.compiled import compiled
 
 MONOTONE, SWAP, OTHER = 0, 1, 2
 # the columns of the counts: three towards the phrase before, then three towards the one after
@@ -86,7 +86,7 @@ def extract_phrase_pairs(
         yield sentence - sentences[0], buffer.first(used)
 
 
-@leaf
+@compiled
 def _extract(
     starts: Any, links: Any, numbers: Any, sentences: Any, here: Any, out: Any
 ) -> tuple[int, int]:
@@ -117,7 +117,7 @@ def _extract(
     return sentence, used
 
 
-@leaf
+@compiled
 def _extract_sentence(here: Any, places: Any, numbers: Any, out: Any, used: int) -> int:
     """Write the rows of one sentence; return the rows in use."""
     linked, degree, inside = here
@@ -149,7 +149,7 @@ def _extract_sentence(here: Any, places: Any, numbers: Any, out: Any, used: int)
     return used
 
 
-@leaf
+@compiled
 def _leaves(inside: Any, degree: Any, low: int, high: int) -> bool:
     """Tell whether a source word of the span is also linked to a word outside."""
     for s in range(low, high + 1):  # noqa: SIM110 - compiled, and a generator is not
@@ -158,7 +158,7 @@ def _leaves(inside: Any, degree: Any, low: int, high: int) -> bool:
     return False
 
 
-@leaf
+@compiled
 def _write_links(linked: Any, span: Any, longest: int, out: Any, row: int) -> None:
     """Write the alignment inside the spans, and the orientation that the links around give."""
     s1, s2, t1, t2 = span

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.system_building.corpus.numbered_text import BOUNDARY, NumberedText
-from phrasescore.compiled import leaf
+from phrasescore.compiled import compiled
 from phrasescore.runs.byte_streams import own_file, own_folder
 from phrasescore.words.position_sorting import sorted_by_words
 
@@ -130,7 +130,7 @@ def number_phrases(text: NumberedText, longest: int) -> PhraseNumbers:
     return PhraseNumbers(at, position, length)
 
 
-@leaf
+@compiled
 def _number_in_order(
     ids: Any,
     positions: Any,

@@ -25,7 +25,7 @@ from moses_integration.system_building.phrases.external_sort import SortedRun
 from moses_integration.system_building.phrases.lexical_weights import LexicalTable
 from moses_integration.system_building.phrases.pair_counts import MASK_BITS, PairCounts
 from moses_integration.system_building.phrases.phrase_numbers import Phrases
-from phrasescore.compiled import leaf
+from phrasescore.compiled import compiled
 
 # from here on, Moses prints counts with an exponent and six digits, and divides what it printed
 _ROUNDED_COUNT = 1_000_000
@@ -175,7 +175,7 @@ class Words(NamedTuple):
     lengths: NDArray[np.uint8]
 
 
-@leaf
+@compiled
 def _lexical_weights(
     masks: Any, rows: Any, sides: Any, steps: Any, table: Any, weights: Any
 ) -> None:
@@ -202,7 +202,7 @@ def _lexical_weights(
         weights[pair] = product
 
 
-@leaf
+@compiled
 def _look_up(table: Any, row: int, column: int) -> float:
     """Find an entry; as in Moses, what is not there does not count against a pair."""
     low, high = table.starts[row], table.starts[row + 1]

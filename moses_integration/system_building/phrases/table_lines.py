@@ -19,7 +19,7 @@ from moses_integration.system_building.phrases.phrase_scoring import (
     orientation_probabilities,
     printed_counts,
 )
-from phrasescore.compiled import leaf
+from phrasescore.compiled import compiled
 from phrasescore.table.phrase_table import SEPARATOR
 from phrasescore.words.word_table import as_array
 
@@ -108,7 +108,7 @@ def _lines(sides: tuple[Phrases, Phrases], columns: Sequence[ColumnTexts]) -> me
     return out.data
 
 
-@leaf
+@compiled
 def _write_lines(sides: Any, separator: Any, texts: Any, pieces: Any, out: Any) -> None:
     """Fill ``out`` with, for each row, its two phrases and its pieces."""
     at = np.int64(0)  # a literal would have the copying compiled twice
@@ -122,7 +122,7 @@ def _write_lines(sides: Any, separator: Any, texts: Any, pieces: Any, out: Any) 
             at = _copy(texts[0], texts[1][piece], texts[2][piece], out, at)
 
 
-@leaf
+@compiled
 def _copy(source: Any, begin: int, end: int, out: Any, at: int) -> int:
     for i in range(begin, end):
         out[at] = source[i]

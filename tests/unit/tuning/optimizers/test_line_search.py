@@ -18,7 +18,6 @@ from tests.support.candidate_pools import (
 from tests.support.plain_optimization import plain_line_search
 from tuning.metrics.metric_scores import ALL_COLUMNS
 from tuning.metrics.metric_settings import Objective
-from tuning.optimizers.breakpoints import SortSpace, sort
 from tuning.optimizers.candidate_pool import PoolArrays
 from tuning.optimizers.line_search import BEYOND, LineSearch
 from tuning.optimizers.optimizer import Problem, Weights
@@ -86,15 +85,6 @@ def test_the_compiled_search_is_the_plain_one(seed: int, columns: int) -> None:
     plain = plain_line_search(problem.pool, problem.start, direction, shares)
     assert score == pytest.approx(plain[1], abs=1e-12)
     assert step == pytest.approx(plain[0], abs=1e-9)
-
-
-@given(st.lists(st.floats(allow_nan=False) | st.sampled_from([0.0, -0.0, 1.0, 1.5, np.inf])))
-def test_breakpoints_are_sorted_as_numpy_sorts_them(given: list[float]) -> None:
-    """Any numbers, infinite ones and equals too; equals keep their order."""
-    values = np.array(given, np.float64)
-    space = SortSpace.of(len(values))
-    row = sort(values.view(np.uint64), *space)
-    assert space.places[row].tolist() == np.argsort(values, kind="stable").tolist()
 
 
 @pytest.mark.parametrize("lines", [1, 3])

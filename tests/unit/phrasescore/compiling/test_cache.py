@@ -1,0 +1,170 @@
+"""Compiled functions are kept, shared by processes, and compiled again when they must be."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import PROJECT
+
+_OTHER = """
+from phrasescore.compiled import compiled
+from phrasescore.constants import FACTOR
+@compiled
+def scaled(x, factor):
+    if x < 0:
+        raise ValueError("below zero")
+    return x * factor
+"""
+_MODULE = """
+from phrasescore.constants import FACTOR
+from phrasescore.other import scaled
+from phrasescore.compiled import compiled
+from phrasescore.compiling.watch import compiled_functions
+@compiled
+def total(values):
+    sum = scaled(values[0], 0)
+    for value in values:
+        sum += scaled(value, FACTOR)
+    return sum
+"""
+_RUN = """
+import numpy as np, phrasescore.module as m
+print(m.total(np.arange(4)), m.compiled_functions())
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    """A program that compiles: what declares compiled functions here, and two modules with some."""
+    package = tmp_path / "program" / "phrasescore"
+    for name in (
+        *("__init__.py", "compiled.py", "compile_cache.py", "errors.py"),
+        *("compiling/__init__.py", "compiling/cache_lock.py", "compiling/watch.py"),
+        *("files/__init__.py", "files/private_folders.py"),
+    ):
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(PROJECT / "phrasescore" / name, package / name)
+    (package / "constants.py").write_text("FACTOR = 3\n")
+    (package / "other.py").write_text(_OTHER)
+    (package / "module.py").write_text(_MODULE)
+    return package
+
+
+def call(program: Path, code: str = _RUN, **environment: str) -> list[str]:
+    """Run Python beside the program; return the words it prints."""
+    folder = program.parent.parent
+    environment = {"NUMBA_CACHE_DIR": str(folder / "cache"), **environment}
+    # Python takes a file of the same second and size for the one whose bytecode it has kept
+    environment["PYTHONDONTWRITEBYTECODE"] = "1"
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(program.parent), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_code_is_kept(program: Path) -> None:
+    assert call(program)[0] == "18"
+    assert call(program) == ["18", "0"]
+
+
+def test_errors_come_out_of_kept_code(program: Path) -> None:
+    code = """
+        import numpy as np, phrasescore.module as m
+        try: m.total(-np.arange(3))
+        except ValueError as error: print(str(error).replace(" ", "_"))
+    """
+    assert call(program, code) == call(program, code) == ["below_zero"]
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [("constants.py", "= 3", "= 4"), ("other.py", "return x * factor", "return x * factor * 2")],
+)
+def test_a_change_in_another_file_counts(program: Path, name: str, old: str, new: str) -> None:
+    """A constant, and a function, that the calling function has from other modules."""
+    assert call(program)[0] == "18"
+    path = program / name
+    path.write_text(path.read_text().replace(old, new))
+    assert call(program)[0] == {"constants.py": "24", "other.py": "36"}[name]
+
+
+def test_old_folders_are_removed(program: Path) -> None:
+    """A few stay, for checkouts and versions that are used in turn."""
+    for factor in range(6):
+        (program / "constants.py").write_text(f"FACTOR = {factor}\n")
+        assert call(program)[0] == str(6 * factor)
+    assert len(list((program.parent.parent / "cache").iterdir())) == 4
+
+
+def test_code_for_another_processor_is_not_taken(program: Path) -> None:
+    """Each kind of processor has its own code, in one folder."""
+    plain = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
+    assert call(program)[1] != "0"
+    assert call(program, **plain)[1] != "0"
+    assert call(program) == ["18", "0"]
+
+
+def test_processes_that_compile_at_once_keep_all(program: Path) -> None:
+    """Several types of one function at the same time: each finds its own code afterwards."""
+    kinds = ["int64", "float64", "int32", "float32"]
+    code = """
+        import numpy as np, phrasescore.module as m
+        print(m.total(np.arange(4).astype('{}')), m.compiled_functions())
+    """
+    with ThreadPoolExecutor(len(kinds)) as pool:
+        first = pool.map(lambda kind: call(program, code.format(kind)), kinds)
+        assert [float(words[0]) for words in first] == [18.0] * len(kinds)
+    for kind in kinds:
+        said = call(program, code.format(kind))
+        assert (float(said[0]), said[1]) == (18.0, "0")
+
+
+def test_the_cache_is_locked_while_it_is_written(program: Path) -> None:
+    """What numba renames to its final name is in the folder of a lock that another cannot take."""
+    code = """
+        import fcntl, os, sys
+        import numpy as np, phrasescore.module as m
+        held = []
+        def look(event, arguments):
+            if event == "os.rename" and str(arguments[1]).endswith((".nbi", ".nbc")):
+                lock = os.open(os.environ["NUMBA_CACHE_DIR"] + "/.lock", os.O_RDWR)
+                try: fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError: held.append(True)
+                else: held.append(False)
+                os.close(lock)
+        sys.addaudithook(look)
+        m.total(np.arange(4))
+        lock = os.open(os.environ["NUMBA_CACHE_DIR"] + "/.lock", os.O_RDWR)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        print(len(held) > 3, all(held))
+    """
+    assert call(program, code) == ["True", "True"]
+
+
+def test_a_folder_that_can_only_be_read(program: Path) -> None:
+    """An image is warmed by its builder; its user cannot write there, and compiles nothing."""
+    assert call(program)[1] != "0"
+    (version,) = (program.parent.parent / "cache").iterdir()
+    code = f"""
+        import os
+        access = os.access
+        os.access = lambda path, mode: str(path) != {str(version)!r} and access(path, mode)
+    """
+    home = program.parent.parent / "home"
+    elsewhere = {"XDG_CACHE_HOME": str(home)}
+    shutil.rmtree(program / "__pycache__", ignore_errors=True)
+    assert call(program, textwrap.dedent(code) + _RUN, **elsewhere) == ["18", "0"]
