@@ -182,6 +182,27 @@ class SequenceModel(StepModel):
         """
         return []
 
+    def expect_words(self, counts: Tensor) -> None:
+        """Let the output begin at how often words stand in the training text, not at all alike.
+
+        Only for kinds with ``Kind.expects_words``.
+
+        Args:
+            counts: ``(V,)`` of each word and of </s>.
+        """
+        raise NotImplementedError(f"{type(self).__name__} begins with all words alike")
+
+    def log_normalisers(self, batch: Batch) -> Tensor:
+        """Return ln Z of every target word and final </s>, ``(N,)``.
+
+        Only for models whose settings are ``is_self_normalised``, as :meth:`centre`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} is not self-normalised")
+
+    def centre(self, mean: float) -> None:
+        """Take the mean of ln Z from every logit; ln p stays, ln Z has the mean 0 then."""
+        raise NotImplementedError(f"{type(self).__name__} is not self-normalised")
+
     @abstractmethod
     def score(self, batch: Batch, dtype: torch.dtype | None = None) -> Tensor:
         """Return ln p of every target word and of the final </s>, ``(B, T + 1)``, 0 for padding.

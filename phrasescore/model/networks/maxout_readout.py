@@ -52,11 +52,7 @@ class MaxoutReadout(SequenceModel, ABC):
         self.output_bias = nn.Parameter(torch.empty(V))
 
     def expect_words(self, counts: Tensor) -> None:
-        """Let the output begin at how often words stand in the training text, not at all alike.
-
-        Args:
-            counts: ``(V,)`` of each word and of </s>.
-        """
+        """See :meth:`SequenceModel.expect_words`."""
         shares = (counts + 0.5) / (counts.sum() + 0.5 * len(counts))
         with torch.no_grad():
             self.output_bias.copy_(torch.log(shares))

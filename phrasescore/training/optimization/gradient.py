@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from phrasescore.model.sequence_model import Batch, Regularisation, SequenceModel
 from phrasescore.training.batches import Indices, make_batch, with_unknown
 from phrasescore.training.pairs import EncodedPairs
-from phrasescore.training.training_settings import TrainingSettings
+from phrasescore.training.settings import TrainingSettings
 
 
 class ShareGradient:
@@ -70,7 +70,7 @@ class ShareGradient:
             torch._foreach_zero_(list(gradient))
             return 0.0
         regularisation = self._regularisation(update, share)
-        batch = make_batch(self._pairs.source, self._pairs.target, rows).to(self._device)
+        batch = make_batch(self._pairs, rows).to(self._device)
         if self._recorded is not None and regularisation is None and batch.lengths is None:
             recorded, found = self._recorded(batch)
             torch._foreach_copy_(list(gradient), found)
@@ -88,7 +88,8 @@ class ShareGradient:
         place = [settings.seed, update, self._rank, share]
         seed = int(np.random.SeedSequence(place).generate_state(1, np.uint64)[0])
         generator = torch.Generator(self._device).manual_seed(seed)
-        return Regularisation(settings.dropout, settings.label_smoothing, generator)
+        dropout, smoothing = settings.dropout or 0.0, settings.label_smoothing or 0.0
+        return Regularisation(dropout, smoothing, generator)
 
 
 _MOST = 512  # recordings; each takes some memory of the driver's
