@@ -24,11 +24,8 @@ from phrasescore.model.networks.maxout_readout import MaxoutReadout
 from phrasescore.model.sequence_model import (
     END,
     Batch,
-    Initialisation,
     Regularisation,
     State,
-    draw_weights,
-    initial_deviation,
 )
 from phrasescore.model.units import UNITS
 
@@ -56,19 +53,6 @@ class EncoderDecoder(MaxoutReadout):
         C = H if self._sees_context else 0
         self.decoder = unit(E, H, C)
         self._add_readout(H, E, C, M, R, V_t)
-
-    def initialise(
-        self, generator: torch.Generator, initialisation: Initialisation = "paper"
-    ) -> None:
-        """Draw the initial weights from ``generator``; biases are 0.
-
-        In both ways each recurrent weight is the left singular vectors of a white Gaussian matrix
-        (Saxe et al., 2014). The others are normal with deviation 0.01 in the ``paper`` way (section
-        4.1.1). In the ``scaled`` way it is 1 for word vectors and 1 / sqrt(inputs) for the rest,
-        which passes a signal on at its strength: the decoder begins to listen to the encoder after
-        a few hundred updates instead of a few thousand.
-        """
-        draw_weights(self, generator, lambda name, of: initial_deviation(name, of, initialisation))
 
     # -- encoder, section 2.2 ------------------------------------------------------------------
 
@@ -198,30 +182,21 @@ class EncoderDecoder(MaxoutReadout):
 
     # -- what every kind of model offers -------------------------------------------------------
 
-    def loss(
+    def _features(
         self,
         batch: Batch,
         dtype: torch.dtype | None = None,
         regularisation: Regularisation | None = None,
     ) -> Tensor:
-        """See :meth:`SequenceModel.loss`."""
         lengths = batch.lengths
         context = self.summaries(batch.source, lengths[0] if lengths else None, dtype)
-        return self._summed_loss(self.features(context, batch.target), batch)
+        return self.features(context, batch.target)
 
     def multiplied(self) -> list[nn.Parameter]:
         """See :meth:`SequenceModel.multiplied`: not what is looked up, nor what softmax sums."""
         summed = self.source_embedding, self.target_embedding, self.output_words
         known = set(map(id, summed))
         return [each for each in self.parameters() if each.ndim > 1 and id(each) not in known]
-
-    def score(self, batch: Batch, dtype: torch.dtype | None = None) -> Tensor:
-        """See :meth:`SequenceModel.score`."""
-        lengths = batch.lengths
-        context = self.summaries(batch.source, lengths[0] if lengths else None, dtype)
-        found = self.log_probabilities(context, batch.target)
-        counted = batch.counted
-        return found if counted is None else found.masked_fill(~counted, 0.0)
 
     def start(
         self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
