@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from moses_integration.bleu.reference_ngrams import ORDERS, build, count_matches, encode
 from phrasescore.errors import CorpusError, counted
-from phrasescore.runs.byte_streams import read_lines
+from phrasescore.table.input_files import read_lines
 from phrasescore.words.word_table import WordTable, as_array
 
 # matches and totals of each order, and the reference length

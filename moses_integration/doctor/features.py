@@ -24,8 +24,8 @@ from moses_integration.ini.table_feature import (
     relative_paths,
 )
 from phrasescore.errors import IniError, InputError, did_you_mean
-from phrasescore.runs.byte_streams import is_stream
-from phrasescore.table.number_text import whole_number
+from phrasescore.runs.file_kinds import is_stream
+from phrasescore.table.input_files import whole_number
 
 # what mert-moses.pl takes for the name of a dense feature
 _TUNABLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")

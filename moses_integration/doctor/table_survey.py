@@ -21,9 +21,8 @@ from moses_integration.doctor.table_scanning import (
 from moses_integration.doctor.words import TableWords
 from moses_integration.tables.score_survey import Extremes
 from phrasescore.errors import InputError, PhraseTableError
-from phrasescore.runs.byte_streams import line_blocks, open_input
 from phrasescore.runs.progress import Progress
-from phrasescore.table.block import truncation_named
+from phrasescore.table.input_files import line_blocks, open_input, truncation_named
 from phrasescore.table.phrase_table import (
     GAP,
     INSPECTED_LINES,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from moses_integration.doctor.findings import Finding, Severity, at
 from phrasescore.errors import InputError, counted
-from phrasescore.runs.byte_streams import open_input
+from phrasescore.table.input_files import open_input
 
 _BLANKS = b" \t\r"
 _LABEL = re.compile(rb"\[[^\[\]]*\]")

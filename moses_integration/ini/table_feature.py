@@ -15,7 +15,7 @@ from moses_integration.ini.feature_kinds import (
 from moses_integration.ini.lines import format_weight, refuse_unreadable
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from phrasescore.errors import IniError, PhraseTableError, SettingsError, counted
-from phrasescore.runs.byte_streams import STANDARD_STREAM
+from phrasescore.runs.file_kinds import STANDARD_STREAM
 
 _DEFAULT_WEIGHT = 1.0
 START_WEIGHT = 0.2  # what Moses's training gives each score of a phrase table

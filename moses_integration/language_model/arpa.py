@@ -22,8 +22,8 @@ from moses_integration.language_model.arpa_lines import Rows, parse_ngrams, pars
 from moses_integration.language_model.automaton import UNKNOWN_WORD
 from moses_integration.language_model.automaton_building import HIGHEST_ORDER, NGrams
 from phrasescore.errors import LanguageModelError
-from phrasescore.runs.byte_streams import open_input
 from phrasescore.table.byte_scanning import BLANKS, LINE_FEED, find_byte, token_begin
+from phrasescore.table.input_files import open_input
 from phrasescore.words.word_table import WordTable
 
 _BLOCK = 1 << 23

@@ -11,7 +11,7 @@ from moses_integration.language_model.neural.network import read_feed_forward_lm
 from phrasescore.errors import InputError, ModelError, SettingsError
 from phrasescore.model.folder import StoredWeights
 from phrasescore.model.model_settings import FeedForwardLmSettings
-from phrasescore.runs.byte_streams import STANDARD_STREAM
+from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.words.known_words import KnownWords, known_words
 
 

@@ -21,7 +21,7 @@ from moses_integration.nbest.format import CUT_REMEDY, CUT_SHORT, NBestEntry, pa
 from moses_integration.nbest.plain_lines import up_to_short_line, without_blank_lines
 from moses_integration.nbest.scanning import NBestBlock, scan
 from phrasescore.errors import NBestError, did_you_mean
-from phrasescore.runs.byte_streams import line_blocks, open_input
+from phrasescore.table.input_files import line_blocks, open_input
 from phrasescore.words.word_table import WordTable, as_array
 
 _BLOCK = 1 << 23

@@ -27,16 +27,11 @@ from moses_integration.nbest.format import CUT_REMEDY, CUT_SHORT, MOST_SENTENCES
 from moses_integration.nbest.segmentation import phrase_pairs, without_marks
 from phrasescore import __version__
 from phrasescore.errors import InputError, NBestError, SettingsError, counted
-from phrasescore.runs.byte_streams import (
-    is_gzip_name,
-    open_input,
-    read_lines,
-    refuse_same_file,
-    sha256_of,
-)
-from phrasescore.runs.pipes import can_be_read_again
+from phrasescore.runs.file_kinds import can_be_read_again, refuse_same_file
+from phrasescore.runs.final_names import is_gzip_name
+from phrasescore.runs.identity import sha256_of
 from phrasescore.table.block_stream import BlockStream
-from phrasescore.table.number_text import whole_number
+from phrasescore.table.input_files import open_input, read_lines, whole_number
 from phrasescore.table.phrase_table import phrase_tokens
 
 LINES_PER_BLOCK = 20_000

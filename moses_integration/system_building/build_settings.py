@@ -15,7 +15,8 @@ from moses_integration.system_building.corpus.text_preparation import (
 )
 from moses_integration.system_building.default_ini import check_ini_path
 from phrasescore.errors import SettingsError, did_you_mean
-from phrasescore.runs.byte_streams import STANDARD_STREAM, open_input
+from phrasescore.runs.file_kinds import STANDARD_STREAM
+from phrasescore.table.input_files import open_input
 
 Aligner = Literal["fast_align", "hmm", "eflomal", "program:fast_align", "program:eflomal-align"]
 ALIGNERS: tuple[Aligner, ...] = get_args(Aligner)

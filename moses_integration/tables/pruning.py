@@ -22,12 +22,12 @@ from moses_integration.tables.ranking import Ranking, best_of_runs
 from moses_integration.tables.significance import SignificanceLevel
 from phrasescore import __version__
 from phrasescore.errors import PhraseTableError, SettingsError, counted
-from phrasescore.runs.byte_streams import is_gzip_name, sha256_of
-from phrasescore.runs.pipes import can_be_read_again
+from phrasescore.runs.file_kinds import can_be_read_again
+from phrasescore.runs.final_names import is_gzip_name
+from phrasescore.runs.identity import sha256_of
+from phrasescore.runs.journal import JournaledOutputs
 from phrasescore.runs.progress import Progress
-from phrasescore.table.block import LINES_PER_BLOCK, TableBlock
-from phrasescore.table.sinks import Sink, announce, open_sink
-from phrasescore.table.source_runs import read_source_runs
+from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, read_source_runs
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ def prune_table(
     conditions: PruningConditions,
     *,
     lines_per_block: int = LINES_PER_BLOCK,
-    before_name: Callable[[Sink], None] = lambda sink: None,
+    before_name: Callable[[JournaledOutputs], None] = lambda outputs: None,
 ) -> PruningReport:
     """Write the lines of a table that meet all conditions, byte for byte and in order.
 
@@ -218,14 +218,17 @@ def prune_table(
             "gzip": is_gzip_name(output),
             "lines_per_block": lines_per_block,
         }
-    with open_sink(output, signature) as sink, Progress("pruning", unit="pairs") as progress:
-        counts = PruningCounts(**sink.state) if sink.state is not None else PruningCounts()
+    with (
+        JournaledOutputs([output], signature) as outputs,
+        Progress("pruning", unit="pairs") as progress,
+    ):
+        counts = outputs.restored(PruningCounts())
         resumed = counts.pairs
-        announce(output, resumed, sink.discarded, "other conditions or another table")
+        outputs.announce(resumed, "other conditions or another table")
         for block in read_source_runs(table, lines_per_block, skip_lines=resumed):
             kept, judged = judge(block, conditions)
             counts += judged
-            sink.append(chosen_lines(block, kept), dataclasses.asdict(counts))
+            outputs.append([chosen_lines(block, kept)], dataclasses.asdict(counts))
             progress.advance(len(block))
         if not counts.kept:
             raise PhraseTableError(
@@ -233,8 +236,8 @@ def prune_table(
                 path=table,
                 remedy="check --threshold, --significance and the column",
             )
-        before_name(sink)
-        sink.finish()
+        before_name(outputs)
+        outputs.finish()
     return PruningReport(conditions, counts, resumed, time.monotonic() - start, sha256)
 
 

@@ -17,14 +17,12 @@ import numpy as np
 from moses_integration.tables.pruning import chosen_lines
 from phrasescore.compiled import compiled
 from phrasescore.errors import counted
-from phrasescore.runs.pipes import can_be_read_again
+from phrasescore.runs.file_kinds import can_be_read_again
+from phrasescore.runs.journal import JournaledOutputs
 from phrasescore.runs.progress import Progress
-from phrasescore.table.block import TableBlock
-from phrasescore.table.phrase_table import INSPECTED_LINES
-from phrasescore.table.reordering_table import reordering_format
+from phrasescore.table.block import TableBlock, read_source_runs
+from phrasescore.table.phrase_table import INSPECTED_LINES, reordering_format
 from phrasescore.table.scanning import SOURCE, TARGET, compare_phrases
-from phrasescore.table.sinks import open_sink
-from phrasescore.table.source_runs import read_source_runs
 
 
 @dataclass(frozen=True)
@@ -73,15 +71,15 @@ def prune_reordering(
     pairs = _Pairs(read_source_runs(phrase_table))
     # quickly made again, so nothing is kept of an interrupted run
     with (
-        open_sink(output, None) as sink,
+        JournaledOutputs([output], None) as left_lines,
         Progress("cutting the reordering table", unit="lines") as progress,
     ):
         for block in read_source_runs(reordering, format_of=reordering_format):
             kept = pairs.find(block)
             lines, left = lines + len(block), left + int(np.count_nonzero(kept))
-            sink.append(chosen_lines(block, kept), {})
+            left_lines.append([chosen_lines(block, kept)], {})
             progress.advance(len(block))
-        sink.finish()
+        left_lines.finish()
     return CutReordering(lines, left)
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from phrasescore.errors import ModelError, visible
 from phrasescore.model.folder_names import DIGESTS
-from phrasescore.runs.byte_streams import sha256_of, write_atomically
+from phrasescore.runs.final_names import write_atomically
+from phrasescore.runs.identity import sha256_of
 
 _LONGEST = 80  # characters of a name in an error
 RETRAIN = "copy the folder again, or train the model again"

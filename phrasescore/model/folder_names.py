@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from phrasescore.runs.parts import hidden
+from phrasescore.runs.final_names import hidden
 
 FORMAT = 1  # raised when a folder of today could no longer be read
 CONFIG, WEIGHTS = "config.json", "model.safetensors"

@@ -30,9 +30,8 @@ from phrasescore.model.folder_names import (
     replaced,
 )
 from phrasescore.model.kinds import kind_named
-from phrasescore.runs.byte_streams import write_atomically
-from phrasescore.runs.parts import part_path, remove
-from phrasescore.runs.provenance import write_json
+from phrasescore.runs.final_names import part_path, remove, write_atomically
+from phrasescore.runs.json_files import write_json
 from phrasescore.words.outside_words import OutsideWords
 from phrasescore.words.vocabulary import Vocabulary
 

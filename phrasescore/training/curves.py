@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from phrasescore.errors import MissingDependencyError
-from phrasescore.runs.byte_streams import own_file, write_atomically
+from phrasescore.runs.file_kinds import read_regular
+from phrasescore.runs.final_names import own_file, write_atomically
 from phrasescore.runs.json_files import parse_object
-from phrasescore.runs.regular_files import read_regular
 
 CURVES = "curves.jsonl"
 

@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import InputError
-from phrasescore.runs.json_files import read_object
+from phrasescore.runs.json_files import read_object, write_json
 from phrasescore.runs.progress import Progress
-from phrasescore.runs.provenance import write_json
 from phrasescore.table.block import TokenSpans
 from phrasescore.table.phrase_table import Side
 from phrasescore.training.disk_arrays import ROWS_AT_ONCE, DiskArray, write_npy

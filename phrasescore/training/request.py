@@ -11,8 +11,8 @@ from typing import Any
 from phrasescore.errors import SettingsError
 from phrasescore.model.kinds import KINDS, Kind, kind_named, read_settings
 from phrasescore.model.model_settings import ModelSettings
-from phrasescore.runs.byte_streams import STANDARD_STREAM, sha256_of
-from phrasescore.runs.pipes import can_be_read_again
+from phrasescore.runs.file_kinds import STANDARD_STREAM, can_be_read_again
+from phrasescore.runs.identity import sha256_of
 from phrasescore.training.phrase_pairs import PairSettings, load_pairs
 from phrasescore.training.table_encoding import encode_table
 from phrasescore.training.text_encoding import encode_texts

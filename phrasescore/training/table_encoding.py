@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from phrasescore.runs.byte_streams import sha256_of
-from phrasescore.runs.pipes import can_be_read_again
+from phrasescore.runs.file_kinds import can_be_read_again
+from phrasescore.runs.identity import sha256_of
 from phrasescore.table.block import read_blocks
 from phrasescore.training.disk_arrays import write_npy
 from phrasescore.training.encoded_sides import SIDES, StreamedSide, encode_once, stream_sides

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import ModelError, visible
-from phrasescore.runs.byte_streams import write_atomically
+from phrasescore.runs.final_names import write_atomically
 from phrasescore.words.token_sequences import Ids
 from phrasescore.words.vocabulary import UNK_ID, plain_lines
 from phrasescore.words.word_table import WordTable

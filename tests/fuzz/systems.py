@@ -22,8 +22,7 @@ from moses_integration.system_building.build_settings import (
 from moses_integration.tables.pruning import PruningConditions, judge
 from moses_integration.tables.ranking import ColumnRanking
 from moses_integration.tables.significance import SignificanceLevel
-from phrasescore.table.block import read_blocks
-from phrasescore.table.source_runs import read_source_runs
+from phrasescore.table.block import read_blocks, read_source_runs
 from phrasescore.training.phrase_pairs import PairSettings
 from phrasescore.training.table_encoding import encode_table
 from tests.fuzz.originals import head

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from phrasescore.errors import CorpusError
-from phrasescore.runs.byte_streams import open_input
+from phrasescore.table.input_files import open_input
 
 LINES_AT_ONCE = 10_000
 # (U+0085, U+00A0, U+1680, U+2000-200A, U+2028, U+2029, U+202F, U+205F, U+3000) in UTF-8

@@ -29,7 +29,7 @@ from moses_integration.system_building.corpus.parallel_text import (
 )
 from moses_integration.system_building.corpus.text_preparation import Preprocessor, TextSettings
 from phrasescore.errors import CorpusError
-from phrasescore.runs.byte_streams import open_output
+from phrasescore.runs.final_names import open_output
 from phrasescore.runs.progress import Progress
 
 

@@ -22,7 +22,7 @@ from moses_integration.system_building.phrases.pair_counts import (
     mask_words,
     sorted_and_added,
 )
-from phrasescore.runs.byte_streams import open_output
+from phrasescore.runs.final_names import open_output
 
 # records that are read at once where all are read in order
 _RECORDS_AT_ONCE = 1 << 18

@@ -20,8 +20,7 @@ from moses_integration.bleu.reference_ngrams import ORDERS
 from moses_integration.bleu.statistics import BleuStatistics
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import ResumeError, SettingsError
-from phrasescore.runs.json_files import JsonError, read_object
-from phrasescore.runs.provenance import write_json
+from phrasescore.runs.json_files import JsonError, read_object, write_json
 from tuning.experiment.results.runs import Statistics, StepTime, SystemRun
 
 _FORMAT = 1
