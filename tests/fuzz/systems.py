@@ -23,8 +23,8 @@ from moses_integration.tables.pruning import PruningConditions, judge
 from moses_integration.tables.ranking import ColumnRanking
 from moses_integration.tables.significance import SignificanceLevel
 from phrasescore.table.block import read_blocks, read_source_runs
-from phrasescore.training.phrase_pairs import PairSettings
-from phrasescore.training.table_encoding import encode_table
+from phrasescore.training.encoding import encode_table
+from phrasescore.training.pairs import PairSettings
 from tests.fuzz.originals import head
 from tests.fuzz.readings import Reading, Result
 

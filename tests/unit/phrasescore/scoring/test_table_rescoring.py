@@ -18,8 +18,8 @@ from phrasescore.errors import PhraseTableError, SettingsError
 from phrasescore.scoring.block_scoring import ScoringSettings
 from phrasescore.table.block import read_blocks
 from phrasescore.table.input_files import InputCheck
-from phrasescore.words.outside_words import OutsideWords
 from phrasescore.words.token_sequences import TokenSequences
+from phrasescore.words.vocabulary import OutsideWords
 from tests.conftest import PROJECT
 from tests.support.table_lines import read_entries
 from tests.unit.phrasescore.scoring.tiny_scorer import TinyScorer, rescore, tiny_model
