@@ -7,8 +7,8 @@ from pathlib import Path
 
 from moses_integration.doctor.findings import Finding, Severity, at
 from moses_integration.doctor.words import Knows, TextWords
+from moses_integration.ini.edits import neural_options, own_features
 from moses_integration.ini.feature_kinds import LANGUAGE_MODEL_KINDS
-from moses_integration.ini.language_model_feature import neural_options, own_features
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from moses_integration.language_model.back_off import open_ngrams
 from moses_integration.language_model.kenlm.binary import is_kenlm_binary

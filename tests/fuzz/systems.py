@@ -141,7 +141,7 @@ def _scored(path: Path, large: bool) -> Result:
     references = References([[b"a a b", b"x"] * 20, [b"b", b""] * 20])
     found = NBestReader(path, references.vocabulary, block_size=1 << 23 if large else 1).read()
     scores = references.score_tokens(found.sentences, found.tokens, found.offsets)
-    return (scores.matrix().tolist(),)
+    return (scores.tolist(),)
 
 
 _CORPUS = ("extraction/corpus.en", "extraction/corpus.fr")
