@@ -14,7 +14,7 @@ from phrasescore.compiling.watch import compiling_seconds
 from phrasescore.model.folder import CURVES
 from phrasescore.model.kinds import kind_named
 from phrasescore.model.sequence_model import SequenceModel
-from phrasescore.runs.byte_streams import write_atomically
+from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.interruption import StopRequest
 from phrasescore.runs.progress import Progress
 from phrasescore.training.batches import (

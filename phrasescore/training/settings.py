@@ -28,7 +28,7 @@ from phrasescore.model.model_settings import (
     Reading,
     UnitName,
 )
-from phrasescore.runs.byte_streams import STANDARD_STREAM
+from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.words import PAPER_SENTENCE_WORDS, SHORTLIST_WORDS
 
 T = TypeVar("T")

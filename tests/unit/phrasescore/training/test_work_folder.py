@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from phrasescore.errors import ResumeError, SettingsError
-from phrasescore.runs.byte_streams import sha256_of
+from phrasescore.runs.identity import sha256_of
 from phrasescore.training.checkpoint import (
     TrainingState,
     another_refused,
