@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 
+from phrasescore.model.folder import save_model
 from phrasescore.model.kinds import build, kind_named, read_settings
 from phrasescore.model.model_settings import Direction
-from phrasescore.model.saved_model import save_model
 from phrasescore.words.vocabulary import Vocabulary
 
 _SIZES: dict[str, Any] = {"hidden": 8, "embedding": 6, "maxout": 5, "rank": 4}
