@@ -21,8 +21,7 @@ from phrasescore.analysis.table_lines import (
 from phrasescore.errors import CorpusError, ModelError, PhraseTableError
 from phrasescore.generation.phrase_output import phrase_texts
 from phrasescore.generation.sampling import Sampling
-from phrasescore.generation.target_generator import TargetGenerator
-from phrasescore.generation.targets import SampleSettings, TargetSettings
+from phrasescore.generation.targets import SampleSettings, TargetGenerator, TargetSettings
 from phrasescore.model.folder import LoadedModel
 from phrasescore.runs.byte_streams import read_lines
 from phrasescore.runs.progress import Progress

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from phrasescore.generation.phrase_output import OutputFormat, PhraseCounts
     from phrasescore.generation.streaming import GenerationReport
     from phrasescore.generation.table_output import TableCounts
-    from phrasescore.generation.target_generator import Method, TargetGenerator
+    from phrasescore.generation.targets import Method, TargetGenerator
     from phrasescore.model.folder import LoadedModel
 
 
@@ -146,7 +146,7 @@ def generate(
     both = reordering_pair(reordering, reordering_output, output)
     import torch
 
-    from phrasescore.generation.target_generator import TargetGenerator
+    from phrasescore.generation.targets import TargetGenerator
     from phrasescore.runs.interruption import interruptible
     from phrasescore.runs.pipes import can_be_read_again
 

@@ -11,8 +11,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from phrasescore.errors import CorpusError, visible
-from phrasescore.generation.target_generator import TargetGenerator
-from phrasescore.generation.targets import Targets
+from phrasescore.generation.targets import TargetGenerator, Targets
 from phrasescore.model.folder import LoadedModel
 from phrasescore.scoring.probability_column import ln_p_texts, probability_texts
 from phrasescore.table.phrase_table import SEPARATOR

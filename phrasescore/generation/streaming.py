@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
-from phrasescore import __version__
 from phrasescore.errors import InputError
 from phrasescore.generation.phrase_output import PhraseCounts, PhraseWriter
-from phrasescore.generation.reordering_output import ReorderingCounts, generate_reordering
-from phrasescore.generation.table_output import TableCounts, TableWriter
-from phrasescore.runs.byte_streams import is_gzip_name, refuse_same_file, sha256_of
+from phrasescore.generation.table_output import (
+    ReorderingCounts,
+    TableCounts,
+    TableWriter,
+    generate_reordering,
+)
 from phrasescore.runs.journaled_output import JournaledOutput
 from phrasescore.runs.pipes import can_be_read_again
-from phrasescore.table.block import TableBlock
-from phrasescore.table.block_stream import BlockStream
+from phrasescore.table.block_stream import BlockStream, StreamReport, write_stream
 from phrasescore.table.input_check import InputCheck
 from phrasescore.table.sinks import Sink
 from phrasescore.table.source_runs import read_source_runs
@@ -32,21 +32,13 @@ Counts = TypeVar("Counts", PhraseCounts, TableCounts)
 
 
 @dataclass(frozen=True)
-class GenerationReport(Generic[Counts]):
-    """What a run did.
+class GenerationReport(StreamReport[Counts]):
+    """The result of a run.
 
     Args:
-        counts: Over the whole input, that of an earlier, interrupted run included.
-        resumed: Lines that an earlier run had done.
         reordering: What was done to a reordering table.
-        seconds: How long this run took.
-        sha256: The digest of the input; ``None`` for a pipe.
     """
 
-    counts: Counts
-    resumed: int
-    seconds: float
-    sha256: str | None
     reordering: ReorderingCounts | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -55,7 +47,7 @@ class GenerationReport(Generic[Counts]):
             **dataclasses.asdict(self.counts),
             "resumed_lines": self.resumed,
             "seconds": round(self.seconds, 3),
-            "input_sha256": self.sha256,
+            "input_sha256": self.sha256[0] if self.sha256 else None,
             **({"reordering": vars(self.reordering)} if self.reordering else {}),
         }
 
@@ -81,16 +73,14 @@ def generate_for_phrases(
         ModelError: The model gives no numbers.
     """
     texts = Texts((path,), columns=1, lines_per_block=PHRASES_PER_BLOCK)
-
-    check = InputCheck(texts.blocks) if can_be_read_again(path) else None
     stream = BlockStream(
         lambda _, done: texts.blocks(skip=done),
         writer.write,
         PhraseCounts(),
-        check=check,
-        **_words_for(path),
+        **_stream_settings(path, texts.blocks),
     )
-    return _written(stream, path, output, asked)
+    done = write_stream(stream, [path], [output], asked)
+    return GenerationReport(done.counts, done.resumed, done.seconds, done.sha256)
 
 
 def generate_table(
@@ -115,17 +105,11 @@ def generate_table(
         SettingsError: The output is the table, or cannot be written.
         ModelError: The model gives no numbers.
     """
-
-    def pairs_after(counts: TableCounts, _: int) -> Iterator[TableBlock]:
-        return read_source_runs(path, TABLE_LINES_PER_BLOCK, skip_lines=counts.lines)
-
-    check = InputCheck(lambda: read_source_runs(path)) if can_be_read_again(path) else None
     stream = BlockStream(
-        pairs_after,
+        lambda counts, _: read_source_runs(path, TABLE_LINES_PER_BLOCK, skip_lines=counts.lines),
         writer.write,
         TableCounts(),
-        check=check,
-        **_words_for(path),
+        **_stream_settings(path, lambda: read_source_runs(path)),
     )
     made: list[ReorderingCounts] = []
 
@@ -134,32 +118,20 @@ def generate_table(
         if reordering and isinstance(sink, JournaledOutput):
             made.append(generate_reordering(*reordering, sink.part_path))
 
-    report = _written(stream, path, output, asked, write_reordering)
-    return dataclasses.replace(report, reordering=made[0] if made else None)
-
-
-def _words_for(path: str | Path) -> dict[str, Any]:
-    """Return what the user sees of a stream."""
-    changed = InputError(
-        "the file changed while it was being read", path=path, remedy="run the command again"
+    done = write_stream(stream, [path], [output], asked, write_reordering)
+    return GenerationReport(
+        done.counts, done.resumed, done.seconds, done.sha256, made[0] if made else None
     )
-    unlike = "other options, model or input"
-    return {"changed": changed, "unlike": unlike, "what": "generating", "unit": "lines"}
 
 
-def _written(
-    stream: BlockStream[Any, Counts],
-    path: str | Path,
-    output: str | Path,
-    asked: dict[str, Any],
-    before_name: Callable[[Sink], None] = lambda sink: None,
-) -> GenerationReport[Counts]:
-    refuse_same_file(path, output, "the input")
-    start = time.monotonic()
-    sha256 = sha256_of(path) if can_be_read_again(path) else None
-    signature = None
-    if sha256 is not None:
-        given = {"phrasescore": __version__, "input": sha256, "gzip": is_gzip_name(output)}
-        signature = {**given, **asked}
-    counts, resumed = stream.write(output, signature, before_name)
-    return GenerationReport(counts, resumed, time.monotonic() - start, sha256)
+def _stream_settings(path: str | Path, whole: Callable[[], Iterator[Any]]) -> dict[str, Any]:
+    """Return how to check the input, which ``whole`` reads, and what the user sees of a stream."""
+    return {
+        "check": InputCheck(whole) if can_be_read_again(path) else None,
+        "changed": InputError(
+            "the file changed while it was being read", path=path, remedy="run the command again"
+        ),
+        "unlike": "other options, model or input",
+        "what": "generating",
+        "unit": "lines",
+    }
