@@ -33,8 +33,7 @@ from typing import Any
 
 from benchmarks.costs import PROJECT, Cost, run
 from benchmarks.sampled_tables import read_lines, write_lines
-from phrasescore.cluster.cluster import Cluster
-from phrasescore.cluster.in_order import in_order
+from phrasescore.cluster.cluster import Cluster, in_order
 from phrasescore.runs.byte_streams import GzipMember
 from phrasescore.runs.journaled_output import JournaledOutput
 from phrasescore.scoring.cluster_scoring import BLOCKS

@@ -16,27 +16,37 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import PhraseTableError
-from phrasescore.generation.phrase_output import phrase_texts, refuse_bars
+from phrasescore.generation.phrase_output import (
+    GenerationReport,
+    phrase_texts,
+    refuse_bars,
+    stream_settings,
+)
 from phrasescore.generation.targets import TargetGenerator, Targets
 from phrasescore.model.folder import LoadedModel
+from phrasescore.runs.journaled_output import JournaledOutput
 from phrasescore.runs.progress import Progress
 from phrasescore.scoring.probability_column import FLOOR_LN, count_texts, probability_texts
 from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.table.block import TableBlock, TokenSpans
+from phrasescore.table.block_stream import BlockStream, write_stream
 from phrasescore.table.phrase_table import SEPARATOR
 from phrasescore.table.reordering_table import reordering_format
-from phrasescore.table.sinks import open_sink
+from phrasescore.table.sinks import Sink, open_sink
 from phrasescore.table.source_runs import read_source_runs
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import UNK_ID
 
 _BAR = ord("|")
 _OWN, _NEW = count_texts(np.array([0, 1]))  # whose logarithms are 0 and 1
+# of an output's block: some seconds of work, which is what a kill can lose
+TABLE_LINES_PER_BLOCK = 4096
 
 
 @dataclass(frozen=True)
@@ -328,3 +338,64 @@ def _means(block: TableBlock) -> NDArray[np.float64]:
     sums = np.add.reduceat(block.score_values, block.run_offsets[:-1], axis=0)
     means: NDArray[np.float64] = sums / np.diff(block.run_offsets)[:, None]
     return means
+
+
+@dataclass(frozen=True)
+class TableReport(GenerationReport[TableCounts]):
+    """The result of a run.
+
+    Args:
+        reordering: What was done to a reordering table.
+    """
+
+    reordering: ReorderingCounts | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as JSON values."""
+        reordering = {"reordering": vars(self.reordering)} if self.reordering else {}
+        return {**super().to_json(), **reordering}
+
+    def __str__(self) -> str:
+        reordering = f"{self.reordering}\n" if self.reordering else ""
+        return f"{self.counts}\n{reordering}{self.seconds:,.1f} s"
+
+
+def generate_table(
+    path: str | Path,
+    output: str | Path,
+    writer: TableWriter,
+    asked: dict[str, Any],
+    reordering: tuple[str | Path, str | Path] | None = None,
+) -> TableReport:
+    """Write a phrase table of a model's targets for the sources of another one.
+
+    Args:
+        path: A plain or gzip phrase table in the order of its sources' bytes, or ``-``.
+        output: Where to; gzip if the name ends in ``.gz``; ``-`` is standard output.
+        writer: What writes a block.
+        asked: All else that decides the output's bytes, as JSON values.
+        reordering: The reordering table of the system, and where to write one for the output,
+            which must be a file then.
+
+    Raises:
+        InputError: A table cannot be read, breaks its format or is not sorted.
+        SettingsError: The output is the table, or cannot be written.
+        ModelError: The model gives no numbers.
+    """
+    stream = BlockStream(
+        lambda counts, _: read_source_runs(path, TABLE_LINES_PER_BLOCK, skip_lines=counts.lines),
+        writer.write,
+        TableCounts(),
+        **stream_settings(path, lambda: read_source_runs(path)),
+    )
+    made: list[ReorderingCounts] = []
+
+    def write_reordering(sink: Sink) -> None:
+        # before the table has its name: whoever is killed here has not to generate it again
+        if reordering and isinstance(sink, JournaledOutput):
+            made.append(generate_reordering(*reordering, sink.part_path))
+
+    done = write_stream(stream, [path], [output], asked, write_reordering)
+    return TableReport(
+        done.counts, done.resumed, done.seconds, done.sha256, made[0] if made else None
+    )

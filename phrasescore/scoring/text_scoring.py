@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from phrasescore.errors import InputError, ModelError, counted
 from phrasescore.model.folder import LoadedModel
 from phrasescore.runs.pipes import can_be_read_again
+from phrasescore.scoring.pair_order import SharedWork
 from phrasescore.scoring.probability_column import ln_p_texts
-from phrasescore.scoring.shared_work import SharedWork
 from phrasescore.table.block_stream import BlockStream, StreamReport, write_stream
 from phrasescore.table.input_check import InputCheck
 from phrasescore.table.text_blocks import TextBlock, Texts
