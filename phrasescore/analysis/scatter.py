@@ -27,7 +27,7 @@ from phrasescore.analysis.table_lines import (
     random_numbers,
 )
 from phrasescore.errors import PhrasescoreError, counted
-from phrasescore.runs.pipes import refuse_pipe
+from phrasescore.runs.file_kinds import refuse_pipe
 from phrasescore.runs.progress import Progress
 from phrasescore.scoring.block_scoring import ScoringModel, must_be_numbers
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, checked_block, read_blocks

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from phrasescore.analysis.scatter import Comparison, Disagreement
 from phrasescore.analysis.table_lines import Counts
 from phrasescore.pictures.figure_files import COLOURS, plain_label, saved_figure
-from phrasescore.runs.byte_streams import open_output
+from phrasescore.runs.final_names import open_output
 from phrasescore.scoring.probability_column import ln_p_texts
 from phrasescore.table.phrase_table import Entry, Side, parse_entry, phrase_tokens, scored_tokens
 from phrasescore.words.vocabulary import UNK_ID, Vocabulary

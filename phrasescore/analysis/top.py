@@ -23,12 +23,11 @@ from phrasescore.generation.phrase_output import phrase_texts
 from phrasescore.generation.sampling import Sampling
 from phrasescore.generation.targets import SampleSettings, TargetGenerator, TargetSettings
 from phrasescore.model.folder import LoadedModel
-from phrasescore.runs.byte_streams import read_lines
 from phrasescore.runs.progress import Progress
 from phrasescore.scoring.shared_scorer import SharedScorer
-from phrasescore.table.block import LINES_PER_BLOCK, TableBlock
+from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, read_source_runs
+from phrasescore.table.input_files import read_lines
 from phrasescore.table.phrase_table import phrase_tokens, scored_tokens
-from phrasescore.table.source_runs import read_source_runs
 from phrasescore.words.token_sequences import TokenSequences, from_lists
 
 # why a source was taken; "long" where the table has no counts

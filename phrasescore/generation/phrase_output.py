@@ -15,10 +15,10 @@ import numpy as np
 from phrasescore.errors import CorpusError, InputError, visible
 from phrasescore.generation.targets import TargetGenerator, Targets
 from phrasescore.model.folder import LoadedModel
-from phrasescore.runs.pipes import can_be_read_again
+from phrasescore.runs.file_kinds import can_be_read_again
 from phrasescore.scoring.probability_column import ln_p_texts, probability_texts
 from phrasescore.table.block_stream import BlockStream, LineCounts, StreamReport, write_stream
-from phrasescore.table.input_check import InputCheck
+from phrasescore.table.input_files import InputCheck
 from phrasescore.table.phrase_table import SEPARATOR
 from phrasescore.table.text_blocks import TextBlock, Texts
 from phrasescore.words.known_words import warning_of

@@ -30,16 +30,13 @@ from phrasescore.generation.phrase_output import (
 )
 from phrasescore.generation.targets import TargetGenerator, Targets
 from phrasescore.model.folder import LoadedModel
-from phrasescore.runs.journaled_output import JournaledOutput
+from phrasescore.runs.journal import JournaledOutputs
 from phrasescore.runs.progress import Progress
 from phrasescore.scoring.probability_column import FLOOR_LN, count_texts, probability_texts
 from phrasescore.scoring.shared_scorer import SharedScorer
-from phrasescore.table.block import TableBlock, TokenSpans
+from phrasescore.table.block import TableBlock, TokenSpans, read_source_runs
 from phrasescore.table.block_stream import BlockStream, write_stream
-from phrasescore.table.phrase_table import SEPARATOR
-from phrasescore.table.reordering_table import reordering_format
-from phrasescore.table.sinks import Sink, open_sink
-from phrasescore.table.source_runs import read_source_runs
+from phrasescore.table.phrase_table import SEPARATOR, reordering_format
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import UNK_ID
 
@@ -277,7 +274,7 @@ def generate_reordering(
     known = _Sources(read_source_runs(old, format_of=reordering_format))
     # quickly made again, so nothing is kept of an interrupted run
     with (
-        open_sink(output, None) as sink,
+        JournaledOutputs([output], None) as made_lines,
         Progress("writing the reordering table", unit="pairs") as progress,
     ):
         for block in read_source_runs(phrase_table):
@@ -292,9 +289,9 @@ def generate_reordering(
                     if own:
                         made = SEPARATOR.join((source, target, mean)) + b"\n"
                         lines.append(own.get(target, made))
-            sink.append(b"".join(lines), {})
+            made_lines.append([b"".join(lines)], {})
             progress.advance(len(block))
-        sink.finish()
+        made_lines.finish()
     return ReorderingCounts(kept, estimated, without)
 
 
@@ -390,10 +387,10 @@ def generate_table(
     )
     made: list[ReorderingCounts] = []
 
-    def write_reordering(sink: Sink) -> None:
+    def write_reordering(outputs: JournaledOutputs) -> None:
         # before the table has its name: whoever is killed here has not to generate it again
-        if reordering and isinstance(sink, JournaledOutput):
-            made.append(generate_reordering(*reordering, sink.part_path))
+        if reordering:
+            made.append(generate_reordering(*reordering, outputs.part_path))
 
     done = write_stream(stream, [path], [output], asked, write_reordering)
     return TableReport(

@@ -13,9 +13,9 @@ import numpy as np
 
 from phrasescore.errors import CorpusError, InputError, counted
 from phrasescore.generation.translator import Translated, Translator
-from phrasescore.runs.pipes import can_be_read_again
+from phrasescore.runs.file_kinds import can_be_read_again
 from phrasescore.table.block_stream import BlockStream, StreamReport, write_stream
-from phrasescore.table.input_check import InputCheck
+from phrasescore.table.input_files import InputCheck
 from phrasescore.table.text_blocks import TextBlock, Texts
 from phrasescore.words.vocabulary import EOS
 

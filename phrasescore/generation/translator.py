@@ -31,10 +31,9 @@ from phrasescore.generation.targets import (
 )
 from phrasescore.model.device import choose_device
 from phrasescore.model.model_settings import Direction
-from phrasescore.runs.byte_streams import read_lines
 from phrasescore.runs.progress import Progress
 from phrasescore.table.block import TokenSpans
-from phrasescore.table.number_text import finite_number
+from phrasescore.table.input_files import finite_number, read_lines
 from phrasescore.words.token_sequences import Ids, TokenSequences
 from phrasescore.words.vocabulary import UNK_ID
 

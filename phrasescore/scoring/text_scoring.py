@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from phrasescore.errors import InputError, ModelError, counted
 from phrasescore.model.folder import LoadedModel
-from phrasescore.runs.pipes import can_be_read_again
+from phrasescore.runs.file_kinds import can_be_read_again
 from phrasescore.scoring.pair_order import SharedWork
 from phrasescore.scoring.probability_column import ln_p_texts
 from phrasescore.table.block_stream import BlockStream, StreamReport, write_stream
-from phrasescore.table.input_check import InputCheck
+from phrasescore.table.input_files import InputCheck
 from phrasescore.table.text_blocks import TextBlock, Texts
 from phrasescore.words.known_words import warning_of
 from phrasescore.words.token_sequences import TokenSequences

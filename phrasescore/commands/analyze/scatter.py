@@ -117,7 +117,8 @@ def scatter(
         write_comparison,
     )
     from phrasescore.pictures.figure_files import check_figure
-    from phrasescore.runs.provenance import provenance, write_json
+    from phrasescore.runs.identity import provenance
+    from phrasescore.runs.json_files import write_json
 
     check_figure(f"{PICTURE}.{form}")
     settings = ScatterSettings(**asked)

@@ -132,8 +132,8 @@ def top(
     from phrasescore.analysis.top_results import json_values, summarised, written
     from phrasescore.model.folder import load_model
     from phrasescore.model.kinds import must_write_targets
-    from phrasescore.runs.byte_streams import write_atomically
-    from phrasescore.runs.provenance import provenance
+    from phrasescore.runs.final_names import write_atomically
+    from phrasescore.runs.identity import provenance
 
     use_threads(threads)
     given = {name: value for name, value in asked.items() if value is not None}
