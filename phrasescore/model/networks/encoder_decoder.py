@@ -73,18 +73,6 @@ class EncoderDecoder(MaxoutReadout):
             waiting = torch.arange(len(inputs), device=source.device)[:, None] > lengths[None, :]
         return self._summary(self._encoded(inputs, waiting)[-1])
 
-    def encoder_gates(self, source: Tensor) -> Tensor:
-        """Return how far each gate of the encoder is open while it reads words and </s>.
-
-        Args:
-            source: ``(B, S)`` word ids without </s>.
-
-        Returns:
-            ``(S + 1, B, gates * H)``, in the order of the unit's ``gate_names``.
-        """
-        inputs = self._encoder_inputs(source, self.source_embedding.dtype)
-        return self.encoder.gates(inputs, self._encoded(inputs)[:-1])
-
     def _encoder_inputs(self, source: Tensor, dtype: torch.dtype) -> Tensor:
         B = len(source)
         ended = torch.cat([source, source.new_full((B, 1), END)], dim=1).t()  # (S + 1, B)
@@ -123,25 +111,6 @@ class EncoderDecoder(MaxoutReadout):
         else:
             hidden = self._run(previous, start, projected)[0][1:]
         return self._readout(hidden, previous, self._read(context))
-
-    def decoder_gates(self, context: Tensor, target: Tensor) -> Tensor:
-        """Return how far each gate of the decoder is open while it reads its own words.
-
-        Args:
-            context: ``(B, H)`` summaries.
-            target: ``(B, T)`` word ids without </s>.
-
-        Returns:
-            ``(L, B, gates * H)``; L is T in the ``code`` formulation, T + 1 in the other, whose
-            first step reads no word.
-        """
-        embedded = self._embedded(target.t(), context.dtype)
-        if self.settings.formulation == "appendix":
-            embedded = torch.cat([embedded.new_zeros(1, *embedded.shape[1:]), embedded])
-        projected, start = self._projected(context), self._first_state(context)
-        before = self._run(embedded, start, projected)[0][:-1]
-        inputs = self.decoder.inputs(embedded)
-        return self.decoder.gates(inputs if projected is None else inputs + projected, before)
 
     def _projected(self, context: Tensor) -> Tensor | None:
         """Return c's part of the unit's inputs; ``None`` if no step sees c."""
