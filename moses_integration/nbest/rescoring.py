@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.nbest.format import CUT_REMEDY, CUT_SHORT, MOST_SENTENCES, words_of
+from moses_integration.nbest.format import CUT_REMEDY, CUT_SHORT, MOST_SENTENCES
 from moses_integration.nbest.segmentation import PhrasePair, phrase_pairs, without_marks
 from phrasescore import __version__
 from phrasescore.errors import InputError, ModelError, NBestError, SettingsError, counted
@@ -38,7 +38,7 @@ from phrasescore.scoring.probability_column import FLOOR_LN
 from phrasescore.table.block import read_blocks
 from phrasescore.table.block_stream import BlockStream
 from phrasescore.table.number_text import whole_number
-from phrasescore.table.phrase_table import Side, phrase_tokens, scored_tokens
+from phrasescore.table.phrase_table import Side, phrase_tokens, scored_tokens, words_of
 from phrasescore.words.token_sequences import TokenSequences, from_lists
 from phrasescore.words.word_table import WordTable
 

@@ -27,6 +27,7 @@ from phrasescore.runs.parts import hidden, remove_parts
 from phrasescore.runs.provenance import write_json
 from phrasescore.runs.regular_files import only_regular_files
 from phrasescore.table.block_stream import BlockStream
+from phrasescore.table.phrase_table import phrase_tokens
 
 INI_NAME = "moses.ini"
 # what a folder, or the part of one, was made from, and the tables that it has
@@ -75,7 +76,7 @@ class PhraseFilter:
 
 
 def _words(line: bytes) -> list[bytes]:
-    return [word for word in line.replace(b"\t", b" ").strip(b"\r").split(b" ") if word]
+    return phrase_tokens(line.strip(b"\r"))
 
 
 @dataclass(frozen=True)
