@@ -223,13 +223,13 @@ class _Builder:
         for name in ("_source", "_target", "_links"):  # make room
             self.__dict__.pop(name, None)
         settings = self._settings
-        built = build_language_model(
+        estimator, types = build_language_model(
             self._folder.texts[1],
             settings.lm_order,
             self._folder.language_model,
             lmplz=settings.lmplz,
         )
-        return {"estimator": built.estimator, "ngrams": list(built.types)}
+        return {"estimator": estimator, "ngrams": list(types)}
 
     def _ini(self) -> dict[str, Any]:
         settings, folder = self._settings, self._folder
