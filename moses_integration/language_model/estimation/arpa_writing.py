@@ -21,7 +21,7 @@ from phrasescore.runs.byte_streams import open_output
 from phrasescore.words.word_table import as_array
 
 _TAB, _SPACE, _NEWLINE = 9, 32, 10
-_ROWS_AT_ONCE = 1 << 14
+_ROWS_AT_ONCE = 1 << 16
 _BLOCK = 1 << 20
 _WIDTH = 24  # of the longest number
 # below these, numpy and KenLM write numbers with an exponent
@@ -129,15 +129,18 @@ def log10_texts(factors: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArra
     Returns:
         The texts, uint8 of that shape and the widest text's, and the bytes in use, of that shape.
     """
-    logs = np.empty(factors.size, np.float32)
-    _write_logs(factors.ravel(), logs)
+    # many n-grams have the same counts, hence the same probability
+    distinct, which = np.unique(factors, return_inverse=True)
+    logs = np.empty(distinct.size, np.float32)
+    _write_logs(distinct, logs)
     texts = logs.astype(f"S{_WIDTH}")
     # numpy gives these an exponent, which KenLM does only below 1e-6
     for row in np.flatnonzero((np.abs(logs) < _LEAST_PLAIN) & (logs != 0)):
         texts[row] = shortest_text(logs[row])
     lengths = np.char.str_len(texts) - len(b".0") * np.char.endswith(texts, b".0")
-    spelt = texts.view(np.uint8).reshape(*factors.shape, _WIDTH)
-    return spelt, lengths.astype(np.uint8).reshape(factors.shape)
+    shape = factors.shape
+    spelt = texts.view(np.uint8).reshape(-1, _WIDTH)[which.ravel()].reshape(*shape, _WIDTH)
+    return spelt, lengths.astype(np.uint8)[which.ravel()].reshape(shape)
 
 
 @lru_cache(maxsize=1 << 12)

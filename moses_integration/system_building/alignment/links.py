@@ -56,9 +56,10 @@ def read_links(path: str | Path) -> Links:
             for number, text in enumerate(lines, line + 1):
                 if not _LINE.fullmatch(text):
                     raise _bad_link(text).at(path, number)
-            tokens = b"".join([*lines, b"\n"]).replace(b"-", b" ").split()
-            numbers.append(np.fromiter(map(int, tokens), np.int32, len(tokens)))
-            counts += [text.count(b"-") for text in lines]
+            links = [text.count(b"-") for text in lines]
+            positions = np.fromstring(b"".join(lines).replace(b"-", b" "), np.int32, sep=" ")
+            numbers.append(positions[: 2 * sum(links)])  # blanks alone would read as one 0
+            counts += links
             line += len(lines)
     positions = np.concatenate(numbers)
     return Links(positions[::2].copy(), positions[1::2].copy(), np.cumsum(counts, dtype=np.int64))
