@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from phrasescore.errors import CorpusError, NBestError, counted
-from phrasescore.runs.byte_streams import open_input
-from phrasescore.table.number_text import finite_number, whole_number
+from phrasescore.table.input_files import finite_number, open_input, whole_number
 from phrasescore.table.phrase_table import words_of
 
 if TYPE_CHECKING:

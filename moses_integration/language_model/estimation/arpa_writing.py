@@ -17,7 +17,7 @@ from moses_integration.language_model.estimation.ngram_counting import (
     NGramCounts,
 )
 from phrasescore.compiled import compiled
-from phrasescore.runs.byte_streams import open_output
+from phrasescore.runs.final_names import open_output
 from phrasescore.words.word_table import as_array
 
 _TAB, _SPACE, _NEWLINE = 9, 32, 10

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import CorpusError
-from phrasescore.runs.byte_streams import line_blocks, open_input
 from phrasescore.table.byte_scanning import BLANKS
+from phrasescore.table.input_files import line_blocks, open_input
 from phrasescore.words.position_sorting import sorted_by_words
 from phrasescore.words.word_table import WordTable
 

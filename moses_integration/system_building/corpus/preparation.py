@@ -27,8 +27,9 @@ from moses_integration.system_building.corpus.text_preparation import (
     decode_line,
 )
 from phrasescore.errors import CorpusError
-from phrasescore.runs.byte_streams import open_input, open_output
+from phrasescore.runs.final_names import open_output
 from phrasescore.runs.progress import Progress
+from phrasescore.table.input_files import open_input
 
 # consecutive lines of source and target, without line feeds
 Sides: TypeAlias = tuple[list[bytes], list[bytes]]
