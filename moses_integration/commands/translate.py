@@ -253,7 +253,7 @@ def _replacement(search: dict[str, Any], models: SentenceModels) -> UnknownWords
 
 def _forms(nbest: str | None, alignments: str | None) -> list[Form]:
     """Return what each output has of a line, in the order of the outputs."""
-    from moses_integration.nbest.translation_lists import nbest_lines
+    from moses_integration.nbest.format import nbest_lines
     from phrasescore.generation.translation import alignment_line, translation_line
 
     forms: list[Form] = [translation_line]

@@ -12,6 +12,7 @@ from typing import TypeAlias
 from moses_integration.doctor.findings import Finding, Place, Severity
 from phrasescore.errors import InputError, counted
 from phrasescore.table.input_files import open_input
+from phrasescore.table.phrase_table import phrase_tokens
 
 _BLANKS = b" \t\r"
 _LABEL = re.compile(rb"\[[^\[\]]*\]")
@@ -61,7 +62,7 @@ class Text:
 
 def words_of(line: bytes) -> list[bytes]:
     """Split at what separates words for Moses: spaces, tabs, and a carriage return at the end."""
-    return [word for word in line.strip(_BLANKS).replace(b"\t", b" ").split(b" ") if word]
+    return phrase_tokens(line.strip(_BLANKS))
 
 
 def find_references(named: Iterable[str]) -> list[str]:

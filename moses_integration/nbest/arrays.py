@@ -36,6 +36,7 @@ from phrasescore.table.byte_scanning import (
     trim,
 )
 from phrasescore.table.input_files import line_blocks, open_input
+from phrasescore.table.phrase_table import words_of
 from phrasescore.words.word_table import WordArrays, WordTable, as_array, number_words
 
 _BLOCK = 1 << 23
@@ -370,7 +371,7 @@ class NBestReader:
         words: list[bytes] = []
         if self._with_words:
             columns = (line.split(b"|||", 2)[1] for line in lines[:-1])
-            words = [b" ".join([w for w in column.split(b" ") if w]) for column in columns]
+            words = [b" ".join(words_of(column)) for column in columns]
         self._check_order(block.sentences, numbers)
         return Candidates(
             self._sizes,
@@ -404,7 +405,7 @@ class NBestReader:
                     raise error.at(self._path, int(numbers[line])) from None
                 block.sentences[line], block.totals[line] = entry.sentence, entry.total
                 sparse[line] = self._sparse_sum(entry)
-                ids = [self._vocabulary.id_of(word) for word in entry.words.split(b" ") if word]
+                ids = [self._vocabulary.id_of(word) for word in words_of(entry.words)]
                 piece = np.array([-1 if word is None else word for word in ids], np.int32)
                 lengths[line] = len(piece)
             pieces.append(piece)

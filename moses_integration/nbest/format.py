@@ -16,9 +16,14 @@ import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from phrasescore.errors import NBestError, counted
+from phrasescore.errors import CorpusError, NBestError, counted
 from phrasescore.table.input_files import finite_number, open_input, whole_number
+from phrasescore.table.phrase_table import words_of
+
+if TYPE_CHECKING:
+    from phrasescore.generation.translator import Translated
 
 SEPARATOR = b" ||| "
 _PIPES = b"|||"
@@ -74,11 +79,6 @@ def parse_entry(line: bytes) -> NBestEntry:
         segmentation=segmentation,
         alignment=alignment,
     )
-
-
-def words_of(text: bytes) -> list[bytes]:
-    """Split at spaces and nowhere else; several in a row count as one."""
-    return [word for word in text.split(b" ") if word]
 
 
 def _extra_columns(columns: list[bytes]) -> tuple[bytes | None, bytes | None]:
@@ -189,3 +189,39 @@ def format_entry(entry: NBestEntry) -> bytes:
         parts += [link + b" " for link in words_of(entry.alignment)]
     parts.append(b"\n")
     return b"".join(parts)
+
+
+def nbest_lines(line: Translated, feature: str = "AttentionModel0") -> bytes:
+    """Return the translations that a model of sentences made of one: its ln p, and word penalty.
+
+    The best comes first; a line without words has none.
+
+    Args:
+        line: Its number counts from 1, that of the list from 0.
+        feature: What ln p is called.
+
+    Raises:
+        CorpusError: A translation has a word that the list cannot hold.
+    """
+    return b"".join(
+        format_entry(
+            NBestEntry(
+                line.number - 1,
+                _text(translation.words, line.number),
+                {feature: (translation.ln_p,), "WordPenalty0": (0.0 - len(translation.words),)},
+                translation.total,
+            )
+        )
+        for translation in line.translations
+    )
+
+
+def _text(words: list[bytes], number: int) -> bytes:
+    text = b" ".join(words)
+    if _PIPES in text:
+        raise CorpusError(
+            f"a translation of sentence {number:,} has |||, which ends a column of an n-best list",
+            remedy="prepare the texts of training and translation with phrasescore preprocess, "
+            "which escapes bars, or leave out --nbest",
+        )
+    return text

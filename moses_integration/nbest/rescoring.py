@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.nbest.format import CUT_REMEDY, CUT_SHORT, MOST_SENTENCES, words_of
+from moses_integration.nbest.format import CUT_REMEDY, CUT_SHORT, MOST_SENTENCES
 from moses_integration.nbest.segmentation import PhrasePair, phrase_pairs, without_marks
 from phrasescore import __version__
 from phrasescore.errors import InputError, ModelError, NBestError, SettingsError, counted
@@ -33,7 +33,7 @@ from phrasescore.scoring.probability_column import FLOOR_LN
 from phrasescore.table.block import read_blocks
 from phrasescore.table.block_stream import BlockStream
 from phrasescore.table.input_files import open_input, read_lines, whole_number
-from phrasescore.table.phrase_table import Side, phrase_tokens, scored_tokens
+from phrasescore.table.phrase_table import Side, phrase_tokens, scored_tokens, words_of
 from phrasescore.words.token_sequences import TokenSequences, from_lists
 from phrasescore.words.word_table import WordTable
 
@@ -111,25 +111,18 @@ class NBestModel:
         return scored_tokens(text, side, self.factor if b"|" in text else 0)
 
 
-@dataclass(frozen=True)
-class CopiedWords:
-    """Tells words that Moses copied or dropped from those of the phrase table.
+def is_copied(pair: PhrasePair, table_words: AbstractSet[bytes] | None) -> bool:
+    """Whether a pair is an unknown word that Moses copied or dropped, and not from the table.
 
-    Args:
-        table_words: The words that the table translates by themselves; ``None``: not known.
+    ``table_words`` are those that the table translates by themselves; ``None``: not known.
     """
-
-    table_words: AbstractSet[bytes] | None
-
-    def has(self, pair: PhrasePair) -> bool:
-        """Whether a pair is an unknown word, copied or dropped, and not from the table."""
-        source, target = pair
-        return (
-            self.table_words is not None
-            and target in (source, b"")
-            and b" " not in source
-            and source not in self.table_words
-        )
+    source, target = pair
+    return (
+        table_words is not None
+        and target in (source, b"")
+        and b" " not in source
+        and source not in table_words
+    )
 
 
 def ln_p_of_sentences(
@@ -147,7 +140,7 @@ def ln_p_of_sentences(
 
 
 def ln_p_of_phrases(
-    model: NBestModel, candidates: Sequence[Candidate], copied: CopiedWords
+    model: NBestModel, candidates: Sequence[Candidate], table_words: AbstractSet[bytes] | None
 ) -> tuple[list[float], int, int]:
     """Return the sum of ln p of each candidate's phrases, each floored at -100 as Moses does.
 
@@ -156,7 +149,7 @@ def ln_p_of_phrases(
     Returns:
         The sums, how many distinct pairs were scored, and how many were copied and get 0.
     """
-    zero = {pair for each in candidates for pair in each.phrases if copied.has(pair)}
+    zero = {pair for each in candidates for pair in each.phrases if is_copied(pair, table_words)}
     distinct = sorted({pair for each in candidates for pair in each.phrases} - zero)
     ln_p = np.maximum(model.ln_p(distinct), FLOOR_LN)
     known = dict(zip(distinct, ln_p.tolist(), strict=True))
@@ -328,7 +321,7 @@ class _Rescorer:
     ) -> None:
         self._path, self._sentences, self._models = path, sentences, models
         self._with_phrases = not all(model.of_sentences for model in models)
-        self._copied = CopiedWords(table_words)
+        self._table_words = table_words
 
     def rescored(self, block: _Block, before: NBestCounts) -> tuple[bytes, NBestCounts]:
         """Return the lines with their new features, and the counts up to their end."""
@@ -356,7 +349,7 @@ class _Rescorer:
             if model.of_sentences:
                 found, translations = ln_p_of_sentences(model, candidates)
             else:
-                found, scored, copied = ln_p_of_phrases(model, candidates, self._copied)
+                found, scored, copied = ln_p_of_phrases(model, candidates, self._table_words)
             columns.append(found)
         pairs = sum(len(candidate.phrases) for candidate in candidates)
         return NBestCounts(0, 0, pairs, scored, copied, translations), columns

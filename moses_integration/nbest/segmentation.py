@@ -14,8 +14,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from moses_integration.nbest.format import NBestEntry, words_of
+from moses_integration.nbest.format import NBestEntry
 from phrasescore.errors import NBestError
+from phrasescore.table.phrase_table import words_of
 
 # Moses writes 2^64 - 1 for a place before the first
 _PLACE = rb"[0-9]{1,20}"

@@ -41,7 +41,6 @@ from moses_integration.system_building.phrases.phrase_numbers import (
     number_phrases,
 )
 from moses_integration.system_building.phrases.table_building import (
-    PhraseModel,
     extract_runs,
     write_tables,
 )
@@ -212,29 +211,25 @@ class _Builder:
     def _score(self) -> dict[str, Any]:
         source, target = self._phrases()
         words = count_linked_words(self._source, self._target, self._links)
-        model = PhraseModel(
-            PhraseTexts(self._source, source),
-            PhraseTexts(self._target, target),
-            words.by_source(),
-            words.by_target(),
-        )
+        phrases = PhraseTexts(self._source, source), PhraseTexts(self._target, target)
+        lexical = words.by_source(), words.by_target()
         settings = self._settings
         paths = sorted((self._folder.phrases / "runs").iterdir())
         runs = [SortedRun(path, settings.max_phrase_length) for path in paths]
         tables, threads, memory = self._folder.tables, settings.threads, settings.memory
-        return write_tables(model, runs, tables, threads=threads, memory=memory)
+        return write_tables(phrases, lexical, runs, tables, threads=threads, memory=memory)
 
     def _language_model(self) -> dict[str, Any]:
         for name in ("_source", "_target", "_links"):  # make room
             self.__dict__.pop(name, None)
         settings = self._settings
-        built = build_language_model(
+        estimator, types = build_language_model(
             self._folder.texts[1],
             settings.lm_order,
             self._folder.language_model,
             lmplz=settings.lmplz,
         )
-        return {"estimator": built.estimator, "ngrams": list(built.types)}
+        return {"estimator": estimator, "ngrams": list(types)}
 
     def _ini(self) -> dict[str, Any]:
         settings, folder = self._settings, self._folder

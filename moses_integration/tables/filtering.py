@@ -26,6 +26,7 @@ from phrasescore.runs.json_files import JsonError, read_object, write_json
 from phrasescore.runs.lock import held
 from phrasescore.table.block_stream import BlockStream
 from phrasescore.table.input_files import open_input
+from phrasescore.table.phrase_table import phrase_tokens
 
 INI_NAME = "moses.ini"
 # what a folder, or the part of one, was made from, and the tables that it has
@@ -74,7 +75,7 @@ class PhraseFilter:
 
 
 def _words(line: bytes) -> list[bytes]:
-    return [word for word in line.replace(b"\t", b" ").strip(b"\r").split(b" ") if word]
+    return phrase_tokens(line.strip(b"\r"))
 
 
 @dataclass(frozen=True)

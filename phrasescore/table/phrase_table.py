@@ -223,9 +223,14 @@ def check_line(line: bytes, expected: TableFormat) -> Entry:
     return entry
 
 
+def words_of(text: bytes) -> list[bytes]:
+    """Split at spaces and nowhere else; several in a row count as one."""
+    return [word for word in text.split(b" ") if word]
+
+
 def phrase_tokens(phrase: bytes) -> list[bytes]:
     """Split a phrase at spaces and tabs, and at nothing else."""
-    return [token for token in phrase.replace(b"\t", b" ").split(b" ") if token]
+    return words_of(phrase.replace(b"\t", b" "))
 
 
 def scored_tokens(

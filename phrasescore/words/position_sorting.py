@@ -1,7 +1,7 @@
 """Positions of a text sorted by the words around them: a suffix array of bounded depth.
 
-Several words fit in one 64-bit key. Those that count least are sorted by such a key, which reads
-the text from beginning to end; those before them by counting, a word at a time.
+Several words fit in one 64-bit key. Positions are sorted by one key after the other, the one that
+counts least first; each sort keeps the order of equal keys.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-
-from phrasescore.compiled import compiled
 
 _KEY_BITS = 64
 
@@ -37,19 +35,15 @@ def sorted_by_words(
     """
     bits = max((vocabulary - 1).bit_length(), 1)
     at_once = _KEY_BITS // bits
-    near, far = offsets[:-at_once], offsets[-at_once:]
-    positions = positions[np.argsort(_keys(ids, far, bits)[positions])]
-    next_place, spare = np.empty(vocabulary + 1, np.int64), np.empty_like(positions)
-    for offset in reversed(near):
-        _sort_by_word(ids, positions, offset, next_place, spare)
-        positions, spare = spare, positions
-    del spare
+    parts = [offsets[first : first + at_once] for first in range(0, len(offsets), at_once)]
+    for part in reversed(parts):
+        positions = positions[np.argsort(_keys(ids, part, bits)[positions], kind="stable")]
     shared = np.zeros(positions.size, np.uint8)
     same = np.ones(max(positions.size - 1, 0), np.bool_)
-    for first in range(0, len(offsets), at_once):
-        chosen = offsets[first : first + at_once]
-        differ = _differences(_keys(ids, chosen, bits)[positions])
-        for left in range(len(chosen)):
+    for part in parts:
+        keys = _keys(ids, part, bits)[positions]
+        differ = keys[1:] ^ keys[:-1]  # the bits in which each key differs from the one before it
+        for left in range(len(part)):
             shared[1:] += same & (differ < np.uint64(1 << bits * left))
         same &= differ == 0
     return positions, shared
@@ -70,28 +64,3 @@ def _keys(ids: NDArray[np.int32], offsets: Sequence[int], bits: int) -> NDArray[
             out=keys[begin:end],
         )
     return keys
-
-
-def _differences(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return the bits in which each key differs from the one before it."""
-    return keys[1:] ^ keys[:-1]
-
-
-@compiled
-def _sort_by_word(
-    ids: NDArray[np.int32],
-    positions: NDArray[np.int32],
-    offset: int,
-    next_place: NDArray[np.int64],
-    target: NDArray[np.int32],
-) -> None:
-    """Counting sort by the word at an offset; ties keep their order."""
-    next_place[:] = 0
-    for position in positions:
-        next_place[ids[position + offset] + 1] += 1
-    for word in range(1, next_place.size):
-        next_place[word] += next_place[word - 1]
-    for position in positions:
-        word = ids[position + offset]
-        target[next_place[word]] = position
-        next_place[word] += 1

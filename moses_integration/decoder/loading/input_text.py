@@ -9,6 +9,7 @@ from pathlib import Path
 from moses_integration.decoder.settings import LONGEST_SENTENCE
 from phrasescore.errors import InputError
 from phrasescore.table.input_files import open_input
+from phrasescore.table.phrase_table import phrase_tokens
 
 # <x translation="...">, </x>, <x/>: what Moses would take for markup if it was told to
 _MARKUP = re.compile(rb"<[A-Za-z][^<>]*=[^<>]*>|</[A-Za-z][^<>]*>|<[A-Za-z][^<>]*/>")
@@ -62,7 +63,7 @@ def parse_sentence(line: bytes, *, longest: int = LONGEST_SENTENCE) -> tuple[byt
             f"XML markup ({_shown(markup[0])}), and only plain text is translated",
             remedy="remove the markup, or write < and > as &lt; and &gt;",
         )
-    words = tuple(word for word in line.replace(b"\t", b" ").split(b" ") if word)
+    words = tuple(phrase_tokens(line))
     if len(words) > longest:
         raise InputError(
             f"{len(words)} words in one line, where at most {longest} are translated",

@@ -20,20 +20,12 @@ from phrasescore.compiled import compiled
 from phrasescore.runs.final_names import open_output
 from phrasescore.words.word_table import as_array
 
-_MINUS, _POINT, _ZERO, _TAB, _SPACE, _NEWLINE = 45, 46, 48, 9, 32, 10
-_ROWS_AT_ONCE = 1 << 14
+_TAB, _SPACE, _NEWLINE = 9, 32, 10
+_ROWS_AT_ONCE = 1 << 16
 _BLOCK = 1 << 20
 _WIDTH = 24  # of the longest number
-_DIGITS = 9  # of a float32, which always suffice
-# what the compiled loop writes; the few numbers nearer 0 are left to numpy
-_LEAST, _GREATEST = 1e-6, 100.0
-_TENS = 10.0 ** np.arange(1, -7, -1)
-# half the distance of two float32 at the largest power of two up to each of these
-_HALVES = 2.0 ** (np.floor(np.log2(_TENS)) - 24)
-# exact, and so are half a distance and nearly all float32 times one of them
-_SCALES = 10.0 ** np.arange(7, 15)
-_DOUBT = 1e-6
-_STEPS = 2.0**24
+# below these, numpy and KenLM write numbers with an exponent
+_LEAST_PLAIN, _LEAST = 1e-4, 1e-6
 
 
 @contextlib.contextmanager
@@ -137,20 +129,23 @@ def log10_texts(factors: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArra
     Returns:
         The texts, uint8 of that shape and the widest text's, and the bytes in use, of that shape.
     """
-    texts = np.empty((factors.size, _WIDTH), np.uint8)
-    lengths = np.zeros(factors.size, np.uint8)
-    logs = np.empty(factors.size, np.float32)
-    _write_logs(factors.ravel(), logs, texts, lengths)
-    for row in np.flatnonzero(lengths == 0):
-        text = shortest_text(logs[row])
-        texts[row, : len(text)] = np.frombuffer(text, np.uint8)
-        lengths[row] = len(text)
-    return texts.reshape(*factors.shape, _WIDTH), lengths.reshape(factors.shape)
+    # many n-grams have the same counts, hence the same probability
+    distinct, which = np.unique(factors, return_inverse=True)
+    logs = np.empty(distinct.size, np.float32)
+    _write_logs(distinct, logs)
+    texts = logs.astype(f"S{_WIDTH}")
+    # numpy gives these an exponent, which KenLM does only below 1e-6
+    for row in np.flatnonzero((np.abs(logs) < _LEAST_PLAIN) & (logs != 0)):
+        texts[row] = shortest_text(logs[row])
+    lengths = np.char.str_len(texts) - len(b".0") * np.char.endswith(texts, b".0")
+    shape = factors.shape
+    spelt = texts.view(np.uint8).reshape(-1, _WIDTH)[which.ravel()].reshape(*shape, _WIDTH)
+    return spelt, lengths.astype(np.uint8)[which.ravel()].reshape(shape)
 
 
 @lru_cache(maxsize=1 << 12)
 def shortest_text(value: np.float32) -> bytes:
-    """Write a number that the compiled loop does not."""
+    """Write a number near 0, which numpy would write in another notation."""
     if abs(value) >= _LEAST:
         return np.format_float_positional(value, trim="-").encode()
     digits, exponent = np.format_float_scientific(value, trim="-").split("e")
@@ -158,64 +153,7 @@ def shortest_text(value: np.float32) -> bytes:
 
 
 @compiled
-def _write_logs(factors: Any, logs: Any, texts: Any, lengths: Any) -> None:
-    """Write numbers whose log10 is 0, or negative and of a usual size; 0 bytes of all others.
-
-    A number is scaled to nine digits before the point, exactly; then digits are dropped for as long
-    as what is left lies within half a distance of two float32.
-    """
+def _write_logs(factors: Any, logs: Any) -> None:
+    """Fill ``logs``; numpy's own logarithm may differ in the last digit from lmplz's, the C one."""
     for row in range(factors.size):
         logs[row] = np.log10(factors[row])
-        value = -np.float64(logs[row])
-        if value == 0:
-            texts[row, 0] = _ZERO
-            lengths[row] = 1
-        if not _LEAST <= value < _GREATEST:
-            continue
-        place = 0
-        while value < _TENS[place]:
-            place += 1
-        half = _HALVES[place]
-        while value >= 2 * half * _STEPS:
-            half *= 2
-        scaled = value * _SCALES[place]
-        # below a power of two, float32 are half as far apart
-        room = half * _SCALES[place] * (0.5 if value == half * _STEPS else 1.0)
-        kept, unit, length, error = np.rint(scaled), 1.0, _DIGITS, 0.0
-        while True:
-            nearest = np.rint(scaled / (10 * unit)) * (10 * unit)
-            error = abs(nearest - scaled)
-            if error >= room - _DOUBT:
-                break
-            kept = nearest
-            unit *= 10
-            length -= 1
-        if error <= room + _DOUBT:
-            continue
-        whole = 2 - place
-        if kept >= 1e9:  # 9.99... was rounded up
-            length += 1
-            whole += 1
-        texts[row, 0] = _MINUS
-        lengths[row] = _write_digits(np.int64(kept / unit), length, whole, texts, row)
-
-
-@compiled
-def _write_digits(digits: int, length: int, whole: int, texts: Any, row: int) -> int:
-    """Write digits behind the sign, the point after ``whole`` of them; return the text's length."""
-    if whole < 1:  # zeros in front
-        length += 1 - whole
-        whole = 1
-    while length < whole:  # a zero before the point
-        digits *= 10
-        length += 1
-    size = 1 + length + (length > whole)
-    at = size - 1
-    for left in range(length, 0, -1):
-        if left == whole and length > whole:
-            texts[row, at] = _POINT
-            at -= 1
-        texts[row, at] = _ZERO + digits % 10
-        digits //= 10
-        at -= 1
-    return size

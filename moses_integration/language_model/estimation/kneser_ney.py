@@ -247,22 +247,9 @@ def _interpolate(
     return prob
 
 
-@dataclass(frozen=True)
-class BuiltLanguageModel:
-    """What was built, for a report.
-
-    Attributes:
-        estimator: ``lmplz`` with its path, or ``own``.
-        types: n-grams in the model, order 1 first.
-    """
-
-    estimator: str
-    types: tuple[int, ...]
-
-
 def build_language_model(
     corpus: str | Path, order: int, output: str | Path, *, lmplz: str = ON_PATH
-) -> BuiltLanguageModel:
+) -> tuple[str, tuple[int, ...]]:
     """Estimate an interpolated modified Kneser-Ney model and write it as ARPA.
 
     Args:
@@ -272,6 +259,10 @@ def build_language_model(
         lmplz: The program to use: ``auto`` for lmplz if it is on PATH and our estimator if not,
             ``own`` for our estimator, anything else is the program's path.
 
+    Returns:
+        What estimated it, ``lmplz`` with its path or ``own``; and the n-grams in the model, order 1
+        first.
+
     Raises:
         SettingsError: The order is out of range.
         CorpusError: The corpus holds no word, or one of ``<s>``, ``</s>`` and ``<unk>``.
@@ -280,8 +271,8 @@ def build_language_model(
     check_order(order)
     program = find_lmplz(lmplz)
     if program is not None:
-        return BuiltLanguageModel(f"lmplz ({program})", _run_lmplz(program, corpus, order, output))
-    return BuiltLanguageModel(OWN, write_arpa(corpus, order, output).types)
+        return f"lmplz ({program})", _run_lmplz(program, corpus, order, output)
+    return OWN, write_arpa(corpus, order, output).types
 
 
 def find_lmplz(lmplz: str) -> str | None:

@@ -15,15 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import CorpusError
+from phrasescore.table.byte_scanning import BLANKS
 from phrasescore.table.input_files import line_blocks, open_input
 from phrasescore.words.position_sorting import sorted_by_words
+from phrasescore.words.word_table import WordTable
 
 HIGHEST_ORDER = 6
 UNKNOWN, BEGIN, END = 0, 1, 2
 SPECIAL_WORDS = [b"<unk>", b"<s>", b"</s>"]
-_NO_WORD = -1
-_SEPARATORS = b"\0\t\r "
-_TO_SPACES = bytes.maketrans(_SEPARATORS, b" " * len(_SEPARATORS))
+_SEPARATORS = BLANKS | 1  # zero bytes, too
+_TO_SPACES = bytes.maketrans(b"\0\t\r", b"   ")
 _BLOCK = 1 << 20
 _MOST_POSITIONS = (1 << 31) - 1
 
@@ -55,22 +56,24 @@ def read_corpus(path: str | Path, order: int) -> Corpus:
     Raises:
         CorpusError: The corpus holds no word, or one of the special words, or is too long.
     """
-    special = [*SPECIAL_WORDS, b"\n", b""]
-    numbers = _Arrivals(zip(special, [UNKNOWN, BEGIN, END, END, _NO_WORD], strict=True))
+    table = WordTable(SPECIAL_WORDS)
     padding = max(order - 1, 1)
+    marks = np.array([BEGIN] * padding + [END], np.int32)
     parts = [np.array([UNKNOWN], np.int32)]
-    sentences = 0
+    sentences = running = 0
     with open_input(path, is_text=False) as stream:
         for data in line_blocks(stream, _BLOCK):
             _refuse_special_words(data, path, sentences)
             whole = data if data.endswith(b"\n") else data + b"\n"
-            tokens = whole.translate(_TO_SPACES).replace(b"\n", b" \n ").split(b" ")
-            ids = np.fromiter(map(numbers.__getitem__, tokens), np.int32, len(tokens))
-            parts.append(_padded(ids[ids != _NO_WORD], padding))
-            sentences += whole.count(b"\n")
+            ids, offsets = table.encode_lines(whole, grow=True, separators=_SEPARATORS)
+            # of each sentence, where it begins so many times, and where it ends
+            places = np.repeat(offsets[:-1, None], padding + 1, axis=1)
+            places[:, -1] = offsets[1:]
+            lines = len(places)
+            parts.append(np.insert(ids, places.ravel(), np.tile(marks, lines)))
+            sentences += lines
+            running += len(ids)
     together = np.concatenate(parts)
-    words = [word for word in numbers if word not in (b"\n", b"")]
-    running = together.size - 1 - sentences * (padding + 1)
     if not running:
         raise no_words(path)
     if together.size > _MOST_POSITIONS:
@@ -79,30 +82,12 @@ def read_corpus(path: str | Path, order: int) -> Corpus:
             path=path,
             remedy="put KenLM's lmplz on PATH",
         )
-    return Corpus(words, together, sentences, running)
+    return Corpus(table.words(), together, sentences, running)
 
 
 def no_words(path: str | Path) -> CorpusError:
     """Say that a corpus is empty."""
     return CorpusError("the corpus holds no word, so no model can be estimated", path=path)
-
-
-class _Arrivals(dict[bytes, int]):
-    """Words and their numbers, in the order of arrival."""
-
-    def __missing__(self, word: bytes) -> int:
-        number = self[word] = len(self) - 2  # line feeds and nothing are no words
-        return number
-
-
-def _padded(ids: NDArray[np.int32], padding: int) -> NDArray[np.int32]:
-    """Put this many ``<s>`` before each sentence of some whole ones."""
-    ends = ids == END
-    padded = np.full(ids.size + padding * np.count_nonzero(ends), BEGIN, np.int32)
-    sentences = np.cumsum(ends)
-    sentences[~ends] += 1  # of its own sentence, too
-    padded[np.arange(ids.size) + padding * sentences] = ids
-    return padded
 
 
 def _refuse_special_words(data: bytes, path: str | Path, before: int) -> None:

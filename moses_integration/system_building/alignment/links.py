@@ -19,9 +19,9 @@ from phrasescore.errors import CorpusError
 from phrasescore.table.input_files import open_input
 
 _BLOCK_LINES = 20_000
-_NEWLINE, _MINUS, _ZERO, _NINE = b"\n-09"
-_LONGEST_NUMBER = 6  # digits; longer ones are not word positions
+# links with blanks between them, and nothing else; longer numbers are not word positions
 _LINK = re.compile(rb"[0-9]{1,6}-[0-9]{1,6}")
+_LINE = re.compile(rb"[ \t\r\n]*(?:%b(?:[ \t\r\n]+|$))*" % _LINK.pattern)
 _BLANKS = re.compile(rb"[ \t\r\n]+")
 
 
@@ -49,18 +49,29 @@ def read_links(path: str | Path) -> Links:
     Raises:
         CorpusError: A line is not an alignment.
     """
-    none = np.zeros(0, np.int32)
-    sources, targets, counts = [none], [none], [np.zeros(1, np.int64)]
+    numbers, counts = [np.zeros(0, np.int32)], [0]
     line = 0
     with open_input(path) as stream:
         while lines := list(islice(stream, _BLOCK_LINES)):
-            numbers, per_line = _parse_links(b"".join(lines), len(lines), (path, line))
-            sources.append(numbers[::2])
-            targets.append(numbers[1::2])
-            counts.append(per_line)
+            for number, text in enumerate(lines, line + 1):
+                if not _LINE.fullmatch(text):
+                    raise _bad_link(text).at(path, number)
+            links = [text.count(b"-") for text in lines]
+            positions = np.fromstring(b"".join(lines).replace(b"-", b" "), np.int32, sep=" ")
+            numbers.append(positions[: 2 * sum(links)])  # blanks alone would read as one 0
+            counts += links
             line += len(lines)
-    return Links(
-        np.concatenate(sources), np.concatenate(targets), np.cumsum(np.concatenate(counts))
+    positions = np.concatenate(numbers)
+    return Links(positions[::2].copy(), positions[1::2].copy(), np.cumsum(counts, dtype=np.int64))
+
+
+def _bad_link(line: bytes) -> CorpusError:
+    """Say which part of a line is the first that is not a link."""
+    wrong = next(part for part in _BLANKS.split(line) if part and not _LINK.fullmatch(part))
+    return CorpusError(
+        f"{wrong.decode('utf-8', 'replace')[:40]!r} is not a link such as 0-1 (source position, "
+        "target position)",
+        remedy="give a word alignment in Moses's form, one line per sentence pair",
     )
 
 
@@ -131,58 +142,3 @@ def link_lines(links: Links, at_once: int) -> Iterator[bytes]:
         texts = [b"%d-%d" % pair for pair in pairs]
         bounds = pairwise((offsets - offsets[0]).tolist())
         yield b"".join(b" ".join(texts[first:end]) + b"\n" for first, end in bounds)
-
-
-def _parse_links(
-    text: bytes, lines: int, place: tuple[str | Path, int]
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Return all positions of some lines, source and target in turn, and the links of each line.
-
-    Raises:
-        CorpusError: There is something else in the lines, which follow ``place``.
-    """
-    data = np.frombuffer(b"\n" + text + b"\n", np.uint8)
-    # where runs of digits begin and end; a link is one before a minus, and one right behind it
-    digits = (data >= _ZERO) & (data <= _NINE)
-    turns = np.flatnonzero(digits[1:] != digits[:-1]) + 1
-    begins, ends = turns[::2], turns[1::2]
-    minus = np.flatnonzero(data == _MINUS)
-    well_formed = (
-        2 * len(minus) == len(begins)
-        and (ends - begins <= _LONGEST_NUMBER).all()
-        and np.array_equal(ends[::2], minus)
-        and np.array_equal(begins[1::2], minus + 1)
-        and _only_blanks(data, digits, minus)
-    )
-    if not well_formed:
-        raise _bad_link(text, place)
-    numbers = np.zeros(len(begins), np.int32)
-    for digit in range(_LONGEST_NUMBER):
-        more = np.flatnonzero(ends - begins > digit)
-        numbers[more] = 10 * numbers[more] + data[begins[more] + digit] - _ZERO
-    line_ends = np.flatnonzero(data == _NEWLINE)[: lines + 1]
-    return numbers, np.diff(np.searchsorted(minus, line_ends))
-
-
-def _only_blanks(
-    data: NDArray[np.uint8], digits: NDArray[np.bool_], minus: NDArray[np.int64]
-) -> bool:
-    """Tell whether there is nothing but blanks beside links, and at least one between two."""
-    others = ~digits
-    others[minus] = False
-    return not data[others].tobytes().strip(b" \t\r\n")
-
-
-def _bad_link(text: bytes, place: tuple[str | Path, int]) -> CorpusError:
-    """Say which part of some lines is the first that is not a link."""
-    for number, line in enumerate(text.split(b"\n"), 1):
-        for part in _BLANKS.split(line):
-            if part and not _LINK.fullmatch(part):
-                shown = part.decode("utf-8", "replace")[:40]
-                return CorpusError(
-                    f"{shown!r} is not a link such as 0-1 (source position, target position)",
-                    path=place[0],
-                    line=place[1] + number,
-                    remedy="give a word alignment in Moses's form, one line per sentence pair",
-                )
-    raise AssertionError("all links are well formed")

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from phrasescore.errors import CorpusError
 from phrasescore.table.input_files import line_blocks, open_input
 from phrasescore.table.phrase_table import PIPES
+from phrasescore.words.word_table import WordTable
 
 BOUNDARY = 0
-_NO_WORD = -1
 _BLOCK = 1 << 22
 _MOST_IDS = (1 << 31) - 1
 
@@ -64,16 +64,16 @@ def read_numbered_text(path: str | Path) -> NumberedText:
     Raises:
         CorpusError: The text is too long to be numbered.
     """
-    arrivals = _Arrivals({b"\n": BOUNDARY, b"": _NO_WORD})
-    parts: list[NDArray[np.int32]] = []
+    table = WordTable()
+    parts = [np.zeros(0, np.int32)]
     size = 0
     # preparing the corpus has refused zero bytes
     with open_input(path, is_text=False) as stream:
         for block in line_blocks(stream, _BLOCK):
             whole = block if block.endswith(b"\n") else block + b"\n"
-            tokens = whole.replace(b"\n", b" \n ").split(b" ")
-            numbers = np.fromiter(map(arrivals.__getitem__, tokens), np.int32, len(tokens))
-            parts.append(numbers[numbers != _NO_WORD])
+            numbers, offsets = table.encode_lines(whole, grow=True)
+            # arrivals count from 1
+            parts.append(np.insert(numbers + 1, offsets[1:], BOUNDARY))
             size += len(parts[-1])
     if size > _MOST_IDS:
         raise CorpusError(
@@ -81,11 +81,11 @@ def read_numbered_text(path: str | Path) -> NumberedText:
             path=path,
             remedy="build from a part of it",
         )
-    words = list(arrivals)[2:]
+    words = table.words()
     order = sorted(range(len(words)), key=lambda number: words[number] + b" ")
     rank = np.zeros(len(words) + 1, np.int32)
     rank[np.array(order, np.int64) + 1] = np.arange(1, len(words) + 1)
-    ids = rank[np.concatenate(parts)] if parts else np.zeros(0, np.int32)
+    ids = rank[np.concatenate(parts)]
     ends = np.flatnonzero(ids == BOUNDARY) + 1
     before = sum(word + b" " < PIPES + b" " for word in words)
     return NumberedText(
@@ -94,11 +94,3 @@ def read_numbered_text(path: str | Path) -> NumberedText:
         np.concatenate([np.zeros(1, np.int64), ends]),
         before + 1,
     )
-
-
-class _Arrivals(dict[bytes, int]):
-    """Words and their numbers, which count from 1 in the order of arrival."""
-
-    def __missing__(self, word: bytes) -> int:
-        number = self[word] = len(self) - 1
-        return number

@@ -10,14 +10,12 @@ from __future__ import annotations
 import codecs
 import itertools
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from enum import Enum
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +31,10 @@ from phrasescore.runs.final_names import open_output
 from phrasescore.runs.progress import Progress
 from phrasescore.table.input_files import open_input
 
+# consecutive lines of source and target, without line feeds
+Sides: TypeAlias = tuple[list[bytes], list[bytes]]
+
+_EMPTY = "empty"
 LINES_AT_ONCE = 10_000
 # (U+0085, U+00A0, U+1680, U+2000-200A, U+2028, U+2029, U+202F, U+205F, U+3000) in UTF-8
 _OTHER_SPACES = re.compile(
@@ -60,21 +62,6 @@ OTHER_SPACES = (
 NOT_UTF8 = "not UTF-8, which every step takes as bytes but no tokeniser can read"
 LOOKS_RAW = "looks untokenised, yet it is taken as it is; --tokenize would separate its punctuation"
 LOOKS_ESCAPED = "looks tokenised and escaped already; --tokenize escapes it a second time"
-
-
-@dataclass(frozen=True)
-class ParallelLines:
-    """Some consecutive lines of both sides, without line feeds.
-
-    Args:
-        first: The 1-based number of the first.
-        source: Lines of the source side.
-        target: As many lines of the target side.
-    """
-
-    first: int
-    source: list[bytes]
-    target: list[bytes]
 
 
 @dataclass
@@ -105,8 +92,8 @@ class Notes:
             yield f"{self.first[what]}: {what} ({count:,} {lines})"
 
 
-def read_parallel_lines(source: str | Path, target: str | Path) -> Iterator[ParallelLines]:
-    """Read two files side by side.
+def read_parallel_lines(source: str | Path, target: str | Path) -> Iterator[tuple[int, Sides]]:
+    """Read two files side by side: the 1-based number of the first of some lines, and the lines.
 
     Raises:
         CorpusError: One has more lines than the other, or both are empty.
@@ -121,7 +108,7 @@ def read_parallel_lines(source: str | Path, target: str | Path) -> Iterator[Para
                 for lines, rest in zip((source_lines, target_lines), blocks, strict=True)
             ]
             raise _unequal((source, target), counts)
-        yield ParallelLines(line, source_lines, target_lines)
+        yield line, (source_lines, target_lines)
         line += len(source_lines)
     if line == 1:
         raise CorpusError("there is no sentence in it", path=source)
@@ -200,72 +187,28 @@ def check_raw_text(lines: Sequence[bytes], path: str | Path, first: int, notes: 
             notes.add(LOOKS_ESCAPED, path, number)
 
 
-class Reason(Enum):
-    """Why a pair is left out."""
+def reason_to_leave_out(
+    source: list[bytes], target: list[bytes], settings: CleaningSettings | None
+) -> str | None:
+    """Return why a pair of sentences, given as words, is left out; ``None`` if it is kept.
 
-    EMPTY = "empty"
-    TOO_LONG = "too long"
-    UNEVEN = "of too uneven lengths"
-    LONG_WORD = "with a word that is too long"
-
-
-class Cleaner:
-    """Decides about pairs, and counts.
-
-    Args:
-        settings: The limits; ``None`` leaves out empty pairs only.
+    Without settings, only a pair with an empty sentence is left out.
     """
-
-    def __init__(self, settings: CleaningSettings | None) -> None:
-        self._settings = settings
-        self._read = 0
-        self._left_out: Counter[Reason] = Counter()
-        self._first: dict[Reason, int] = {}
-
-    def keeps(self, source: list[bytes], target: list[bytes], line: int) -> bool:
-        """Decide about one pair of sentences, given as words; count it.
-
-        Args:
-            source: The source words.
-            target: The target words.
-            line: Its line, for the report.
-        """
-        self._read += 1
-        reason = self._reason(source, target)
-        if reason is not None:
-            self._left_out[reason] += 1
-            self._first.setdefault(reason, line)
-        return reason is None
-
-    def _reason(self, source: list[bytes], target: list[bytes]) -> Reason | None:
-        if not source or not target:
-            return Reason.EMPTY
-        if self._settings is None:
-            return None
-        lengths = len(source), len(target)
-        if max(lengths) > self._settings.longest_sentence:
-            return Reason.TOO_LONG
-        if max(lengths) / min(lengths) > self._settings.ratio:
-            return Reason.UNEVEN
-        longest = self._settings.longest_word
-        if any(len(word) > longest and _characters(word) > longest for word in (*source, *target)):
-            return Reason.LONG_WORD
+    if not source or not target:
+        return _EMPTY
+    if settings is None:
         return None
-
-    def report(self) -> dict[str, Any]:
-        """Return the counts as JSON values."""
-        return {
-            "pairs_read": self._read,
-            "pairs_kept": self._read - sum(self._left_out.values()),
-            "left_out": {
-                reason.value: {"pairs": count, "first_line": self._first[reason]}
-                for reason, count in self._left_out.items()
-            },
-        }
-
-
-def _characters(word: bytes) -> int:
-    return len(word.decode("utf-8", "replace"))
+    lengths = len(source), len(target)
+    if max(lengths) > settings.longest_sentence:
+        return "too long"
+    if max(lengths) / min(lengths) > settings.ratio:
+        return "of too uneven lengths"
+    longest = settings.longest_word
+    for word in (*source, *target):
+        # a word has no more characters than bytes
+        if len(word) > longest and len(word.decode("utf-8", "replace")) > longest:
+            return "with a word that is too long"
+    return None
 
 
 @dataclass(frozen=True)
@@ -321,53 +264,63 @@ def prepare_corpus(
         CorpusError: The sides have unequal numbers of lines, a line cannot be used, or no pair is
             left.
     """
-    cleaner, notes = Cleaner(cleaning), Notes()
+    notes = Notes()
     kept: list[int] = []
+    left_out: dict[str, dict[str, int]] = {}
     words = [0, 0]
+    line = 0
     with (
         ExitStack() as stack,
         Progress("reading the corpus", unit="pairs") as progress,
     ):
         streams = [stack.enter_context(open_output(output)) for output in outputs]
-        for block in read_parallel_lines(sources[0].path, sources[1].path):
-            pairs = _words_of(block, sources, notes)
+        for first, sides in read_parallel_lines(sources[0].path, sources[1].path):
+            pairs = _words_of(sides, first, sources, notes)
             good = []
-            for line, pair in enumerate(pairs, block.first):
+            for line, pair in enumerate(pairs, first):
                 if cleaning is None:
                     _check_lengths(pair, sources, line)
-                if cleaner.keeps(*pair, line):
+                if (reason := reason_to_leave_out(*pair, cleaning)) is None:
                     good.append(pair)
                     kept.append(line)
+                else:
+                    left_out.setdefault(reason, {"pairs": 0, "first_line": line})["pairs"] += 1
             for side, stream in enumerate(streams):
                 stream.write(b"".join(b" ".join(pair[side]) + b"\n" for pair in good))
                 words[side] += sum(len(pair[side]) for pair in good)
             progress.advance(len(pairs))
         if not kept:
-            raise _nothing_left(cleaner.report()["left_out"], sources[0].path)
+            raise _nothing_left(left_out, sources[0].path)
     if any(source.settings.tokenize for source in sources):
         notes.counts.pop(LOOKS_RAW, None)
     notes.forget_if_rare(LOOKS_RAW, 2 * len(kept))
-    report = cleaner.report() | {"source_words": words[0], "target_words": words[1]}
-    for reason, entry in report["left_out"].items():
+    report = {
+        "pairs_read": line,
+        "pairs_kept": len(kept),
+        "left_out": left_out,
+        "source_words": words[0],
+        "target_words": words[1],
+    }
+    for reason, entry in left_out.items():
         notes.add(f"left out: {reason}", sources[0].path, entry["first_line"], entry["pairs"])
-    return PreparedCorpus(np.array(kept, np.int64), report["pairs_read"], notes, report)
+    return PreparedCorpus(np.array(kept, np.int64), line, notes, report)
 
 
 def _words_of(
-    block: ParallelLines, sources: tuple[TextSource, TextSource], notes: Notes
+    both: Sides, first: int, sources: tuple[TextSource, TextSource], notes: Notes
 ) -> list[tuple[list[bytes], list[bytes]]]:
     """Prepare, check and split the lines of a block."""
     sides = []
-    for source, lines in zip(sources, (block.source, block.target), strict=True):
+    for source, lines in zip(sources, both, strict=True):
         if (preprocess := source.preprocessor) is not None:
             if source.settings.tokenize:
-                check_raw_text(lines, source.path, block.first, notes)
-            numbered = enumerate(lines, block.first)
+                check_raw_text(lines, source.path, first, notes)
+            numbered = enumerate(lines, first)
             texts = [decode_line(line, source.path, number) for number, line in numbered]
             prepared = [preprocess(text).encode("utf-8") for text in texts]
         else:
             prepared = lines
-        check_taken_text(prepared, source.path, block.first, notes)
+        check_taken_text(prepared, source.path, first, notes)
         # bytes.split() parts at ASCII blanks only; U+00A0 and its like stay in their words
         sides.append([line.split() for line in prepared])
     return list(zip(*sides, strict=True))
@@ -395,6 +348,6 @@ def _check_lengths(
 def _nothing_left(left_out: Mapping[str, Mapping[str, int]], path: str | Path) -> CorpusError:
     counts = ", ".join(f"{entry['pairs']:,} {reason}" for reason, entry in left_out.items())
     remedy = "allow longer sentences with --max-sentence-length"
-    if left_out.keys() == {Reason.EMPTY.value}:
+    if left_out.keys() == {_EMPTY}:
         remedy = "give two files with a sentence per line"
     return CorpusError(f"no sentence pair is left: {counts}", path=path, remedy=remedy)

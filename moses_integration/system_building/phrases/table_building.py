@@ -11,8 +11,8 @@ import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,9 @@ from phrasescore.runs.progress import Progress
 
 # a row of a slice while it is scored: its record and its lines, about seven times a record
 _SCORING_COPIES = 5
+
+# the lines of both tables for a slice of pairs, how many pairs, and of how many records
+_Scored: TypeAlias = tuple[memoryview, memoryview, int, int]
 
 
 def extract_runs(text: AlignedText, folder: Path, *, threads: int, memory: int) -> list[SortedRun]:
@@ -95,25 +98,9 @@ def extract_runs(text: AlignedText, folder: Path, *, threads: int, memory: int) 
     return runs
 
 
-@dataclass(frozen=True)
-class PhraseModel:
-    """All that scoring needs beside the runs.
-
-    Args:
-        source: The source phrases.
-        target: The target phrases.
-        by_source: p(target word | source word).
-        by_target: p(source word | target word).
-    """
-
-    source: PhraseTexts
-    target: PhraseTexts
-    by_source: LexicalTable
-    by_target: LexicalTable
-
-
 def write_tables(
-    model: PhraseModel,
+    phrases: tuple[PhraseTexts, PhraseTexts],
+    lexical: tuple[LexicalTable, LexicalTable],
     runs: Sequence[SortedRun],
     outputs: tuple[Path, Path],
     *,
@@ -123,7 +110,8 @@ def write_tables(
     """Score all pairs and write the phrase table and the reordering table, in byte order.
 
     Args:
-        model: What scores are made from.
+        phrases: The source and the target phrases.
+        lexical: p(target word | source word), and p(source word | target word).
         runs: All counts.
         outputs: The two tables.
         threads: How many work at the same time.
@@ -132,8 +120,8 @@ def write_tables(
     Returns:
         How many distinct pairs the tables hold, and how many places these were extracted from.
     """
-    longest = model.source.phrases.longest
-    totals = count_phrases(runs, len(model.source.phrases), len(model.target.phrases))
+    longest = phrases[0].phrases.longest
+    totals = count_phrases(runs, *(len(side.phrases) for side in phrases))
     waiting = threads + 1
     rows = rows_within(memory // (_SCORING_COPIES * waiting), longest)
     pairs = 0
@@ -144,18 +132,20 @@ def write_tables(
         ThreadPoolExecutor(threads) as executor,
     ):
         slices = merged_slices(runs, rows)
-        submitted = (executor.submit(_score_slice, model, totals, pieces) for pieces in slices)
-        for scored in _in_order(submitted, waiting):
-            phrase_table.write(scored.phrase_table)
-            reordering_table.write(scored.reordering_table)
-            pairs += scored.pairs
-            progress.advance(scored.records)
+        submitted = (
+            executor.submit(_score_slice, phrases, lexical, totals, pieces) for pieces in slices
+        )
+        for lines, reordering_lines, scored, records in _in_order(submitted, waiting):
+            phrase_table.write(lines)
+            reordering_table.write(reordering_lines)
+            pairs += scored
+            progress.advance(records)
     return {"phrase_pairs": pairs, "occurrences": int(totals[0].sum())}
 
 
-def _in_order(submitted: Iterator[Future[_ScoredSlice]], most: int) -> Iterator[_ScoredSlice]:
+def _in_order(submitted: Iterator[Future[_Scored]], most: int) -> Iterator[_Scored]:
     """Yield results in the order of submission, with at most this many under way."""
-    waiting: deque[Future[_ScoredSlice]] = deque()
+    waiting: deque[Future[_Scored]] = deque()
     for future in submitted:
         waiting.append(future)
         if len(waiting) >= most:
@@ -164,30 +154,22 @@ def _in_order(submitted: Iterator[Future[_ScoredSlice]], most: int) -> Iterator[
         yield waiting.popleft().result()
 
 
-@dataclass(frozen=True)
-class _ScoredSlice:
-    phrase_table: memoryview
-    reordering_table: memoryview
-    pairs: int
-    records: int
-
-
 def _score_slice(
-    model: PhraseModel, totals: Sequence[NDArray[np.int64]], pieces: Sequence[PairCounts]
-) -> _ScoredSlice:
-    """Score the pairs of one slice; threads share the model and the totals, which are only read."""
-    source_totals, target_totals = totals
+    phrases: tuple[PhraseTexts, PhraseTexts],
+    lexical: tuple[LexicalTable, LexicalTable],
+    totals: Sequence[NDArray[np.int64]],
+    pieces: Sequence[PairCounts],
+) -> _Scored:
+    """Score the pairs of one slice; threads share all but the pieces, which are only read."""
     counts = together(pieces)
-    longest = model.source.phrases.longest
+    longest = phrases[0].phrases.longest
     pairs = summarise(counts, longest)
-    phrases = model.source.chosen(pairs.sources), model.target.chosen(pairs.targets)
-    tables = model.by_source, model.by_target
-    lexical = lexical_weights(counts, pairs, phrases, tables, longest)
-    totals_of_pairs = source_totals[pairs.sources], target_totals[pairs.targets]
-    alignments = counts.alignments[pairs.best]
-    return _ScoredSlice(
-        phrase_table_lines(phrases, (pairs.counts, *totals_of_pairs), lexical, alignments, longest),
-        reordering_table_lines(phrases, pairs.orientations),
+    sides = phrases[0].chosen(pairs.sources), phrases[1].chosen(pairs.targets)
+    weights = lexical_weights(counts, pairs, sides, lexical, longest)
+    occurrences = pairs.counts, totals[0][pairs.sources], totals[1][pairs.targets]
+    return (
+        phrase_table_lines(sides, occurrences, weights, counts.alignments[pairs.best], longest),
+        reordering_table_lines(sides, pairs.orientations),
         len(pairs.sources),
         sum(len(piece.pairs) for piece in pieces),
     )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from moses_integration.nbest.format import parse_entry
-from moses_integration.nbest.translation_lists import nbest_lines
+from moses_integration.nbest.format import nbest_lines, parse_entry
 from phrasescore.errors import CorpusError
 from phrasescore.generation.translator import Translated, Translation
 

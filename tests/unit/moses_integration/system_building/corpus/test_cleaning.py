@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from moses_integration.system_building.build_settings import CleaningSettings
-from moses_integration.system_building.corpus.preparation import Cleaner, Reason
+from moses_integration.system_building.corpus.preparation import reason_to_leave_out
 from phrasescore.errors import SettingsError
 
 W = b"w"
@@ -16,48 +16,29 @@ W = b"w"
     [
         ([W], [W], None),
         ([W] * 80, [W] * 80, None),
-        ([W] * 81, [W] * 80, Reason.TOO_LONG),
-        ([W] * 80, [W] * 81, Reason.TOO_LONG),
+        ([W] * 81, [W] * 80, "too long"),
+        ([W] * 80, [W] * 81, "too long"),
         ([W] * 9, [W], None),
-        ([W] * 10, [W], Reason.UNEVEN),
-        ([W] * 2, [W] * 19, Reason.UNEVEN),
-        ([], [W], Reason.EMPTY),
-        ([W], [], Reason.EMPTY),
+        ([W] * 10, [W], "of too uneven lengths"),
+        ([W] * 2, [W] * 19, "of too uneven lengths"),
+        ([], [W], "empty"),
+        ([W], [], "empty"),
         ([b"x" * 1000], [W], None),
-        ([b"x" * 1001], [W], Reason.LONG_WORD),
+        ([b"x" * 1001], [W], "with a word that is too long"),
         (["é".encode() * 1000], [W], None),
     ],
 )
 def test_rules_of_clean_corpus_n(
-    source: list[bytes], target: list[bytes], reason: Reason | None
+    source: list[bytes], target: list[bytes], reason: str | None
 ) -> None:
     """1 to 80 words, at most 9 to 1, words of at most 1,000 characters; the limits are allowed."""
-    cleaner = Cleaner(CleaningSettings())
-    assert cleaner.keeps(source, target, 1) == (reason is None)
-    left_out = {} if reason is None else {reason.value: {"pairs": 1, "first_line": 1}}
-    assert cleaner.report()["left_out"] == left_out
+    assert reason_to_leave_out(source, target, CleaningSettings()) == reason
 
 
 def test_without_cleaning() -> None:
     """Without cleaning, only an empty sentence stands out."""
-    cleaner = Cleaner(None)
-    assert cleaner.keeps([W] * 500, [W], 1)
-    assert not cleaner.keeps([], [W], 2)
-
-
-def test_report() -> None:
-    """The report counts pairs by reason and names the first line of each."""
-    cleaner = Cleaner(CleaningSettings(longest_sentence=3))
-    for line, length in enumerate([1, 4, 0, 5, 2], 1):
-        cleaner.keeps([W] * length, [W], line)
-    assert cleaner.report() == {
-        "pairs_read": 5,
-        "pairs_kept": 2,
-        "left_out": {
-            "too long": {"pairs": 2, "first_line": 2},
-            "empty": {"pairs": 1, "first_line": 3},
-        },
-    }
+    assert reason_to_leave_out([W] * 500, [W], None) is None
+    assert reason_to_leave_out([], [W], None) == "empty"
 
 
 def test_no_words_at_all() -> None:

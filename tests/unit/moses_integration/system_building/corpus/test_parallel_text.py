@@ -29,9 +29,8 @@ def test_line_ends_and_byte_order_marks(tmp_path: Path) -> None:
     """Lines end at line feeds alone, the last one may lack it, and a byte order mark is no text."""
     paths = write(tmp_path, "\ufeffa\u2028b\n\nc".encode(), "x\x85y\nz\nz\n".encode())
     blocks = list(read_parallel_lines(*paths))
-    assert [block.first for block in blocks] == [1]
-    assert blocks[0].source == ["a\u2028b".encode(), b"", b"c"]
-    assert blocks[0].target == ["x\x85y".encode(), b"z", b"z"]
+    sides = ["a\u2028b".encode(), b"", b"c"], ["x\x85y".encode(), b"z", b"z"]
+    assert blocks == [(1, sides)]
 
 
 def test_blocks(tmp_path: Path) -> None:
@@ -39,8 +38,8 @@ def test_blocks(tmp_path: Path) -> None:
     lines = 2 * LINES_AT_ONCE + 5
     paths = write(tmp_path, b"a\n" * lines, b"b\n" * lines)
     blocks = list(read_parallel_lines(*paths))
-    assert [block.first for block in blocks] == [1, LINES_AT_ONCE + 1, 2 * LINES_AT_ONCE + 1]
-    assert sum(len(block.source) for block in blocks) == lines
+    assert [first for first, _ in blocks] == [1, LINES_AT_ONCE + 1, 2 * LINES_AT_ONCE + 1]
+    assert sum(len(source) for _, (source, _) in blocks) == lines
 
 
 @pytest.mark.parametrize(
