@@ -95,8 +95,11 @@ def _neural_findings(
     ini: MosesIni, line: FeatureLine, references: list[TextWords]
 ) -> Iterator[Finding]:
     # not at the top: it loads what the decoder compiles
-    from moses_integration.language_model.fitness import is_self_normalised, table_words
-    from moses_integration.language_model.neural.network import read_feed_forward_lm
+    from moses_integration.language_model.neural import (
+        is_self_normalised,
+        read_feed_forward_lm,
+        table_words,
+    )
 
     place = Place(ini.path, line.line)
     try:
