@@ -14,6 +14,7 @@ from moses_integration.ini.feature_kinds import (
 )
 from moses_integration.ini.feature_weights import FeatureLayout, has_tuned_weights
 from moses_integration.ini.lines import format_weight
+from moses_integration.ini.listing import file_problems, name_problems, section_problem
 from moses_integration.ini.model_files import (
     find_binary_file,
     find_model_file,
@@ -22,7 +23,6 @@ from moses_integration.ini.model_files import (
 )
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from moses_integration.ini.parameters import SHORT_NAMES
-from moses_integration.ini.problems import file_problems, name_problems, section_problem
 from phrasescore.errors import IniError, InputError
 from phrasescore.runs.byte_streams import is_stream
 from phrasescore.table.number_text import whole_number

@@ -263,17 +263,13 @@ class MosesIni:
         if number is not None:
             return self._with_line(number, lambda line: ini_lines.with_weights(line, values))
         added = f"{name}= " + " ".join(map(ini_lines.format_weight, values))
-        return self._with_value_after("weight", added)
-
-    def with_feature(self, code: str) -> MosesIni:
-        """Return the file with one more feature, after the last, every other byte as it was."""
-        return self._with_value_after("feature", code)
+        return self.with_added_value("weight", added)
 
     def without_lines(self, numbers: Collection[int]) -> MosesIni:
         """Return the file without some lines, counted from 1."""
         return self._reparsed([line for n, line in enumerate(self.lines, 1) if n not in numbers])
 
-    def _with_value_after(self, section: str, code: str) -> MosesIni:
+    def with_added_value(self, section: str, code: str) -> MosesIni:
         """Return the file with one more value of a section, which is made if there is none."""
         lines = list(self.lines)
         if present := self._sections.get(section):

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from phrasescore.runs.progress import Progress
 from phrasescore.table.block import TableBlock
-from phrasescore.table.phrase_table import SEPARATOR
-from phrasescore.table.reordering_table import reordering_format
+from phrasescore.table.phrase_table import SEPARATOR, TableFormat
 from phrasescore.table.sinks import open_sink
 from phrasescore.table.source_runs import read_source_runs
 
@@ -56,7 +55,7 @@ def generate_reordering(
         SettingsError: The output cannot be written.
     """
     kept = estimated = without = 0
-    known = _Sources(read_source_runs(old, format_of=reordering_format))
+    known = _Sources(read_source_runs(old, format_of=TableFormat.of_reordering))
     # quickly made again, so nothing is kept of an interrupted run
     with (
         open_sink(output, None) as sink,
