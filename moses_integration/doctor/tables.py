@@ -15,7 +15,8 @@ from moses_integration.ini.model_files import find_binary_file, find_model_file
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from moses_integration.tables.score_survey import floored_share
 from phrasescore.errors import InputError, visible
-from phrasescore.runs.byte_streams import GZIP_MAGIC, is_gzip_name
+from phrasescore.runs.final_names import is_gzip_name
+from phrasescore.table.input_files import GZIP_MAGIC
 
 _REORDERING = "LexicalReordering"
 _DEFAULT_SCORES = 4

@@ -14,11 +14,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from phrasescore.runs.journal import JournaledOutputs
 from phrasescore.runs.progress import Progress
-from phrasescore.table.block import TableBlock
+from phrasescore.table.block import TableBlock, read_source_runs
 from phrasescore.table.phrase_table import SEPARATOR, TableFormat
-from phrasescore.table.sinks import open_sink
-from phrasescore.table.source_runs import read_source_runs
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ def generate_reordering(
     known = _Sources(read_source_runs(old, format_of=TableFormat.of_reordering))
     # quickly made again, so nothing is kept of an interrupted run
     with (
-        open_sink(output, None) as sink,
+        JournaledOutputs([output], None) as made_lines,
         Progress("writing the reordering table", unit="pairs") as progress,
     ):
         for block in read_source_runs(phrase_table):
@@ -73,9 +72,9 @@ def generate_reordering(
                     if own:
                         made = SEPARATOR.join((source, target, mean)) + b"\n"
                         lines.append(own.get(target, made))
-            sink.append(b"".join(lines), {})
+            made_lines.append([b"".join(lines)], {})
             progress.advance(len(block))
-        sink.finish()
+        made_lines.finish()
     return ReorderingCounts(kept, estimated, without)
 
 

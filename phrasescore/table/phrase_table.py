@@ -27,7 +27,7 @@ COLUMNS = ("source", "target", "scores", "alignment", "counts", "sparse features
 GAP = b"[X]"
 # this many lines decide what kind of table it is; also for a table that comes through a pipe
 INSPECTED_LINES = 1000
-_REORDERING_COLUMNS = 3
+_REORDERING_COLUMNS = 3  # source, target, scores
 
 Side = Literal["source", "target"]
 
