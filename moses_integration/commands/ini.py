@@ -103,9 +103,9 @@ def add_column(
         with_reordering,
         with_table,
     )
+    from moses_integration.ini.listing import problems
     from moses_integration.ini.model_files import with_absolute_paths
     from moses_integration.ini.moses_ini import MosesIni
-    from moses_integration.ini.problems import problems
     from moses_integration.tables.score_survey import survey_scores
     from phrasescore.errors import counted
     from phrasescore.runs.final_names import write_atomically
@@ -177,9 +177,9 @@ def add_language_model(
     it out again. The model is checked first. Every other byte of the ini stays as it is.
     """
     from moses_integration.ini.edits import start_weight_for, with_language_model
+    from moses_integration.ini.listing import problems
     from moses_integration.ini.model_files import with_absolute_paths
     from moses_integration.ini.moses_ini import MosesIni
-    from moses_integration.ini.problems import problems
     from moses_integration.language_model.neural import (
         checked_words,
         is_self_normalised,
@@ -240,8 +240,8 @@ def remove_feature(path: str, name: str, output: str) -> None:
     real Moses reads it again.
     """
     from moses_integration.ini.edits import without_feature
+    from moses_integration.ini.listing import problems
     from moses_integration.ini.moses_ini import MosesIni
-    from moses_integration.ini.problems import problems
     from phrasescore.runs.final_names import write_atomically
 
     before = MosesIni.read(path)
@@ -261,6 +261,7 @@ def absolute_paths(path: str, output: str) -> None:
     Relative ones are taken to be relative to the current directory, as Moses takes them, and must
     be there. Every other byte of the ini stays as it is.
     """
+    from moses_integration.ini.listing import problems
     from moses_integration.ini.model_files import (
         files_read,
         find_any_file,
@@ -268,7 +269,6 @@ def absolute_paths(path: str, output: str) -> None:
         with_absolute_paths,
     )
     from moses_integration.ini.moses_ini import MosesIni
-    from moses_integration.ini.problems import problems
     from phrasescore.errors import counted
     from phrasescore.runs.final_names import write_atomically
 

@@ -106,6 +106,14 @@ _FORMS = {
 }
 
 
+def declared_scores(line: FeatureLine) -> int | None:
+    """Return how many scores an ini gives a table; ``None`` if its line is wrong."""
+    try:
+        return component_count(line.kind, line.options)
+    except IniError:
+        return None  # reported with the ini
+
+
 def binary_table_findings(ini: MosesIni) -> Iterator[Finding]:
     """Compare every binary phrase table of an ini with its line."""
     for line in ini.features:
@@ -114,11 +122,9 @@ def binary_table_findings(ini: MosesIni) -> Iterator[Finding]:
 
 
 def _table_findings(ini: MosesIni, line: FeatureLine, form: _Form) -> Iterator[Finding]:
-    place = Place(ini.path, line.line)
-    try:
-        declared = component_count(line.kind, line.options)
-    except IniError:
-        return  # said elsewhere
+    place, declared = Place(ini.path, line.line), declared_scores(line)
+    if declared is None:
+        return
     command = form.command.format(declared)
     file = form.file(line.options["path"])
     if not file.is_file():

@@ -14,6 +14,7 @@ from moses_integration.ini.feature_kinds import (
 )
 from moses_integration.ini.feature_weights import FeatureLayout, has_tuned_weights
 from moses_integration.ini.lines import format_weight
+from moses_integration.ini.listing import file_problems, name_problems, section_problem
 from moses_integration.ini.model_files import (
     find_binary_file,
     find_model_file,
@@ -22,7 +23,6 @@ from moses_integration.ini.model_files import (
 )
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from moses_integration.ini.parameters import SHORT_NAMES
-from moses_integration.ini.problems import file_problems, name_problems, section_problem
 from phrasescore.errors import IniError, InputError
 from phrasescore.runs.file_kinds import is_stream
 from phrasescore.table.input_files import whole_number
@@ -41,7 +41,12 @@ def ini_findings(ini: MosesIni) -> Iterator[Finding]:
         yield Finding.of(error, ini.path)
     else:
         yield from _weight_findings(ini, layout)
-    yield from _relative_paths(ini)
+    if relative := [path for _, path in relative_paths(ini)]:
+        yield Place(ini.path).warning(
+            f"paths that hold in the current directory only, and mert-moses.pl changes it: "
+            f"{', '.join(relative)}",
+            f"write absolute paths: phrasescore ini absolute-paths {ini.path} -o FILE",
+        )
     for line in ini.features:
         yield from _feature_findings(ini, line)
     yield from _missing_features(ini)
@@ -79,12 +84,8 @@ def _weight_findings(ini: MosesIni, layout: FeatureLayout) -> Iterator[Finding]:
     except IniError as error:
         yield Finding.of(error, ini.path)
         return
-    tuned = {feature.name: weights[feature.name] for feature in layout.features}
-    tuned = {
-        feature.name: values
-        for feature in layout.features
-        if any(feature.tuneable) and (values := tuned[feature.name])
-    }
+    tuneable = [feature.name for feature in layout.features if any(feature.tuneable)]
+    tuned = {name: values for name in tuneable if (values := weights[name])}
     sizes = sorted(abs(value) for values in tuned.values() for value in values)
     if not any(sizes):
         yield Place(ini.path).error(
@@ -132,15 +133,6 @@ def _start_weight_findings(
             )
 
 
-def _relative_paths(ini: MosesIni) -> Iterator[Finding]:
-    if relative := [path for _, path in relative_paths(ini)]:
-        yield Place(ini.path).warning(
-            f"paths that hold in the current directory only, and mert-moses.pl changes it: "
-            f"{', '.join(relative)}",
-            f"write absolute paths: phrasescore ini absolute-paths {ini.path} -o FILE",
-        )
-
-
 def _feature_findings(ini: MosesIni, line: FeatureLine) -> Iterator[Finding]:
     for problem in name_problems(ini, line):
         yield Finding.of(problem, ini.path)
@@ -182,10 +174,9 @@ def _missing_features(ini: MosesIni) -> Iterator[Finding]:
     )
     for kind, severity, name, effect in wanted:
         if kinds.isdisjoint(kind):
-            yield Finding(
+            yield Place(ini.path).finding(
                 severity,
                 f"no {name}: {effect}",
-                ini.path,
                 "add its line to [feature], and its weight to [weight]",
             )
     owners: dict[str, str] = {}

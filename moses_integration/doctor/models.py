@@ -8,7 +8,6 @@ from pathlib import Path
 from moses_integration.doctor.findings import Finding, Place, Severity
 from moses_integration.doctor.words import Knows, TextWords
 from moses_integration.ini.edits import neural_options, own_features
-from moses_integration.ini.feature_kinds import LANGUAGE_MODEL_KINDS
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from moses_integration.language_model.back_off import open_ngrams
 from moses_integration.language_model.kenlm.binary import is_kenlm_binary
@@ -23,13 +22,11 @@ def language_model_findings(ini: MosesIni, references: list[TextWords]) -> Itera
     """Read every language model of an ini whose format is known."""
     for line in ini.features:
         path = line.options.get("path", "")
-        if line.kind not in LANGUAGE_MODEL_KINDS or not Path(path).is_file():
-            continue
-        try:
-            if line.kind == "KENLM":
+        if line.kind == "KENLM" and Path(path).is_file():
+            try:
                 yield from _model_findings(ini, line, path, references)
-        except InputError as error:
-            yield Finding.of(error, path)
+            except InputError as error:
+                yield Finding.of(error, path)
 
 
 def _model_findings(
@@ -127,7 +124,7 @@ def _neural_findings(
     for words in table_words(ini, stored):
         if words.problem:
             severity: Severity = "error" if words.is_of_the_source else "warning"
-            yield Finding(severity, words.problem, str(stored.path), words.remedy)
+            yield Place(stored.path).finding(severity, words.problem, words.remedy)
     known = set(stored.target_vocabulary.words[2:])
     yield from _word_findings(references, known.__contains__, f"the language model {line.name}")
 

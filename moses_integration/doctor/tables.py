@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from moses_integration.doctor import table_survey as flags
+from moses_integration.doctor.binary_tables import declared_scores
 from moses_integration.doctor.findings import Finding, Place, Severity
-from moses_integration.doctor.table_survey import TableSurvey
+from moses_integration.doctor.table_survey import TableSurvey, survey_table
+from moses_integration.doctor.words import TableWords, TextWords
+from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
+from moses_integration.ini.model_files import find_binary_file, find_model_file
+from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from moses_integration.tables.score_survey import floored_share
-from phrasescore.errors import visible
+from phrasescore.errors import InputError, visible
 from phrasescore.runs.final_names import is_gzip_name
 from phrasescore.table.input_files import GZIP_MAGIC
 
+_REORDERING = "LexicalReordering"
 _DEFAULT_SCORES = 4
 _ESCAPE = "make the table again from escaped text (phrasescore preprocess, or Moses's tokenizer)"
 _SCORES_JUDGED = 100
@@ -47,12 +53,57 @@ _ODD: dict[int, tuple[Severity, str, str]] = {
     ),
 }
 # a factored table has bars between factors
-FACTOR_FLAGS = flags.SOURCE_BAR | flags.TARGET_BAR
+_FACTOR_FLAGS = flags.SOURCE_BAR | flags.TARGET_BAR
 # a reordering table has no alignment
-ALIGNMENT_FLAGS = flags.NO_ALIGNMENT | flags.BAD_ALIGNMENT
+_ALIGNMENT_FLAGS = flags.NO_ALIGNMENT | flags.BAD_ALIGNMENT
 
 
-def file_findings(path: str | Path) -> Iterator[Finding]:
+def text_table_findings(
+    ini: MosesIni, source: TextWords, references: Sequence[TextWords]
+) -> Iterator[Finding]:
+    """Read every text table of an ini, phrase tables first."""
+    surveys: list[TableSurvey] = []
+    first_reference = references[0] if references else TextWords([], "")
+    for line in ini.features:
+        if line.kind in TEXT_TABLE_KINDS and (path := _table_path(line)) is not None:
+            yield from _file_findings(path)
+            words = TableWords(source, first_reference)
+            survey = survey_table(path, words)
+            yield from _line_findings(survey, _factor_flags(line))
+            yield from _phrase_table_findings(survey, declared_scores(line))
+            if survey.broken is None:
+                surveys.append(survey)
+                # words are compared with the first table, which is the one that covers the text
+                if not surveys[1:]:
+                    yield from words.findings(path)
+    for line in ini.features:
+        if line.kind == _REORDERING and (path := _table_path(line)) is not None:
+            yield from _file_findings(path)
+            survey = survey_table(path, scores=declared_scores(line))
+            yield from _line_findings(survey, _ALIGNMENT_FLAGS | _factor_flags(line))
+            default = "default-scores" in line.options
+            yield from _reordering_findings(survey, surveys, default)
+
+
+def _table_path(line: FeatureLine) -> str | None:
+    """Find the text table that a feature reads; one that is missing is reported elsewhere."""
+    named = line.options.get("path", "")
+    if find_binary_file(named, line.kind) is not None:
+        return None
+    try:
+        path = find_model_file(named).path
+    except InputError:
+        return None
+    return str(path) if path.is_file() else None
+
+
+def _factor_flags(line: FeatureLine) -> int:
+    """Return the flags that mean nothing in a table, which may have several factors of a word."""
+    factored = any("," in line.options.get(key, "") for key in ("input-factor", "output-factor"))
+    return _FACTOR_FLAGS if factored else 0
+
+
+def _file_findings(path: str | Path) -> Iterator[Finding]:
     """Compare a table's name with its content: Moses goes by the name."""
     with Path(path).open("rb") as stream:
         zipped = stream.read(2) == GZIP_MAGIC
@@ -68,7 +119,7 @@ def file_findings(path: str | Path) -> Iterator[Finding]:
         )
 
 
-def line_findings(survey: TableSurvey, ignored: int = 0) -> Iterator[Finding]:
+def _line_findings(survey: TableSurvey, ignored: int = 0) -> Iterator[Finding]:
     """Judge the lines of a table of either kind, except for some flags."""
     if survey.broken is not None:
         yield Finding.of(survey.broken, survey.path)
@@ -85,7 +136,7 @@ def line_findings(survey: TableSurvey, ignored: int = 0) -> Iterator[Finding]:
             yield Place(survey.path, first).finding(severity, f"{what} ({counted})", remedy)
 
 
-def score_findings(survey: TableSurvey) -> Iterator[Finding]:
+def _score_findings(survey: TableSurvey) -> Iterator[Finding]:
     """Judge the scores of a phrase table."""
     if survey.format is None:
         return
@@ -124,14 +175,14 @@ def _floored(survey: TableSurvey, name: str, count: int, zeros: int) -> Finding:
     )
 
 
-def phrase_table_findings(survey: TableSurvey, declared: int | None) -> Iterator[Finding]:
+def _phrase_table_findings(survey: TableSurvey, declared: int | None) -> Iterator[Finding]:
     """Judge a text phrase table as a whole.
 
     Args:
         survey: What it is like.
         declared: How many scores the ini says it has, where that is known.
     """
-    yield from score_findings(survey)
+    yield from _score_findings(survey)
     if survey.lines and not survey.ends_in_line_feed:
         yield Place(survey.path, survey.lines).warning(
             "the last line has no line feed, so the table may have been cut off",
@@ -155,7 +206,7 @@ def phrase_table_findings(survey: TableSurvey, declared: int | None) -> Iterator
         )
 
 
-def reordering_findings(
+def _reordering_findings(
     survey: TableSurvey, phrase_tables: list[TableSurvey], has_default: bool
 ) -> Iterator[Finding]:
     """Judge a reordering table, and whether it has the pairs of the phrase tables.

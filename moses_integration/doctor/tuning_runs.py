@@ -38,10 +38,11 @@ def work_dir_findings(ini: MosesIni, folder: str | Path) -> Iterator[Finding]:
 
 
 def _cached_findings(ini: MosesIni, cached: Path) -> Iterator[Finding]:
-    expected = _sizes(ini)
     found = weights_shown(cached.read_text("utf-8", "surrogateescape"))
-    if expected is None:
-        return
+    try:
+        expected = tuned_sizes(ini)
+    except IniError:
+        return  # reported with the ini
     if found != expected:
         wrong = sorted(set(found.items()) ^ set(expected.items()))[0][0]
         yield Place(cached).error(
@@ -55,13 +56,6 @@ def _cached_findings(ini: MosesIni, cached: Path) -> Iterator[Finding]:
             f"of {ini.path}",
             _FRESH,
         )
-
-
-def _sizes(ini: MosesIni) -> dict[str, int] | None:
-    try:
-        return tuned_sizes(ini)
-    except IniError:
-        return None  # said elsewhere
 
 
 def _filtered_findings(ini: MosesIni, filtered: Path) -> Iterator[Finding]:

@@ -126,11 +126,10 @@ class TextWords:
         if share > _MANY_UNKNOWN:
             severity = "error" if share > MOST_UNKNOWN else "warning"
             remedy = "check that language, tokenisation, case and escaping are the same"
-        yield Finding(
+        yield Place(self.where).finding(
             severity,
             f"{owner} does not know {count:,} of {total:,} tokens ({share:.1%}): "
             f"{self._examples(missing)}; {unknown}",
-            self.where,
             remedy,
         )
 
@@ -144,11 +143,10 @@ class TextWords:
         reason = _REASON_OF_PUNCTUATION if name in (_UNSPLIT, _BOTH) else _REASON
         if count < max(reason * unknown, _FEW_MISSPELT * total):
             return
-        yield Finding(
+        yield Place(self.where).finding(
             "error" if count > _MANY_MISSPELT * total else "warning",
             f"{owner} would know {count:,} of the {unknown:,} tokens it does not know if they were "
             f"{name}: {self._examples(saved)}",
-            self.where,
             _SPELLINGS[name][1],
         )
 

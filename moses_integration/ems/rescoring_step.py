@@ -10,7 +10,6 @@ writes the model's score in its place.
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -24,58 +23,6 @@ from phrasescore.table.scanning import SCORES_END
 _ENDING = ".gz"
 # what Moses writes for --PhraseCount
 _PLACE_HOLDER = b"2.718"
-
-
-@dataclass(frozen=True)
-class RescoringStep:
-    """One call by EMS.
-
-    Args:
-        table: The table that the step before wrote.
-        output: The table that later steps read.
-        model: The model's folder; it is trained if there is none.
-        train_options: For ``phrasescore train``, where the model is trained.
-        score_options: For ``phrasescore score``.
-    """
-
-    table: Path
-    output: Path
-    model: Path
-    train_options: tuple[str, ...] = ()
-    score_options: tuple[str, ...] = ()
-
-    @classmethod
-    def of_stems(cls, stem: str, output: str, model: str, train: str, score: str) -> RescoringStep:
-        """Take what EMS gives: names without ``.gz``, and options in one string each.
-
-        Raises:
-            InputError: The table is not there.
-        """
-        table = _with_ending(stem)
-        if not table.is_file():
-            raise InputError(
-                "no such file, where EMS should have put the phrase table",
-                path=table,
-                remedy="see whether the step TRAINING:build-ttable went well",
-            )
-        return cls(
-            table, _with_ending(output), Path(model), tuple(train.split()), tuple(score.split())
-        )
-
-    def run(self) -> None:
-        """Train the model if need be, and write the table with its scores.
-
-        Raises:
-            PhraseTableError: There is no constant score to replace.
-            SettingsError: ``phrasescore`` failed, and said why.
-        """
-        column = place_holder(self.table)
-        if not self.model.exists():
-            _run("train", str(self.table), str(self.model), *self.train_options)
-        _run(
-            *("score", str(self.table), "--model", str(self.model), "-o", str(self.output)),
-            *("--replace-column", str(column), *self.score_options),
-        )
 
 
 def place_holder(table: Path) -> int:
@@ -121,7 +68,20 @@ def _run(*arguments: str) -> None:
 @click.option("--score", default="", metavar="OPTIONS", help="For phrasescore score.")
 def rescoring_step(stem: str, output: str, model: str, train: str, score: str) -> None:
     """Write OUT.gz: the phrase table IN.gz, its last score replaced by that of a model."""
-    RescoringStep.of_stems(stem, output, model, train, score).run()
+    table = _with_ending(stem)
+    if not table.is_file():
+        raise InputError(
+            "no such file, where EMS should have put the phrase table",
+            path=table,
+            remedy="see whether the step TRAINING:build-ttable went well",
+        )
+    column = place_holder(table)
+    if not Path(model).exists():
+        _run("train", str(table), model, *train.split())
+    _run(
+        *("score", str(table), "--model", model, "-o", str(_with_ending(output))),
+        *("--replace-column", str(column), *score.split()),
+    )
 
 
 def main() -> None:

@@ -257,7 +257,7 @@ def with_language_model(
             f"{code} unknown=share",
             f"{scores}, of unknown words their shares of p(<unk>)",
         )
-    ini = ini.with_feature(code).with_weights({name: (start_weight,)})
+    ini = ini.with_added_value("feature", code).with_weights({name: (start_weight,)})
     summary = f"{name}: path={folder}, {scores}, with the weight {format_weight(start_weight)}"
     return IniChange(ini, name, 1, summary)
 
@@ -382,6 +382,4 @@ def with_section(ini: MosesIni, name: str, value: str) -> MosesIni:
         )
     if ini.values(name):
         return ini.with_value(name, 0, value)
-    end = "" if ini.lines[-1] == "" else "\n"
-    text = f"{end}\n[{name}]\n{value}\n".encode("utf-8", "surrogateescape")
-    return MosesIni.parse(ini.to_bytes() + text, ini.path)
+    return ini.with_added_value(name, value)

@@ -46,12 +46,6 @@ class FeatureLine:
 
 
 @dataclass(frozen=True)
-class _Value:
-    text: str
-    line: int
-
-
-@dataclass(frozen=True)
 class MosesIni:
     """The content of one moses.ini; editing returns a new one.
 
@@ -93,7 +87,7 @@ class MosesIni:
             raise IniError(
                 f"old-style sections ([{old[0]}]) beside [feature] or [weight]",
                 path=self.path,
-                line=self._sections[old[0]][0].line,
+                line=self._sections[old[0]][0][0],
                 remedy="keep one of the two styles; Moses refuses the mixture",
             )
         names = Counter(feature.name for feature in self.features)
@@ -108,8 +102,8 @@ class MosesIni:
         assert self.weights is not None  # parses them all
 
     @cached_property
-    def _sections(self) -> dict[str, list[_Value]]:
-        sections: dict[str, list[_Value]] = {}
+    def _sections(self) -> dict[str, list[tuple[int, str]]]:
+        sections: dict[str, list[tuple[int, str]]] = {}
         current: str | None = None
         for number, line in enumerate(self.lines, 1):
             code = ini_lines.code_of(line)
@@ -128,7 +122,7 @@ class MosesIni:
                     remedy="check that this is a moses.ini, saved as plain text without a "
                     "byte order mark",
                 )
-            sections.setdefault(current, []).append(_Value(code, number))
+            sections.setdefault(current, []).append((number, code))
         return sections
 
     @contextlib.contextmanager
@@ -140,11 +134,11 @@ class MosesIni:
 
     def values(self, section: str) -> tuple[str, ...]:
         """Return the values of a section in order; none where there is no such section."""
-        return tuple(value.text for value in self._sections.get(section, ()))
+        return tuple(text for _, text in self._sections.get(section, ()))
 
     def value_lines(self, section: str) -> tuple[tuple[int, str], ...]:
         """Return the values of a section in order, each with the number of its line."""
-        return tuple((value.line, value.text) for value in self._sections.get(section, ()))
+        return tuple(self._sections.get(section, ()))
 
     @cached_property
     def sections(self) -> tuple[str, ...]:
@@ -156,7 +150,7 @@ class MosesIni:
         """The sections that Moses would refuse, each with the line of its first value."""
         known = SECTIONS | OLD_STYLE_SECTIONS
         return tuple(
-            (name, values[0].line) for name, values in self._sections.items() if name not in known
+            (name, values[0][0]) for name, values in self._sections.items() if name not in known
         )
 
     @cached_property
@@ -169,24 +163,24 @@ class MosesIni:
         """The feature functions in the file's order; none in an old-style file."""
         unnamed: Counter[str] = Counter()
         features = []
-        for value in self._sections.get("feature", ()):
-            with self._at(value.line):
-                kind, options = ini_lines.parse_feature(value.text)
+        for number, text in self._sections.get("feature", ()):
+            with self._at(number):
+                kind, options = ini_lines.parse_feature(text)
             name = options.get("name", "")
             if not name:
                 name = f"{kind}{unnamed[kind]}"
                 unnamed[kind] += 1
-            features.append(FeatureLine(kind, name, options, value.line))
+            features.append(FeatureLine(kind, name, options, number))
         return tuple(features)
 
     @cached_property
     def _weight_lines(self) -> dict[str, tuple[int, tuple[float, ...]]]:
         found = {}
         for section in ("weight-add", "weight"):  # Moses lets the second overrule the first
-            for value in self._sections.get(section, ()):
-                with self._at(value.line):
-                    name, weights = ini_lines.parse_weights(value.text)
-                found[name] = (value.line, weights)
+            for number, text in self._sections.get(section, ()):
+                with self._at(number):
+                    name, weights = ini_lines.parse_weights(text)
+                found[name] = (number, weights)
         return found
 
     @cached_property
@@ -221,7 +215,7 @@ class MosesIni:
             raise IniError(
                 f"an old-style moses.ini ([{first}] in place of [feature])",
                 path=self.path,
-                line=self._sections[first][0].line,
+                line=self._sections[first][0][0],
                 remedy=_CONVERSION,
             )
         if not self.features:
@@ -250,7 +244,7 @@ class MosesIni:
 
     def with_value(self, section: str, index: int, text: str) -> MosesIni:
         """Return the file with one value of a section replaced, every other byte as it was."""
-        number = self._sections[section][index].line
+        number = self._sections[section][index][0]
         return self._with_line(number, lambda line: ini_lines.with_code(line, text))
 
     def with_weights(self, weights: Mapping[str, Sequence[float]]) -> MosesIni:
@@ -269,21 +263,17 @@ class MosesIni:
         if number is not None:
             return self._with_line(number, lambda line: ini_lines.with_weights(line, values))
         added = f"{name}= " + " ".join(map(ini_lines.format_weight, values))
-        return self._with_value_after("weight", added)
-
-    def with_feature(self, code: str) -> MosesIni:
-        """Return the file with one more feature, after the last, every other byte as it was."""
-        return self._with_value_after("feature", code)
+        return self.with_added_value("weight", added)
 
     def without_lines(self, numbers: Collection[int]) -> MosesIni:
         """Return the file without some lines, counted from 1."""
         return self._reparsed([line for n, line in enumerate(self.lines, 1) if n not in numbers])
 
-    def _with_value_after(self, section: str, code: str) -> MosesIni:
+    def with_added_value(self, section: str, code: str) -> MosesIni:
         """Return the file with one more value of a section, which is made if there is none."""
         lines = list(self.lines)
         if present := self._sections.get(section):
-            last = present[-1].line
+            last = present[-1][0]
             lines.insert(last, code + ("\r" if lines[last - 1].endswith("\r") else ""))
         else:
             end = len(lines) - (lines[-1] == "")

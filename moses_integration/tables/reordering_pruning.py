@@ -20,7 +20,7 @@ from phrasescore.errors import counted
 from phrasescore.runs.file_kinds import can_be_read_again
 from phrasescore.table.block import TableBlock, read_source_runs
 from phrasescore.table.block_stream import BlockStream
-from phrasescore.table.phrase_table import INSPECTED_LINES, reordering_format
+from phrasescore.table.phrase_table import INSPECTED_LINES, TableFormat
 from phrasescore.table.scanning import SOURCE, TARGET, compare_phrases
 
 
@@ -49,7 +49,7 @@ def check_reordering(path: str | Path) -> None:
         InputError: It cannot be read, or is no such table.
     """
     if can_be_read_again(path):
-        next(read_source_runs(path, INSPECTED_LINES, format_of=reordering_format), None)
+        next(read_source_runs(path, INSPECTED_LINES, format_of=TableFormat.of_reordering), None)
 
 
 def prune_reordering(
@@ -74,7 +74,7 @@ def prune_reordering(
         return chosen_lines(block, kept), CutReordering(counts.lines + len(block), left)
 
     stream = BlockStream(
-        lambda _, done: read_source_runs(reordering, format_of=reordering_format),
+        lambda _, done: read_source_runs(reordering, format_of=TableFormat.of_reordering),
         work,
         CutReordering(),
         unlike="another table",

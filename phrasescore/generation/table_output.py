@@ -36,7 +36,7 @@ from phrasescore.scoring.probability_column import FLOOR_LN, count_texts, probab
 from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.table.block import TableBlock, TokenSpans, read_source_runs
 from phrasescore.table.block_stream import BlockStream, write_stream
-from phrasescore.table.phrase_table import SEPARATOR, reordering_format
+from phrasescore.table.phrase_table import SEPARATOR, TableFormat
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import UNK_ID
 
@@ -271,7 +271,7 @@ def generate_reordering(
         SettingsError: The output cannot be written.
     """
     kept = estimated = without = 0
-    known = _Sources(read_source_runs(old, format_of=reordering_format))
+    known = _Sources(read_source_runs(old, format_of=TableFormat.of_reordering))
     # quickly made again, so nothing is kept of an interrupted run
     with (
         JournaledOutputs([output], None) as made_lines,

@@ -15,19 +15,6 @@ from tests.support.toy_system import TOY_WEIGHTS, ToySystem, toy_list, write_toy
 
 _MINE = b"mine\n"
 _ROUND = ("nbest.gz", "decoder.log", "scores.json", "optimized.json")
-_EXPERIMENT = """
-name = "Links"
-seeds = [1]
-[data]
-folder = "toy"
-system = "moses.ini"
-dev_source = "dev.src"
-dev_reference = "dev.trg"
-test_source = "dev.src"
-test_reference = "dev.trg"
-[[systems]]
-name = "Baseline"
-"""
 
 
 @pytest.fixture
@@ -122,8 +109,7 @@ def test_a_folder_of_a_tuning_run(
 
 def tuning(toy: ToySystem, folder: Path, decoder: str, *more: str) -> list[str]:
     """Return the words of a call of ``tune``, of one round."""
-    texts = ["--source", str(toy.source), "--reference", str(toy.reference)]
-    call = ["tune", str(toy.ini), *texts, "-o", "tuned", "--rounds", "1", *more]
+    call = toy.tuning("-o", "tuned", "--rounds", "1", *more)
     if decoder == "embedded":
         return call
     moses = fake_moses.printing(folder / "bin", toy_list(toy), TOY_WEIGHTS)
@@ -143,7 +129,7 @@ def test_the_results_of_an_experiment(
     target: str,
 ) -> None:
     """Its stamps, its logs and the outputs of its steps."""
-    (tmp_path / "toy.toml").write_text(_EXPERIMENT)
+    (tmp_path / "toy.toml").write_text(toy.experiment())
     planted = tmp_path / "results" / place
     planted.parent.mkdir(parents=True)
     planted.symlink_to(victim / target)

@@ -31,8 +31,7 @@ def toy(tmp_path: Path) -> ToySystem:
 
 def arguments(toy: ToySystem, output: str = "tuned") -> list[str]:
     """Return the arguments that every call has."""
-    texts = ["--source", str(toy.source), "--reference", str(toy.reference)]
-    return ["tune", str(toy.ini), *texts, "-o", output]
+    return toy.tuning("-o", output)
 
 
 def weights_of(folder: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""``python -m tests.clusters``: the whole campaign, and its table.
+"""Misfortunes of workers and the coordinator of ``score --cluster``.
 
 The model is small and random and the table generated, as large as a run of the length asked for
 needs; scores on one machine are what all trials must come to.
@@ -10,13 +10,14 @@ import argparse
 import json
 import subprocess
 import sys
-import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from phrasescore.runs.final_names import open_output
 from tests.clusters.campaign import Ground, Result, table, trials
+from tests.support.campaigns import Campaign, is_wanted
 from tests.support.random_models import save_random_model
 
 _WORDS = [b"w%03d" % number for number in range(500)]
@@ -44,28 +45,23 @@ def _alone(ground: Ground) -> tuple[float, float]:
     return told["seconds"], told["pairs_per_second"]
 
 
-def main() -> None:
-    """Run it; the exit status is 1 if anything was wrong."""
-    parser = argparse.ArgumentParser(prog="python -m tests.clusters", description=__doc__)
+def options(parser: argparse.ArgumentParser) -> None:
+    """Add what this campaign alone takes."""
     parser.add_argument("--seconds", type=float, default=300, help="of a run on this machine")
-    parser.add_argument("--only", type=int, action="append", help="a trial, from 1; repeatable")
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        save_random_model(folder / "model", _WORDS, _WORDS, hidden=32, embedding=32)
-        ground = Ground(folder, folder / "table.gz", folder / "model", folder / "reference.gz")
-        write_table(ground.table, _TRIAL)
-        lines = int(_alone(ground)[1] * given.seconds)
-        write_table(ground.table, lines)
-        print(f"{lines:,} pairs, {_alone(ground)[0]:,.0f} s alone", file=sys.stderr, flush=True)
-        results: list[Result] = []
-        for number, trial in enumerate(trials(ground, folder / "numba"), 1):
-            if not given.only or number in given.only:
-                results.append(trial())
-                print(results[-1].row(), file=sys.stderr, flush=True)
-    print(table(results))
-    sys.exit(any(result.faults for result in results))
+
+
+def trials_of(given: argparse.Namespace, folder: Path) -> Iterator[Result]:
+    """Try the misfortunes that are asked for."""
+    save_random_model(folder / "model", _WORDS, _WORDS, hidden=32, embedding=32)
+    ground = Ground(folder, folder / "table.gz", folder / "model", folder / "reference.gz")
+    write_table(ground.table, _TRIAL)
+    lines = int(_alone(ground)[1] * given.seconds)
+    write_table(ground.table, lines)
+    print(f"{lines:,} pairs, {_alone(ground)[0]:,.0f} s alone", file=sys.stderr, flush=True)
+    for name, trial in trials(ground, folder / "numba").items():
+        if is_wanted(name, given):
+            yield trial(name)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(Campaign("tests.clusters", __doc__, trials_of, table, options, seconds=3600).run())

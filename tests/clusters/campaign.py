@@ -9,11 +9,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.conftest import PROJECT
+from tests.support.campaigns import table_of
 from tests.support.dask_clusters import DaskCluster
 
 _BETWEEN_KILLS = 20.0  # seconds
@@ -69,10 +70,13 @@ class Result:
     misfortunes: int = 0
     faults: list[str] = field(default_factory=list)
 
-    def row(self) -> str:
-        """Return a line of the table."""
+    def cells(self) -> tuple[str, str, str, str]:
+        """Return a row of the table."""
         judged = "; ".join(self.faults) or "none"
-        return f"| {self.what} | {self.misfortunes} | {self.seconds:,.0f} | {judged} |"
+        return self.what, str(self.misfortunes), f"{self.seconds:,.0f}", judged
+
+    def __str__(self) -> str:
+        return " | ".join(self.cells())
 
 
 Disturb = Callable[[DaskCluster, "subprocess.Popen[bytes]"], int]
@@ -147,9 +151,9 @@ def tried(
     return result
 
 
-def coordinator_killed(ground: Ground, times: int) -> Result:
+def coordinator_killed(ground: Ground, what: str, times: int) -> Result:
     """Kill the coordinator so many times, each after some more blocks."""
-    result = Result(f"coordinator: kill -9, {times} times, two workers")
+    result = Result(what)
     output = _fresh(ground) / "scored.gz"
     journal = output.with_name(f".{output.name}.journal")
     begin = time.monotonic()
@@ -198,22 +202,29 @@ def _judge(ground: Ground, output: Path, status: int, result: Result) -> None:
         result.faults.append(f"left over: {', '.join(left)}")
 
 
-def trials(ground: Ground, empty_cache: Path) -> Iterator[Callable[[], Result]]:
-    """Yield all trials."""
-    yield lambda: tried(ground, "one worker, one thread", [1])
-    yield lambda: tried(ground, "two workers, one and two threads", [1, 2])
-    yield lambda: tried(ground, "four workers", [1, 1, 1, 1])
-    killed = "two workers: one killed (kill -9) every 20 s, another joins"
-    yield lambda: tried(ground, killed, [1, 1], workers_killed, at_least=_KILLING)
-    yield lambda: coordinator_killed(ground, 10)
-    stopped = "two workers: one stopped for 60 s (SIGSTOP)"
-    yield lambda: tried(ground, stopped, [1, 1], worker_stopped)
+def trials(ground: Ground, empty_cache: Path) -> dict[str, Callable[[str], Result]]:
+    """Return all trials by what is tried."""
     cache = {"NUMBA_CACHE_DIR": str(empty_cache)}
-    cold = "four workers on one empty cache of numba"
-    yield lambda: tried(ground, cold, [1] * 4, undisturbed, cache)
+    return {
+        "one worker, one thread": lambda what: tried(ground, what, [1]),
+        "two workers, one and two threads": lambda what: tried(ground, what, [1, 2]),
+        "four workers": lambda what: tried(ground, what, [1, 1, 1, 1]),
+        "two workers: one killed (kill -9) every 20 s, another joins": lambda what: tried(
+            ground, what, [1, 1], workers_killed, at_least=_KILLING
+        ),
+        "coordinator: kill -9, 10 times, two workers": lambda what: coordinator_killed(
+            ground, what, 10
+        ),
+        "two workers: one stopped for 60 s (SIGSTOP)": lambda what: tried(
+            ground, what, [1, 1], worker_stopped
+        ),
+        "four workers on one empty cache of numba": lambda what: tried(
+            ground, what, [1] * 4, undisturbed, cache
+        ),
+    }
 
 
 def table(results: list[Result]) -> str:
     """Return the results as a table in Markdown."""
-    head = ["| what | misfortunes | seconds | faults |", "|---|---|---|---|"]
-    return "\n".join([*head, *(result.row() for result in results)])
+    head = ("what", "misfortunes", "seconds", "faults")
+    return table_of([head, *(result.cells() for result in results)])

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.moses
 def test_round_trip(phrasescore: Phrasescore, moses_bin: Path, tmp_path: Path) -> None:
     """Lists of both decoders agree where they must, and Moses decodes with what was tuned."""
     toy = write_toy_system(tmp_path / "toy")
-    call = ["tune", str(toy.ini), "--source", str(toy.source), "--reference", str(toy.reference)]
+    call = toy.tuning()
     for decoder in ("moses", "embedded"):
         done = phrasescore(
             *call, "-o", decoder, "--decoder", decoder, "--moses-bin", moses_bin, "--rounds", "3"

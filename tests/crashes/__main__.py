@@ -1,55 +1,39 @@
-"""``python -m tests.crashes``: the whole campaign, and its table of counts."""
+"""Commands that are killed, interrupted, or run out of disk, and are called again.
+
+A PATTERN is that of a command, e.g. ``prune``. Without one all commands suffer all kinds.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
-import time
-from collections.abc import Iterable
+from collections.abc import Iterator
 from pathlib import Path
 
 from tests.crashes.calls import CALLS
-from tests.crashes.campaign import KINDS, Result, campaign, possible_kinds, table
+from tests.crashes.campaign import KINDS, Result, counts_of, possible_kinds, table, tried_in_turn
 from tests.crashes.trials import Ground
 from tests.crashes.world import write_world
+from tests.support.campaigns import Campaign, is_wanted
 from tests.support.warm_process import WarmProcesses
 
-_COUNTS = {"kill": 100, "kill at a file": 33, "SIGTERM": 12, "full disk": 12}
-_OTHERS = 11  # of each other kind
 
-
-def counts_of(kinds: Iterable[str]) -> dict[str, int]:
-    """Return how often each kind is tried."""
-    return {kind: _COUNTS.get(kind, _OTHERS) for kind in kinds}
-
-
-def _tell(result: Result) -> None:
-    print(result, file=sys.stderr, flush=True)
-
-
-def main() -> None:
-    """Run it; the exit status is 1 if anything was wrong."""
-    parser = argparse.ArgumentParser(prog="python -m tests.crashes", description=__doc__)
-    parser.add_argument("--only", action="append", help="a command; may be repeated")
+def options(parser: argparse.ArgumentParser) -> None:
+    """Add what this campaign alone takes."""
     parser.add_argument("--kind", action="append", choices=KINDS, help="may be repeated")
-    parser.add_argument("--count", type=int, help="of each kind")
-    parser.add_argument("--keep", metavar="FOLDER", help="make the world there, and keep it")
-    given = parser.parse_args()
+
+
+def trials(given: argparse.Namespace, folder: Path) -> Iterator[Result]:
+    """Try the misfortunes that are asked for."""
     counts = counts_of(given.kind or possible_kinds())
     if given.count:
         counts = dict.fromkeys(counts, given.count)
-    calls = [call for call in CALLS if not given.only or call.name in given.only]
-    begin = time.monotonic()
-    with tempfile.TemporaryDirectory() as scratch, WarmProcesses() as processes:
-        folder = Path(given.keep or scratch)
-        if not (folder / "in").exists():
-            write_world(folder)
-        results = campaign(Ground(folder, processes), counts, _tell, calls)
-    print(table(results))
-    print(f"\n{len(results)} trials, {time.monotonic() - begin:.0f} s")
-    sys.exit(any(result.faults for result in results))
+    calls = [call for call in CALLS if is_wanted(call.name, given)]
+    if not (folder / "in").exists():
+        write_world(folder)
+    with WarmProcesses() as processes:
+        yield from tried_in_turn(Ground(folder, processes), counts, calls)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(Campaign("tests.crashes", __doc__, trials, table, options, seconds=900).run())

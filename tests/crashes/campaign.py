@@ -9,11 +9,12 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tests.crashes.calls import CALLS, Call
 from tests.crashes.trials import Ground, Misfortune, half_written, judged_end, repeated
+from tests.support.campaigns import table_of
 
 KINDS = (
     "kill",
@@ -25,6 +26,8 @@ KINDS = (
     "file limit",
     "full disk",
 )
+_COUNTS = {"kill": 100, "kill at a file": 33, "SIGTERM": 12, "full disk": 12}
+_OTHERS = 11  # of each other kind
 _FILE_STEPS = 60
 _TRIES = 12
 _COSTLY_EVERY = 6  # rounds
@@ -114,26 +117,24 @@ def tried(ground: Ground, call: Call, misfortune: Misfortune) -> Result:
     return Result(call, misfortune, hit=False)
 
 
-def campaign(
-    ground: Ground,
-    counts: dict[str, int],
-    tell: Callable[[Result], None],
-    calls: Sequence[Call] = CALLS,
-) -> list[Result]:
+def counts_of(kinds: Iterable[str]) -> dict[str, int]:
+    """Return how often each kind is tried in a whole campaign."""
+    return {kind: _COUNTS.get(kind, _OTHERS) for kind in kinds}
+
+
+def tried_in_turn(
+    ground: Ground, counts: Mapping[str, int], calls: Sequence[Call] = CALLS
+) -> Iterator[Result]:
     """Try misfortunes of several kinds.
 
     Args:
         ground: Where.
         counts: How many of each kind.
-        tell: Gets each result.
         calls: What is called.
     """
-    results = []
     for kind, count in counts.items():
         for call, misfortune in drawn(kind, count, calls=calls):
-            results.append(tried(ground, call, misfortune))
-            tell(results[-1])
-    return results
+            yield tried(ground, call, misfortune)
 
 
 def table(results: Sequence[Result]) -> str:
@@ -142,9 +143,9 @@ def table(results: Sequence[Result]) -> str:
     hits = Counter((each.call.name, each.misfortune.kind) for each in results if each.hit)
     faults = Counter(each.call.name for each in results if each.faults)
     names = list(dict.fromkeys(each.call.name for each in results))
-    rows = [["command", *kinds, "faults"], ["---"] * (len(kinds) + 2)]
+    rows = [["command", *kinds, "faults"]]
     for name in names:
         rows.append([name, *(str(hits[name, kind]) for kind in kinds), str(faults[name])])
     sums = [str(sum(hits[name, kind] for name in names)) for kind in kinds]
     rows.append(["all", *sums, str(sum(faults.values()))])
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+    return table_of(rows)

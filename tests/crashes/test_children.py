@@ -77,10 +77,8 @@ def decoding(scene: Scene) -> tuple[str, ...]:
     return (*_tune(scene), "--moses-bin", str(moses))
 
 
-def _tune(scene: Scene) -> tuple[str, ...]:
-    toy = scene.toy
-    texts = ("--source", str(toy.source), "--reference", str(toy.reference))
-    return ("tune", str(toy.ini), *texts, "-o", "tuned", "--decoder", "moses")
+def _tune(scene: Scene) -> list[str]:
+    return scene.toy.tuning("-o", "tuned", "--decoder", "moses")
 
 
 def showing_weights(scene: Scene) -> tuple[str, ...]:
@@ -108,24 +106,8 @@ def in_an_experiment(scene: Scene) -> tuple[str, ...]:
     """Moses, which decodes for a step of an experiment."""
     fake_moses.script(scene.folder / "bin", _WORK)
     (scene.folder / "bin" / "weights").write_text(TOY_WEIGHTS)
-    (scene.folder / "experiment.toml").write_text(_EXPERIMENT)
+    (scene.folder / "experiment.toml").write_text(scene.toy.experiment())
     return ("experiment", "experiment.toml", "-o", "results", "--decoder", "moses")
-
-
-_EXPERIMENT = """\
-name = "Children"
-seeds = [1]
-[data]
-folder = "in"
-system = "moses.ini"
-phrase_table = "phrase-table"
-dev_source = "dev.src"
-dev_reference = "dev.trg"
-test_source = "dev.src"
-test_reference = "dev.trg"
-[[systems]]
-name = "Baseline"
-"""
 
 
 def judge(ended: Observed, number: signal.Signals) -> None:
@@ -185,10 +167,9 @@ def test_a_step_that_is_killed(tmp_path: Path, warm_processes: WarmProcesses) ->
 def test_real_moses_does_not_survive(tmp_path: Path, moses_bin: Path) -> None:
     """As with any other program: it is in the middle of decoding when ``tune`` is killed."""
     toy = write_toy_system(tmp_path / "in", sentences=20_000)
-    texts = ["--source", str(toy.source), "--reference", str(toy.reference)]
     more = ["--decoder", "moses", "--moses-bin", str(moses_bin), "--nbest-size", "500"]
     tune = subprocess.Popen(
-        [sys.executable, "-m", "phrasescore", "tune", str(toy.ini), *texts, "-o", "tuned", *more],
+        [sys.executable, "-m", "phrasescore", *toy.tuning("-o", "tuned", *more)],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(PROJECT)},
         stderr=subprocess.DEVNULL,

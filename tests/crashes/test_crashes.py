@@ -6,9 +6,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.crashes.__main__ import counts_of
 from tests.crashes.calls import CALLS
-from tests.crashes.campaign import KINDS, campaign, drawn, possible_kinds, table, tried
+from tests.crashes.campaign import (
+    KINDS,
+    counts_of,
+    drawn,
+    possible_kinds,
+    table,
+    tried,
+    tried_in_turn,
+)
 from tests.crashes.trials import Ground
 from tests.crashes.world import write_world
 from tests.support.warm_process import WarmProcesses
@@ -41,7 +48,7 @@ def test_some_of_the_campaign(ground: Ground, kind: str) -> None:
 @pytest.mark.slow
 def test_the_whole_campaign(ground: Ground, capsys: pytest.CaptureFixture[str]) -> None:
     """Every command, a hundred kills and the other misfortunes: nothing lost, nothing left."""
-    results = campaign(ground, counts_of(possible_kinds()), lambda result: None)
+    results = list(tried_in_turn(ground, counts_of(possible_kinds())))
     with capsys.disabled():
         print("\n" + table(results))
     assert sum(result.hit for result in results if result.misfortune.kind == "kill") == 100

@@ -1,28 +1,23 @@
-"""One campaign: files for every reader, until one fails or all have stood.
-
-``NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=... python -m tests.fuzz.campaign FOLDER EXAMPLES [READER]``
-
-The file that was read last lies in FOLDER/input, also after a crash of the process.
-"""
+"""Files for a reader, until it fails or all have been read; the last one lies in FOLDER/input."""
 
 from __future__ import annotations
 
-import faulthandler
-import os
-import resource
-import sys
 import time
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, given, settings
 
 from tests.fuzz.mutations import files_of
-from tests.fuzz.originals import Format, formats
+from tests.fuzz.originals import Format
 from tests.fuzz.readings import READINGS, Reading, outcome
 from tests.fuzz.systems import SYSTEMS
+from tests.support.campaigns import time_limit
 
 # what a file of some thousand bytes may take, something to compile among it
-_MOST_SECONDS, _MOST_MEMORY = 180, 3 << 30
+_MAX_SECONDS = 180
 SEEDS = Path(__file__).resolve().parent / "seeds"
 
 
@@ -36,15 +31,11 @@ def check(reading: Reading, path: Path, data: bytes, *, guarded: bool = True) ->
         guarded: Whether the process ends when it takes too long.
     """
     path.write_bytes(data)
-    if guarded:
-        faulthandler.dump_traceback_later(_MOST_SECONDS, exit=True)
-    try:
+    with time_limit(_MAX_SECONDS if guarded else None):
         large = outcome(reading, path, large=True)
         if reading.compares:
             small = outcome(reading, path, large=False)
             assert repr(small) == repr(large), f"{small!r:.300}\n{large!r:.300}"
-    finally:
-        faulthandler.cancel_dump_traceback_later()
 
 
 def run(reading: Reading, form: Format, folder: Path, examples: int) -> None:
@@ -74,27 +65,32 @@ def seeds_of(form: str) -> list[Path]:
     return sorted(SEEDS.glob(f"{form}-*"))
 
 
-def main(folder: Path, examples: int, wanted: str | None) -> int:
-    """Run the campaign; return how many readers failed."""
-    assert os.environ.get("NUMBA_BOUNDSCHECK") == "1"
-    resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
-    os.chdir(folder)
-    known, failed = formats(folder), 0
-    for name, reading in (READINGS | SYSTEMS).items():
-        if wanted in (None, name):
-            begin = time.monotonic()
-            try:
-                # a system takes as long as many files
-                run(reading, known[reading.form], folder, examples // (1 + 9 * (name in SYSTEMS)))
-            except Exception as error:
-                failed += 1
-                print(f"{name} failed", flush=True)
-                sys.excepthook(type(error), error, error.__traceback__)
-            print(f"{name}: {time.monotonic() - begin:.0f} s", flush=True)
-    return failed
+@dataclass(frozen=True)
+class Result:
+    """How a reader stood its files.
+
+    Args:
+        name: The reader.
+        seconds: How long it took.
+        faults: The traceback of the file that broke it.
+    """
+
+    name: str
+    seconds: float
+    faults: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n".join([f"{self.name}: {self.seconds:.0f} s", *self.faults])
 
 
-if __name__ == "__main__":
-    faulthandler.enable()
-    folder, examples, *wanted = sys.argv[1:]
-    sys.exit(main(Path(folder), int(examples), wanted[0] if wanted else None))
+def tried(name: str, forms: Mapping[str, Format], folder: Path, examples: int) -> Result:
+    """Let a reader, or a whole system, stand its files."""
+    reading = (READINGS | SYSTEMS)[name]
+    # a system takes as long as many files
+    examples //= 1 + 9 * (name in SYSTEMS)
+    begin, faults = time.monotonic(), ()
+    try:
+        run(reading, forms[reading.form], folder, examples)
+    except Exception:
+        faults = (traceback.format_exc(),)
+    return Result(name, time.monotonic() - begin, faults)

@@ -34,7 +34,7 @@ from moses_integration.tables.score_survey import survey_scores
 from moses_integration.tables.significance import pair_counts
 from phrasescore.errors import PhrasescoreError
 from phrasescore.table.block import read_blocks, read_source_runs
-from phrasescore.table.phrase_table import reordering_format
+from phrasescore.table.phrase_table import TableFormat
 from phrasescore.table.text_blocks import Texts
 from phrasescore.words.word_table import WordTable
 
@@ -118,7 +118,7 @@ def _runs(path: Path, large: bool) -> Result:
 
 
 def _reordering_runs(path: Path, large: bool) -> Result:
-    blocks = list(read_source_runs(path, _lines(large), format_of=reordering_format))
+    blocks = list(read_source_runs(path, _lines(large), format_of=TableFormat.of_reordering))
     return (b"".join(block.text for block in blocks),)
 
 

@@ -1,57 +1,44 @@
-"""Runs the campaign and prints what was tried: ``python -m tests.hostile [PATTERN] [--all]``.
+"""Runs hostile inputs and prints what was tried.
 
-PATTERN is a part of cases' names with ``*`` and ``?``, e.g. ``'score | *journal*'``; with one, all
-cases of it are run, without one those of ``make test-all``, or all with ``--all``.
+Names are like ``score | *journal*``. With a PATTERN all cases of such a name are run, without one
+those of ``make test-all``, or all with ``--all``.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 from pathlib import Path
 
-from tests.hostile.campaign import Campaign, Verdict
+from tests.hostile.campaign import HostileCases, Verdict
 from tests.hostile.cases import Case, cases, chosen
 from tests.hostile.test_campaign import SHARE
+from tests.support.campaigns import Campaign, is_wanted, table_of
 
 _INPUTS = "contents of files"
 _GROUPS = {"names": "names", "outputs": "outputs", "neighbours": "what lies beside outputs"}
 _GROUPS |= {"numbers": "numbers", "text of options": "texts", "surroundings": "surroundings"}
 
 
-def main() -> int:
-    """Run cases, tell of each that breaks a rule, print the table; 1 if one does."""
-    patterns = [word for word in sys.argv[1:] if not word.startswith("--")]
-    if patterns:
-        tried = [case for case in cases() if any(fnmatchcase(case.name, p) for p in patterns)]
-    else:
-        tried = chosen(cases(), 2.0 if "--all" in sys.argv else SHARE)
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        Campaign(Path(folder), workers=2) as campaign,
-    ):
-        verdicts = list(_told(campaign.run(tried), verbose=bool(patterns)))
-    print("\n".join(_table(verdicts)))
-    return int(any(verdict.faults for verdict in verdicts))
+def options(parser: argparse.ArgumentParser) -> None:
+    """Add what this campaign alone takes."""
+    parser.add_argument("--all", action="store_true", help="every case, not a part of them")
 
 
-def _told(verdicts: Iterator[Verdict], *, verbose: bool) -> Iterator[Verdict]:
-    for verdict in verdicts:
-        if verdict.faults or verbose:
-            ended = verdict.ended
-            print(f"{verdict.case.name}: {'; '.join(verdict.faults) or 'well'}")
-            print(f"    status {ended.status}, {ended.seconds:.1f} s, {ended.peak >> 20} MiB more")
-            print(f"    {ended.errors.decode('utf-8', 'backslashreplace')[-400:].rstrip()}")
-        yield verdict
+def trials(given: argparse.Namespace, folder: Path) -> Iterator[Verdict]:
+    """Run the cases that are asked for."""
+    everything = given.all or given.patterns
+    tried = chosen(cases(), 2.0 if everything else SHARE)
+    with HostileCases(folder, workers=2) as running:
+        yield from running.run([case for case in tried if is_wanted(case.name, given)])
 
 
-def _table(verdicts: list[Verdict]) -> Iterator[str]:
-    """Yield lines of Markdown: of each command, how many inputs of a kind it refused."""
+def table(verdicts: list[Verdict]) -> str:
+    """Return how many inputs of each kind each command refused."""
     counts: Counter[tuple[str, str, str]] = Counter()
-    columns = [_INPUTS, *_GROUPS.values()]
+    columns = [_INPUTS, *_GROUPS.values(), "together"]
     for verdict in verdicts:
         command = " ".join(verdict.case.call.command)
         for row in (command, "all"):
@@ -59,16 +46,13 @@ def _table(verdicts: list[Verdict]) -> Iterator[str]:
                 counts[row, column, "tried"] += 1
                 counts[row, column, "refused"] += verdict.ended.status != 0
                 counts[row, column, "broken"] += bool(verdict.faults)
-    yield f"| command | {' | '.join(columns)} | together | rules broken |"
-    yield "|---" * (len(columns) + 3) + "|"
-    rows = dict.fromkeys(row for row, _, _ in counts)
-    for row in sorted(rows, key=lambda row: (row == "all", row)):
-        cells = [
-            f"{counts[row, column, 'refused']}/{counts[row, column, 'tried']}"
-            for column in (*columns, "together")
-        ]
-        yield f"| {row} | {' | '.join(cells)} | {counts[row, 'together', 'broken']} |"
-    yield "\nrefused/tried; the reasons for the others stand in tests/hostile/outcomes.py"
+    rows: list[list[object]] = [["command", *columns, "rules broken"]]
+    names = dict.fromkeys(row for row, _, _ in counts)
+    for name in sorted(names, key=lambda name: (name == "all", name)):
+        cells = [f"{counts[name, c, 'refused']}/{counts[name, c, 'tried']}" for c in columns]
+        rows.append([name, *cells, counts[name, "together", "broken"]])
+    reasons = "refused/tried; the reasons for the others stand in tests/hostile/outcomes.py"
+    return f"{table_of(rows)}\n\n{reasons}"
 
 
 def _column(case: Case) -> str:
@@ -76,4 +60,4 @@ def _column(case: Case) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(Campaign("tests.hostile", __doc__, trials, table, options, seconds=900).run())

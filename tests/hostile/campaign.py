@@ -38,8 +38,17 @@ class Verdict:
     ended: Observed
     faults: tuple[str, ...]
 
+    def __str__(self) -> str:
+        ended = self.ended
+        said = ended.errors.decode("utf-8", "backslashreplace")[-400:].rstrip()
+        return (
+            f"{self.case.name}: {'; '.join(self.faults) or 'well'}\n"
+            f"    status {ended.status}, {ended.seconds:.1f} s, {ended.peak >> 20} MiB more\n"
+            f"    {said}"
+        )
 
-class Campaign:
+
+class HostileCases:
     """Runs cases; use it in a ``with`` block.
 
     Args:
@@ -51,7 +60,7 @@ class Campaign:
         self._folder = folder
         self._workers = workers
 
-    def __enter__(self) -> Campaign:
+    def __enter__(self) -> HostileCases:
         self._world = self._folder / "world"
         self._world.mkdir()
         write_world(self._world)

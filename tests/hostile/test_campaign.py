@@ -9,7 +9,7 @@ import click
 import pytest
 
 from tests.hostile.calls import CALLS, commands
-from tests.hostile.campaign import Campaign, Verdict
+from tests.hostile.campaign import HostileCases, Verdict
 from tests.hostile.cases import Case, cases, chosen
 from tests.hostile.known_failures import KNOWN
 
@@ -27,9 +27,9 @@ def every() -> list[Case]:
 
 
 @pytest.fixture(scope="module")
-def campaign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Campaign]:
+def campaign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostileCases]:
     """What runs cases, two at a time."""
-    with Campaign(tmp_path_factory.mktemp("hostile"), workers=2) as running:
+    with HostileCases(tmp_path_factory.mktemp("hostile"), workers=2) as running:
         yield running
 
 
@@ -48,7 +48,7 @@ def test_every_number_has_bounds() -> None:
                 assert kind.min is not None and kind.max is not None, (words, option.name)
 
 
-def test_a_part_of_the_campaign(campaign: Campaign, every: list[Case]) -> None:
+def test_a_part_of_the_campaign(campaign: HostileCases, every: list[Case]) -> None:
     """Some hostile inputs of every command."""
     part = []
     few = chosen(every, 0.05)
@@ -61,7 +61,7 @@ def test_a_part_of_the_campaign(campaign: Campaign, every: list[Case]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [call.name for call in CALLS])
-def test_the_campaign(campaign: Campaign, every: list[Case], name: str) -> None:
+def test_the_campaign(campaign: HostileCases, every: list[Case], name: str) -> None:
     """Hostile inputs, and the call itself, which must work for the rest to mean anything."""
     tried = [case for case in chosen(every, SHARE) if case.call.name == name]
     _check(campaign.run(tried), whole=True)
@@ -76,8 +76,7 @@ def _check(verdicts: Iterator[Verdict], *, whole: bool) -> None:
         if verdict.faults and patterns:
             known.update(patterns)
         elif verdict.faults:
-            said = verdict.ended.errors.decode("utf-8", "backslashreplace")[-300:]
-            faults.append(f"{verdict.case.name}: {'; '.join(verdict.faults)}\n    {said}")
+            faults.append(str(verdict))
     assert not faults, "\n".join(faults)
     if whole:
         mended = {

@@ -44,6 +44,21 @@ Distortion0= 0.2
 LM0= 0.2
 """
 
+_EXPERIMENT = """\
+name = "Toy"
+seeds = [1]
+[data]
+folder = "{folder}"
+system = "moses.ini"
+phrase_table = "phrase-table"
+dev_source = "dev.src"
+dev_reference = "dev.trg"
+test_source = "dev.src"
+test_reference = "dev.trg"
+[[systems]]
+name = "Baseline"
+"""
+
 # what Moses prints for -show-weights
 TOY_WEIGHTS = """\
 Distortion0= 0.200000
@@ -68,6 +83,15 @@ class ToySystem:
     ini: Path
     source: Path
     reference: Path
+
+    def tuning(self, *more: str) -> list[str]:
+        """Return the words of a call of ``tune`` on the dev set."""
+        texts = ["--source", str(self.source), "--reference", str(self.reference)]
+        return ["tune", str(self.ini), *texts, *more]
+
+    def experiment(self) -> str:
+        """Return an experiment file of one system, which tunes and tests on the dev set."""
+        return _EXPERIMENT.format(folder=self.ini.parent)
 
 
 def write_toy_system(folder: Path, sentences: int = 12, seed: int = 1) -> ToySystem:

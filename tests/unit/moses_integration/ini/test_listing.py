@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.ini.listing import listing, listing_text
+from moses_integration.ini.listing import listing, listing_text, problems
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.ini.problems import problems
 from phrasescore.errors import IniError
 
 INI = b"""\

@@ -1,0 +1,59 @@
+"""Random and mutated files for everything compiled that reads bytes, with every index checked.
+
+A PATTERN is that of a reader, e.g. ``ARPA``. The file that was read last lies in the folder that
+is kept, under ``input``, also after a crash of the process. Code is compiled into the folder that
+``NUMBA_CACHE_DIR`` names, or anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.fuzz.campaign import Result, tried
+from tests.fuzz.originals import formats
+from tests.fuzz.readings import READINGS
+from tests.fuzz.systems import SYSTEMS
+from tests.support.campaigns import Campaign, is_wanted, table_of
+
+_EXAMPLES = 1000
+_MAX_MEMORY = 3 << 30
+
+
+def trials(given: argparse.Namespace, folder: Path) -> Iterator[Result]:
+    """Try the readers that are asked for."""
+    faulthandler.enable()
+    resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY, _MAX_MEMORY))
+    os.chdir(folder)
+    forms = formats(folder)
+    for name in READINGS | SYSTEMS:
+        if is_wanted(name, given):
+            yield tried(name, forms, folder, given.count or _EXAMPLES)
+
+
+def table(results: list[Result]) -> str:
+    """Return how long each reader took, and whether it stood."""
+    rows = [(each.name, f"{each.seconds:.0f}", "broke" if each.faults else "") for each in results]
+    return table_of([("reader", "seconds", "faults"), *rows])
+
+
+def main() -> int:
+    """Run the campaign in a process in which numba checks every index from the first import on."""
+    if os.environ.get("NUMBA_BOUNDSCHECK") == "1":
+        return Campaign("tests.fuzz", __doc__, trials, table).run()
+    with tempfile.TemporaryDirectory() as cache:
+        checked = {"NUMBA_CACHE_DIR": cache, **os.environ, "NUMBA_BOUNDSCHECK": "1"}
+        return subprocess.run(
+            [sys.executable, "-m", "tests.fuzz", *sys.argv[1:]], env=checked
+        ).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
