@@ -20,11 +20,8 @@ from numpy.typing import NDArray
 from moses_integration.tables.drop_list import DropList
 from moses_integration.tables.ranking import Ranking, best_of_runs
 from moses_integration.tables.significance import SignificanceLevel
-from phrasescore import __version__
 from phrasescore.errors import PhraseTableError, SettingsError, counted
-from phrasescore.runs.file_kinds import can_be_read_again
-from phrasescore.runs.final_names import is_gzip_name
-from phrasescore.runs.identity import sha256_of
+from phrasescore.runs.identity import identity_of
 from phrasescore.runs.journal import JournaledOutputs
 from phrasescore.runs.progress import Progress
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, read_source_runs
@@ -208,18 +205,10 @@ def prune_table(
     """
     conditions.check()
     start = time.monotonic()
-    sha256 = sha256_of(table) if can_be_read_again(table) else None
-    signature = None
-    if sha256 is not None:
-        signature = {
-            "phrasescore": __version__,
-            "table_sha256": sha256,
-            "conditions": conditions.to_json(),
-            "gzip": is_gzip_name(output),
-            "lines_per_block": lines_per_block,
-        }
+    asked = {"conditions": conditions.to_json(), "lines_per_block": lines_per_block}
+    identity = identity_of([table], [output], asked)
     with (
-        JournaledOutputs([output], signature) as outputs,
+        JournaledOutputs([output], identity) as outputs,
         Progress("pruning", unit="pairs") as progress,
     ):
         counts = outputs.restored(PruningCounts())
@@ -238,6 +227,7 @@ def prune_table(
             )
         before_name(outputs)
         outputs.finish()
+    sha256 = identity["inputs"][0] if identity else None
     return PruningReport(conditions, counts, resumed, time.monotonic() - start, sha256)
 
 
