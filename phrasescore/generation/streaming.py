@@ -133,7 +133,7 @@ def generate_table(
     )
     made: list[ReorderingCounts] = []
 
-    def write_reordering(outputs: JournaledOutputs) -> None:
+    def write_reordering(outputs: JournaledOutputs, _: TableCounts) -> None:
         # before the table has its name: whoever is killed here has not to generate it again
         if reordering:
             made.append(generate_reordering(*reordering, outputs.part_path))

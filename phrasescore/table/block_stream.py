@@ -62,7 +62,8 @@ class BlockStream(Generic[Block, Counts]):
 
     Args:
         inputs: What is read; a run over pipes cannot be continued.
-        asked: All else that decides the output's bytes, as JSON values.
+        asked: All else that decides the output's bytes, as JSON values; ``None`` for work that is
+            quickly done again, so that nothing is kept of an interrupted run.
         read: Yields the blocks after those that some counts are of and that are so many.
         work: Returns what to write for a block, given the counts before it, and those after it; for
             several outputs a text for each, the first for the output itself.
@@ -77,7 +78,7 @@ class BlockStream(Generic[Block, Counts]):
     """
 
     inputs: Sequence[str | Path]
-    asked: Mapping[str, Any]
+    asked: Mapping[str, Any] | None
     read: Callable[[Counts, int], Iterator[Block]]
     work: Callable[[Block, Counts], tuple[Written, Counts]]
     nothing: Counts
@@ -91,7 +92,7 @@ class BlockStream(Generic[Block, Counts]):
     def write(
         self,
         output: str | Path,
-        before_name: Callable[[JournaledOutputs], None] = lambda outputs: None,
+        before_name: Callable[[JournaledOutputs, Counts], None] = lambda outputs, counts: None,
         beside: Sequence[str | Path] = (),
     ) -> StreamReport[Counts]:
         """Write the output, or continue where an earlier run of the same work was killed.
@@ -106,14 +107,16 @@ class BlockStream(Generic[Block, Counts]):
             SettingsError: The output cannot be written.
         """
         start = time.monotonic()
-        identity = identity_of(self.inputs, [output, *beside], self.asked)
+        identity = None
+        if self.asked is not None:
+            identity = identity_of(self.inputs, [output, *beside], self.asked)
         check = InputCheck(self.check) if self.check and identity else None
         with JournaledOutputs([*beside, output], identity) as outputs:
             counts = outputs.restored(self.nothing)
             resumed = counts.lines
             outputs.announce(resumed, self.unlike)
             counts = self._stream(outputs, counts, check)
-            before_name(outputs)
+            before_name(outputs, counts)
             outputs.finish()
         sha256 = None if identity is None else tuple(identity["inputs"])
         return StreamReport(counts, resumed, time.monotonic() - start, sha256)
