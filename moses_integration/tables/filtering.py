@@ -24,7 +24,7 @@ from phrasescore.runs.final_names import (
     file_name,
     hidden,
     remove,
-    whole_name,
+    whole_names,
     write_atomically,
 )
 from phrasescore.runs.identity import file_state
@@ -238,22 +238,18 @@ def _make_ready(part: Path, names: Sequence[str]) -> None:
     if part.is_symlink() or (part.exists() and not part.is_dir()):
         raise _foreign(part)
     part.mkdir(parents=True, exist_ok=True)
-    # only the holder of the folder takes the locks in it, so these are left over
     locks = tuple(hidden(name, "lock").name for name in names)
     stamps = (f"{_STEPS}/table{number}.json" for number in range(len(names)))
     unfinished = (hidden(name, ending).name for name in names for ending in _UNFINISHED)
     ours = {_RECORD, INI_NAME, _STEPS, f"{_STEPS}/{DIGESTS}", *stamps, *names, *unfinished}
-    leftovers = []
-    for path in part.rglob("*"):
-        # a part counts as what it is a part of
-        whole = path.with_name(whole_name(path.name) or path.name)
-        name = whole.relative_to(part).as_posix()
-        if name not in ours and not name.startswith(locks):
-            raise _foreign(part)
-        if name.startswith(locks) or whole != path:
-            leftovers.append(path)
-    for path in leftovers:
-        remove(path)
+    found = whole_names(part)
+    if any(name not in ours and not name.startswith(locks) for name in found.values()):
+        raise _foreign(part)
+    for path, name in found.items():
+        # parts are left over from a call that was killed, and so are locks: only the holder of the
+        # folder takes locks in it
+        if name.startswith(locks) or path.name != Path(name).name:
+            remove(path)
 
 
 def _filtered_once(table: Path, output: Path, phrases: PhraseFilter, name: str) -> tuple[int, int]:

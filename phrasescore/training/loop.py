@@ -25,7 +25,13 @@ from phrasescore.training.batches import (
     share,
     uniform_plan,
 )
-from phrasescore.training.checkpoint import (
+from phrasescore.training.evaluation import CURVES, Curves, HeldOutFigure, better_size, described
+from phrasescore.training.optimization.process_group import Processes
+from phrasescore.training.optimization.updates import LEAST_SHARE, Updates, Work
+from phrasescore.training.pairs import EncodedPairs, Split
+from phrasescore.training.recipes import recipe_of
+from phrasescore.training.training_settings import TrainingSettings
+from phrasescore.training.work_folder import (
     BEST,
     LATEST,
     TrainingState,
@@ -33,12 +39,6 @@ from phrasescore.training.checkpoint import (
     load_checkpoint,
     save_checkpoint,
 )
-from phrasescore.training.evaluation import CURVES, Curves, HeldOutFigure, better_size, described
-from phrasescore.training.optimization.process_group import Processes
-from phrasescore.training.optimization.updates import LEAST_SHARE, Updates, Work
-from phrasescore.training.pairs import EncodedPairs, Split
-from phrasescore.training.recipes import recipe_of
-from phrasescore.training.training_settings import TrainingSettings
 
 # A run that ends after some time gives evaluations a fifth of it: on a slow machine, and where much
 # is held out, they would leave nothing for training.
