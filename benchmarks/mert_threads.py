@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.costs import PROJECT
 from moses_integration.ini.moses_ini import MosesIni
 from tuning.loop.lists import read_scored
-from tuning.loop.weight_plan import WeightPlan
+from tuning.loop.weights import WeightPlan
 from tuning.metrics.candidate_statistics import CandidateStatistics
 from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.candidate_pool import CandidatePool

@@ -13,8 +13,8 @@ from moses_integration.doctor.findings import Finding, Place
 from moses_integration.ini.edits import refuse_in_moses
 from moses_integration.ini.model_files import path_keys
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.real_moses.decoder import DecoderError
-from moses_integration.real_moses.shown_weights import (
+from moses_integration.real_moses.decoder import (
+    DecoderError,
     check_features,
     tuned_sizes,
     version_of,

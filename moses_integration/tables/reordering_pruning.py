@@ -74,6 +74,8 @@ def prune_reordering(
         return chosen_lines(block, kept), CutReordering(counts.lines + len(block), left)
 
     stream = BlockStream(
+        [reordering],
+        None,
         lambda _, done: read_source_runs(reordering, format_of=TableFormat.of_reordering),
         work,
         CutReordering(),
@@ -81,9 +83,7 @@ def prune_reordering(
         what="cutting the reordering table",
         unit="lines",
     )
-    # quickly made again, so nothing is kept of an interrupted run
-    counts, _ = stream.write(output, None)
-    return counts
+    return stream.write(output).counts
 
 
 class _Pairs:

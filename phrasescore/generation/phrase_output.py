@@ -5,20 +5,18 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
-from phrasescore.errors import CorpusError, InputError, visible
+from phrasescore.errors import CorpusError, visible
 from phrasescore.generation.targets import TargetGenerator, Targets
 from phrasescore.model.folder import LoadedModel
-from phrasescore.runs.file_kinds import can_be_read_again
 from phrasescore.scoring.probability_column import ln_p_texts, probability_texts
-from phrasescore.table.block_stream import BlockStream, LineCounts, StreamReport, write_stream
-from phrasescore.table.input_files import InputCheck
+from phrasescore.table.block_stream import BlockStream, LineCounts, StreamReport
 from phrasescore.table.phrase_table import SEPARATOR
 from phrasescore.table.text_blocks import TextBlock, Texts
 from phrasescore.words.known_words import warning_of
@@ -30,6 +28,13 @@ _SHOWN = 60
 
 OutputFormat: TypeAlias = Literal["tsv", "json", "moses"]
 # of an output's block: some seconds of work, which is what a kill can lose
+# what the user sees of a stream that writes targets
+STREAM_SETTINGS: dict[str, Any] = {
+    "changed": "the file changed while it was being read",
+    "unlike": "other options, model or input",
+    "what": "generating",
+    "unit": "lines",
+}
 PHRASES_PER_BLOCK = 2048
 
 Counts = TypeVar("Counts", bound=LineCounts)
@@ -213,23 +218,13 @@ def generate_for_phrases(
     """
     texts = Texts((path,), columns=1, lines_per_block=PHRASES_PER_BLOCK)
     stream = BlockStream(
+        [path],
+        asked,
         lambda _, done: texts.blocks(skip=done),
         writer.write,
         PhraseCounts(),
-        **stream_settings(path, texts.blocks),
+        check=texts.blocks,
+        **STREAM_SETTINGS,
     )
-    done = write_stream(stream, [path], [output], asked)
+    done = stream.write(output)
     return GenerationReport(done.counts, done.resumed, done.seconds, done.sha256)
-
-
-def stream_settings(path: str | Path, whole: Callable[[], Iterator[Any]]) -> dict[str, Any]:
-    """Return how to check the input, which ``whole`` reads, and what the user sees of a stream."""
-    return {
-        "check": InputCheck(whole) if can_be_read_again(path) else None,
-        "changed": InputError(
-            "the file changed while it was being read", path=path, remedy="run the command again"
-        ),
-        "unlike": "other options, model or input",
-        "what": "generating",
-        "unit": "lines",
-    }

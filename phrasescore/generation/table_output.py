@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 
 from phrasescore.errors import PhraseTableError
 from phrasescore.generation.phrase_output import (
+    STREAM_SETTINGS,
     GenerationReport,
     phrase_texts,
     refuse_bars,
-    stream_settings,
 )
 from phrasescore.generation.targets import TargetGenerator, Targets
 from phrasescore.model.folder import LoadedModel
@@ -35,7 +35,7 @@ from phrasescore.runs.progress import Progress
 from phrasescore.scoring.probability_column import FLOOR_LN, count_texts, probability_texts
 from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.table.block import TableBlock, TokenSpans, read_source_runs
-from phrasescore.table.block_stream import BlockStream, write_stream
+from phrasescore.table.block_stream import BlockStream
 from phrasescore.table.phrase_table import SEPARATOR, TableFormat
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import UNK_ID
@@ -380,19 +380,22 @@ def generate_table(
         ModelError: The model gives no numbers.
     """
     stream = BlockStream(
+        [path],
+        asked,
         lambda counts, _: read_source_runs(path, TABLE_LINES_PER_BLOCK, skip_lines=counts.lines),
         writer.write,
         TableCounts(),
-        **stream_settings(path, lambda: read_source_runs(path)),
+        check=lambda: read_source_runs(path),
+        **STREAM_SETTINGS,
     )
     made: list[ReorderingCounts] = []
 
-    def write_reordering(outputs: JournaledOutputs) -> None:
+    def write_reordering(outputs: JournaledOutputs, _: TableCounts) -> None:
         # before the table has its name: whoever is killed here has not to generate it again
         if reordering:
             made.append(generate_reordering(*reordering, outputs.part_path))
 
-    done = write_stream(stream, [path], [output], asked, write_reordering)
+    done = stream.write(output, write_reordering)
     return TableReport(
         done.counts, done.resumed, done.seconds, done.sha256, made[0] if made else None
     )

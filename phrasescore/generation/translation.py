@@ -11,11 +11,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from phrasescore.errors import CorpusError, InputError, counted
+from phrasescore.errors import CorpusError, counted
 from phrasescore.generation.translator import Translated, Translator
-from phrasescore.runs.file_kinds import can_be_read_again
-from phrasescore.table.block_stream import BlockStream, StreamReport, write_stream
-from phrasescore.table.input_files import InputCheck
+from phrasescore.table.block_stream import BlockStream, StreamReport
 from phrasescore.table.text_blocks import TextBlock, Texts
 from phrasescore.words.vocabulary import EOS
 
@@ -183,20 +181,18 @@ def translate_text(
         return _short_enough(texts.blocks(skip=skip), longest)
 
     stream = BlockStream(
+        [path],
+        asked,
         lambda _, done: blocks(done),
         writer.write,
         TranslationCounts(),
-        check=InputCheck(blocks) if can_be_read_again(path) else None,
-        changed=InputError(
-            "the text changed while it was being translated",
-            path=path,
-            remedy="run the command again",
-        ),
+        check=blocks,
+        changed="the text changed while it was being translated",
         unlike="other options, models or input",
         what="translating",
         unit="sentences",
     )
-    done = write_stream(stream, [path], outputs, asked)
+    done = stream.write(outputs[0], beside=outputs[1:])
     return TranslationReport(done.counts, done.resumed, done.seconds, done.sha256)
 
 

@@ -282,6 +282,24 @@ def whole_name(part: str) -> str | None:
     return found[1] if found is not None else None
 
 
+def whole_names(folder: Path) -> dict[Path, str]:
+    """Return all that is in a folder, with names relative to it, to tell own files from others.
+
+    A part counts as what it is a part of. The name of a link, a pipe or a device says so, because
+    no program here writes one.
+    """
+    names = {}
+    for place, folders, files in os.walk(folder):
+        for path in (Path(place) / name for name in (*folders, *files)):
+            whole = path.with_name(whole_name(path.name) or path.name)
+            mode = path.lstat().st_mode
+            oddity = ""
+            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+                oddity = " (a link)" if stat.S_ISLNK(mode) else " (a pipe or a device)"
+            names[path] = whole.relative_to(folder).as_posix() + oddity
+    return names
+
+
 def remove_parts(path: Path) -> None:
     """Remove the parts and scratch folders of an output, whichever machine they come from.
 

@@ -7,14 +7,14 @@ import os
 import platform
 import shlex
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from phrasescore import __version__
 from phrasescore.errors import ResumeError
 from phrasescore.runs.file_kinds import can_be_read_again, is_work_file, open_regular, refuse_pipe
-from phrasescore.runs.final_names import packer
+from phrasescore.runs.final_names import is_gzip_name, packer
 
 _LIBRARIES = ("torch", "numpy", "numba", "sacremoses", "sacrebleu", "safetensors")
 _BLOCK = 1 << 20
@@ -59,6 +59,26 @@ def refuse_differences(
         raise ResumeError(
             f"begun with other settings: {'; '.join(found)}", path=path, remedy=remedy
         )
+
+
+def identity_of(
+    inputs: Sequence[str | Path], outputs: Sequence[str | Path], asked: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """Return all that decides the bytes of outputs, or ``None`` where an input is a pipe.
+
+    Args:
+        inputs: What is read; files count by their content.
+        outputs: What is written.
+        asked: All else that decides the bytes, as JSON values.
+    """
+    if not all(map(can_be_read_again, inputs)):
+        return None
+    return {
+        "phrasescore": __version__,
+        "inputs": [sha256_of(path) for path in inputs],
+        "gzip": [is_gzip_name(path) for path in outputs],
+        **asked,
+    }
 
 
 def sha256_of(path: str | Path) -> str:

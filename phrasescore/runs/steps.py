@@ -27,7 +27,7 @@ from phrasescore.runs.json_files import read_object, write_json
 from phrasescore.runs.lock import held
 
 Work = TypeVar("Work")
-_DIGESTS = "digests.json"
+DIGESTS = "digests.json"
 _FIGURES = 3  # of a file there: its size, its time of change, its digest
 
 
@@ -100,7 +100,7 @@ class Steps:
         self._writing = Lock()
         self._digests: dict[str, list[Any]] = {}
         with contextlib.suppress(OSError, ValueError):  # they can be computed again
-            known = read_object(folder / _DIGESTS)
+            known = read_object(folder / DIGESTS)
             self._digests = {
                 path: entry
                 for path, entry in known.items()
@@ -233,7 +233,7 @@ class Steps:
         with self._writing:
             if self._digests != self._known:
                 self._known = dict(self._digests)
-                write_json(self.folder / _DIGESTS, self._known)
+                write_json(self.folder / DIGESTS, self._known)
         return contents
 
     def _content(self, path: Path) -> str:

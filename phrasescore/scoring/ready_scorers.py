@@ -174,7 +174,7 @@ def _earlier(asked: Asked) -> dict[str, Any] | None:
         return None
     if not can_be_read_again(asked.table):
         return None
-    same_table = signature.get("table_sha256") == sha256_of(asked.table)
+    same_table = signature.get("inputs") == [sha256_of(asked.table)]
     return signature if same_table else None
 
 

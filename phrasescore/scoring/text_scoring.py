@@ -15,13 +15,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.errors import InputError, ModelError, counted
+from phrasescore.errors import ModelError, counted
 from phrasescore.model.folder import LoadedModel
-from phrasescore.runs.file_kinds import can_be_read_again
 from phrasescore.scoring.pair_order import SharedWork
 from phrasescore.scoring.probability_column import ln_p_texts
-from phrasescore.table.block_stream import BlockStream, StreamReport, write_stream
-from phrasescore.table.input_files import InputCheck
+from phrasescore.table.block_stream import BlockStream, StreamReport
 from phrasescore.table.text_blocks import TextBlock, Texts
 from phrasescore.words.known_words import warning_of
 from phrasescore.words.token_sequences import TokenSequences
@@ -234,18 +232,15 @@ def score_texts(
         "words": words,
         "numerics": numerics,
     }
-    again = all(map(can_be_read_again, texts.paths))
     stream = BlockStream(
+        texts.paths,
+        asked,
         lambda _, done: texts.blocks(skip=done),
         TextScorer(loaded, scorer, words).score,
         TextCounts(),
-        check=InputCheck(texts.blocks) if again else None,
-        changed=InputError(
-            "the text changed while it was being scored",
-            path=texts.paths[0],
-            remedy="run the command again",
-        ),
+        check=texts.blocks,
+        role="one of the texts",
         unlike="other options, model or texts",
     )
-    done = write_stream(stream, texts.paths, [output], asked, role="one of the texts")
+    done = stream.write(output)
     return TextReport(done.counts, done.resumed, done.seconds, done.sha256)

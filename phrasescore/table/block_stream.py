@@ -9,18 +9,16 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import time
-from collections.abc import Callable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
-from phrasescore import __version__
-from phrasescore.errors import PhrasescoreError
-from phrasescore.runs.file_kinds import can_be_read_again, refuse_same_file
-from phrasescore.runs.final_names import is_gzip_name
-from phrasescore.runs.identity import sha256_of
+from phrasescore.errors import InputError
+from phrasescore.runs.file_kinds import refuse_same_file
+from phrasescore.runs.identity import identity_of
 from phrasescore.runs.journal import JournaledOutputs
 from phrasescore.runs.progress import Progress
 from phrasescore.table.input_files import InputCheck
@@ -44,28 +42,58 @@ Written: TypeAlias = bytes | tuple[bytes, ...]
 
 
 @dataclass(frozen=True)
+class StreamReport(Generic[Counts]):
+    """What a run did.
+
+    Args:
+        counts: Over the whole input, that of an earlier, interrupted run included.
+        resumed: Lines that an earlier run had done.
+        seconds: How long this run took.
+        sha256: The digest of each input; empty if one is a pipe.
+    """
+
+    counts: Counts
+    resumed: int
+    seconds: float
+    sha256: tuple[str, ...]
+
+    @property
+    def per_second(self) -> float:
+        """Lines that this run did in a second."""
+        return (self.counts.lines - self.resumed) / max(self.seconds, 1e-9)
+
+
+@dataclass(frozen=True)
 class BlockStream(Generic[Block, Counts]):
     """Work on an input, block by block.
 
     Args:
+        inputs: What is read; a run over pipes cannot be continued.
+        asked: All else that decides the output's bytes, as JSON values; ``None`` for work that is
+            quickly done again, so that nothing is kept of an interrupted run.
         read: Yields the blocks after those that some counts are of and that are so many.
         work: Returns what to write for a block, given the counts before it, and those after it; for
             several outputs a text for each, the first for the output itself.
         nothing: The counts before the first block.
         unlike: What must be the same for an interrupted run to be continued.
-        check: Reads the whole input beside the work; ``None`` for a pipe, or work that is fast.
-        changed: Raised if the check counted other lines.
+        check: Reads the whole input beside the work, so that its errors show in seconds; ``None``
+            for work that is fast.
+        role: What an input is called where an output is the same file.
+        changed: What is wrong if the check counted other lines.
         what: What is done, for the progress.
         unit: What a line is, in the plural.
         note: Says how the work stands, for the progress.
     """
 
+    inputs: Sequence[str | Path]
+    asked: Mapping[str, Any] | None
     read: Callable[[Counts, int], Iterator[Block]]
     work: Callable[[Block, Counts], tuple[Written, Counts]]
     nothing: Counts
     unlike: str
-    check: InputCheck | None = None
-    changed: PhrasescoreError | None = None
+    check: Callable[[], Iterator[Sized]] | None = None
+    role: str = "the input"
+    changed: str = "the text changed while it was being scored"
     what: str = "scoring"
     unit: str = "pairs"
     note: Callable[[], str] = str
@@ -73,15 +101,13 @@ class BlockStream(Generic[Block, Counts]):
     def write(
         self,
         output: str | Path,
-        signature: dict[str, Any] | None,
-        before_name: Callable[[JournaledOutputs], None] = lambda outputs: None,
+        before_name: Callable[[JournaledOutputs, Counts], None] = lambda outputs, counts: None,
         beside: Sequence[str | Path] = (),
-    ) -> tuple[Counts, int]:
-        """Write the output; return the counts, and how many lines an earlier run had done.
+    ) -> StreamReport[Counts]:
+        """Write the output, or continue where an earlier run of the same work was killed.
 
         Args:
             output: Where to; gzip if the name ends in ``.gz``; ``-`` is standard output.
-            signature: See :class:`JournaledOutputs`.
             before_name: What to do when all is written, before the output gets its name.
             beside: Where to write what the work returns beside the output; named before it.
 
@@ -89,18 +115,28 @@ class BlockStream(Generic[Block, Counts]):
             InputError: What is wrong with the input.
             SettingsError: The output cannot be written.
         """
-        with JournaledOutputs([*beside, output], signature) as outputs:
+        for path, name in itertools.product(self.inputs, [output, *beside]):
+            refuse_same_file(path, name, self.role)
+        start = time.monotonic()
+        identity = None
+        if self.asked is not None:
+            identity = identity_of(self.inputs, [output, *beside], self.asked)
+        check = InputCheck(self.check) if self.check and identity else None
+        with JournaledOutputs([*beside, output], identity) as outputs:
             counts = outputs.restored(self.nothing)
             resumed = counts.lines
             outputs.announce(resumed, self.unlike)
-            counts = self._stream(outputs, counts)
-            before_name(outputs)
+            counts = self._stream(outputs, counts, check)
+            before_name(outputs, counts)
             outputs.finish()
-        return counts, resumed
+        sha256 = () if identity is None else tuple(identity["inputs"])
+        return StreamReport(counts, resumed, time.monotonic() - start, sha256)
 
-    def _stream(self, outputs: JournaledOutputs, counts: Counts) -> Counts:
+    def _stream(
+        self, outputs: JournaledOutputs, counts: Counts, check: InputCheck | None
+    ) -> Counts:
         """Work on the blocks one after the other, and write each while the next is worked on."""
-        resumed, check = counts.lines, self.check
+        resumed = counts.lines
         with ExitStack() as stack:
             progress = stack.enter_context(Progress(self.what, unit=self.unit))
             if check is not None:
@@ -123,66 +159,9 @@ class BlockStream(Generic[Block, Counts]):
                 progress.advance(len(block), self.note())
             if written is not None:
                 written.result()
-            if check is not None and check.wait() != counts.lines and self.changed is not None:
-                raise self.changed
+            if check is not None and check.wait() != counts.lines:
+                raise InputError(self.changed, path=self.inputs[0], remedy="run the command again")
         return counts
-
-
-@dataclass(frozen=True)
-class StreamReport(Generic[Counts]):
-    """The result of a run.
-
-    Args:
-        counts: Over the whole input, those of an earlier, interrupted run included.
-        resumed: Lines that an earlier run had done.
-        seconds: How long this run took.
-        sha256: The digest of each input; empty where one is a pipe.
-    """
-
-    counts: Counts
-    resumed: int
-    seconds: float
-    sha256: tuple[str, ...]
-
-    @property
-    def per_second(self) -> float:
-        """Lines that this run did in a second."""
-        return (self.counts.lines - self.resumed) / max(self.seconds, 1e-9)
-
-
-def write_stream(
-    stream: BlockStream[Block, Counts],
-    inputs: Sequence[str | Path],
-    outputs: Sequence[str | Path],
-    asked: dict[str, Any],
-    before_name: Callable[[JournaledOutputs], None] = lambda outputs: None,
-    role: str = "the input",
-) -> StreamReport[Counts]:
-    """Write a stream's outputs; an interrupted run goes on if inputs and ``asked`` are the same.
-
-    Args:
-        stream: The work.
-        inputs: The files that it reads.
-        outputs: Where its texts go, the output itself first; gzip if a name ends in ``.gz``.
-        asked: All else that decides the outputs' bytes, as JSON values.
-        before_name: See :meth:`BlockStream.write`.
-        role: What an input is called where an output is the same file.
-
-    Raises:
-        InputError: Something is wrong with an input.
-        SettingsError: An output is an input, or cannot be written.
-    """
-    for path, output in itertools.product(inputs, outputs):
-        refuse_same_file(path, output, role)
-    start = time.monotonic()
-    sha256: tuple[str, ...] = ()
-    signature = None
-    if all(map(can_be_read_again, inputs)):
-        sha256 = tuple(map(sha256_of, inputs))
-        given = {"inputs": [*sha256], "gzip": [is_gzip_name(output) for output in outputs]}
-        signature = {"phrasescore": __version__, **given, **asked}
-    counts, resumed = stream.write(outputs[0], signature, before_name, outputs[1:])
-    return StreamReport(counts, resumed, time.monotonic() - start, sha256)
 
 
 def _ahead(blocks: Iterator[Block], reader: ThreadPoolExecutor) -> Iterator[Block]:

@@ -24,7 +24,13 @@ from phrasescore.training.batches import (
     seen_once,
     share,
 )
-from phrasescore.training.checkpoint import (
+from phrasescore.training.evaluation import Curves, HeldOutFigure, better_width, described
+from phrasescore.training.optimization.process_group import Processes
+from phrasescore.training.optimization.updates import Updates
+from phrasescore.training.pairs import EncodedPairs, Split
+from phrasescore.training.recipes import recipe_of
+from phrasescore.training.settings import TrainingSettings
+from phrasescore.training.work_folder import (
     BEST,
     LATEST,
     TrainingState,
@@ -32,12 +38,6 @@ from phrasescore.training.checkpoint import (
     load_checkpoint,
     save_checkpoint,
 )
-from phrasescore.training.evaluation import Curves, HeldOutFigure, better_width, described
-from phrasescore.training.optimization.process_group import Processes
-from phrasescore.training.optimization.updates import Updates
-from phrasescore.training.pairs import EncodedPairs, Split
-from phrasescore.training.recipes import recipe_of
-from phrasescore.training.settings import TrainingSettings
 
 # A run that ends after some time gives evaluations a fifth of it: on a slow machine, and where much
 # is held out, they would leave nothing for training.

@@ -31,8 +31,6 @@ from phrasescore.runs.interruption import interruptible
 from phrasescore.runs.lock import held
 from phrasescore.runs.system_errors import full_disk_named
 from phrasescore.training.batches import word_counts
-from phrasescore.training.checkpoint import LATEST
-from phrasescore.training.earlier_run import finished_state, go_on_or_begin, is_longer_asked
 from phrasescore.training.encoding import encode_table, encode_texts
 from phrasescore.training.evaluation import (
     HeldOutFigure,
@@ -46,7 +44,16 @@ from phrasescore.training.optimization.process_group import Processes
 from phrasescore.training.pairs import EncodedPairs, PairSettings, Split, load_pairs, split
 from phrasescore.training.recipes import batch_size_for, recipe_named
 from phrasescore.training.settings import INPUT, TrainingSettings
-from phrasescore.training.work_folder import PAIRS, SETTINGS, is_begun, remove_work
+from phrasescore.training.work_folder import (
+    LATEST,
+    PAIRS,
+    SETTINGS,
+    finished_state,
+    go_on_or_begin,
+    is_begun,
+    is_longer_asked,
+    remove_work,
+)
 
 # dropout moves ln Z, which is put right over this many sentences that were trained on
 _SENTENCES_TO_CENTRE = 1000

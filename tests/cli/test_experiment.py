@@ -15,7 +15,7 @@ import pytest
 from tests.conftest import PROJECT, Phrasescore, StartPhrasescore
 from tests.support.dask_clusters import DaskCluster, require_dask
 from tests.support.killed import kill_when
-from tuning.loop.weights_file import read_weights_file
+from tuning.loop.weights import read_weights_file
 
 EXPERIMENT = """
 name = "Golden system"

@@ -16,7 +16,7 @@ import pytest
 import sacrebleu
 
 from tests.conftest import BUNDLED_GOLDEN, Phrasescore
-from tuning.loop.list_optimization import ListOptimization, optimize_lists
+from tuning.loop.lists import ListOptimization, optimize_lists
 from tuning.optimizers.optimizer_settings import OptimizerName, OptimizerSettings
 
 

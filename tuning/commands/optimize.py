@@ -49,7 +49,7 @@ def optimize(
     lists as given. The result names every feature and its weights, and the BLEU (a fraction) of
     what they choose. It is JSON, and printed unless a file is named.
     """
-    from tuning.loop.list_optimization import ListOptimization, optimize_lists
+    from tuning.loop.lists import ListOptimization, optimize_lists
     from tuning.metrics.score_tables import points
 
     task = ListOptimization(lists=lists, start=start, **parse_optimization(options))

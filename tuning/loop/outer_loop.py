@@ -24,8 +24,7 @@ from phrasescore.runs.json_files import write_json
 from tuning.loop.curve import curve_picture
 from tuning.loop.lists import ScoredList, read_scored, with_empty_translations
 from tuning.loop.tuning_settings import StopRules
-from tuning.loop.weight_plan import WeightPlan
-from tuning.loop.weights_file import read_weights_file
+from tuning.loop.weights import WeightPlan, read_weights_file
 from tuning.loop.work_folder import RoundFolder, WorkFolder, read_json
 from tuning.metrics.candidate_statistics import CandidateStatistics
 from tuning.metrics.metric_scores import objective_score

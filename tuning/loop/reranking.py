@@ -25,7 +25,7 @@ from phrasescore.runs.final_names import open_output
 from phrasescore.runs.progress import Progress
 from phrasescore.table.input_files import read_lines
 from phrasescore.words.word_table import WordTable
-from tuning.loop.weights_file import GivenWeights
+from tuning.loop.weights import GivenWeights
 from tuning.optimizers.optimizer import Weights
 
 Ties = Literal["error", "first"]

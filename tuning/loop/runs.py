@@ -14,11 +14,10 @@ from phrasescore.errors import CorpusError, IniError
 from phrasescore.runs.file_kinds import read_regular
 from phrasescore.runs.final_names import own_folder, write_atomically
 from phrasescore.runs.json_files import write_json
-from tuning.loop.decoding import prepare, read_source
-from tuning.loop.dev_set import check_dev_set
+from tuning.loop.decoding import check_dev_set, prepare, read_source
 from tuning.loop.outer_loop import NBestDecoder, Say, Tuning, TuningResult, TuningTask
 from tuning.loop.tuning_settings import TuningSettings
-from tuning.loop.weight_plan import WeightPlan
+from tuning.loop.weights import WeightPlan
 from tuning.loop.work_folder import WorkFolder
 from tuning.metrics.candidate_statistics import CandidateStatistics
 from tuning.metrics.significance import mean_and_deviation

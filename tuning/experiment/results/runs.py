@@ -16,7 +16,7 @@ from phrasescore.runs.steps import Steps
 from phrasescore.table.input_files import read_lines
 from tuning.experiment.experiment_settings import ExperimentSystem
 from tuning.experiment.plan import Plan
-from tuning.loop.weights_file import read_weights_file
+from tuning.loop.weights import read_weights_file
 
 Statistics = NDArray[np.int64]
 

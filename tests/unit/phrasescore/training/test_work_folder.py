@@ -11,16 +11,18 @@ import torch
 
 from phrasescore.errors import ResumeError, SettingsError
 from phrasescore.runs.identity import sha256_of
-from phrasescore.training.checkpoint import (
-    TrainingState,
-    another_refused,
-    load_checkpoint,
-    save_checkpoint,
-)
 from phrasescore.training.evaluation import Curves
 from phrasescore.training.session import train_model
 from phrasescore.training.settings import INPUT, TrainingSettings
-from phrasescore.training.work_folder import is_begun, known_settings, remove_work
+from phrasescore.training.work_folder import (
+    TrainingState,
+    another_refused,
+    is_begun,
+    known_settings,
+    load_checkpoint,
+    remove_work,
+    save_checkpoint,
+)
 from tests.support.builders import write_phrase_table
 from tests.support.killed_at import killed_at
 

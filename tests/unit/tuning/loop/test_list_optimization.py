@@ -14,7 +14,7 @@ import pytest
 from phrasescore.errors import IniError, NBestError, PhrasescoreError, SettingsError
 from phrasescore.runs.json_files import write_json
 from tests.support.translations import noisy_translations, references
-from tuning.loop.list_optimization import ListOptimization, OptimizationReport, optimize_lists
+from tuning.loop.lists import ListOptimization, OptimizationReport, optimize_lists
 from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.optimizer_settings import OptimizerSettings
 

@@ -16,7 +16,7 @@ from tests.support import toy_decoder
 from tests.support.toy_decoder import ToyDecoder
 from tuning.loop.outer_loop import Tuning, TuningResult, TuningTask
 from tuning.loop.tuning_settings import StopRules
-from tuning.loop.weight_plan import WeightPlan
+from tuning.loop.weights import WeightPlan
 from tuning.loop.work_folder import WorkFolder
 from tuning.metrics.candidate_statistics import CandidateStatistics
 from tuning.metrics.metric_settings import Objective

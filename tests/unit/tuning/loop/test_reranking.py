@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from moses_integration.decoder.settings import RiskSettings
 from moses_integration.nbest.minimum_bayes_risk import expected_losses, least_risk
 from phrasescore.errors import NBestError, SettingsError
-from tuning.loop.list_optimization import ListOptimization, optimize_lists
+from tuning.loop.lists import ListOptimization, optimize_lists
 from tuning.loop.reranking import Reranking, RerankingReport, rerank
 from tuning.metrics.text_scores import ReferenceTexts
 from tuning.optimizers.optimizer_settings import OptimizerSettings

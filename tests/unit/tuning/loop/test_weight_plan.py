@@ -7,7 +7,7 @@ import pytest
 
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import IniError, SettingsError
-from tuning.loop.weight_plan import WeightPlan
+from tuning.loop.weights import WeightPlan
 from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.candidate_pool import CandidatePool
 

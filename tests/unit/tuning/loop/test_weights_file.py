@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from phrasescore.errors import InputError, NBestError
-from tuning.loop.weights_file import GivenWeights, read_weights_file
+from tuning.loop.weights import GivenWeights, read_weights_file
 
 INI = """\
 [feature]
