@@ -46,12 +46,12 @@ from moses_integration.system_building.phrases.table_building import (
     write_tables,
 )
 from phrasescore.runs.byte_streams import open_output, own_folder, sha256_of, write_atomically
-from phrasescore.runs.provenance import provenance, write_json
+from phrasescore.runs.provenance import provenance
 from phrasescore.runs.regular_files import only_regular_files
+from phrasescore.runs.results import RESULT, BuildRecord
 from phrasescore.runs.stamps import Step
 from phrasescore.runs.steps import FunctionStep, Outcome, run_steps
 
-REPORT, PROVENANCE = "report.json", "provenance.json"
 _SIDES = ("source", "target")
 _LINES_AT_ONCE = 10_000
 
@@ -80,10 +80,9 @@ def build_system(
         for outcome in run_steps(builder.steps(), folder.work, update=update):
             outcomes.append(outcome)
             yield outcome
-        seconds = {each.name: {"seconds": each.seconds, **each.counts} for each in outcomes}
-        write_json(folder.path / REPORT, {"steps": seconds})
+        steps = {each.name: {"seconds": each.seconds, **each.counts} for each in outcomes}
         record = provenance(inputs=inputs.paths, settings=_as_json(settings))
-        write_json(folder.path / PROVENANCE, record)
+        BuildRecord(steps, record).write(folder.path / RESULT)
 
 
 def _as_json(settings: BuildSettings) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from phrasescore.runs.parts import hidden
+from phrasescore.runs.results import RESULT
 
 FORMAT = 1  # raised when a folder of today could no longer be read
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
@@ -13,7 +14,7 @@ TARGET_OUTSIDE = "target.outside.txt"
 PROVENANCE, CURVES = "provenance.json", "curves.jsonl"
 DIGESTS = "SHA256SUMS"
 NEEDED = (CONFIG, WEIGHTS, TARGET_VOCABULARY, PROVENANCE)
-ALL = (*NEEDED, SOURCE_VOCABULARY, TARGET_OUTSIDE, CURVES, DIGESTS)
+ALL = (*NEEDED, SOURCE_VOCABULARY, TARGET_OUTSIDE, CURVES, RESULT, DIGESTS)
 
 
 def is_model_folder(folder: Path) -> bool:

@@ -33,6 +33,7 @@ from phrasescore.model.kinds import kind_named
 from phrasescore.runs.byte_streams import write_atomically
 from phrasescore.runs.parts import part_path, remove
 from phrasescore.runs.provenance import write_json
+from phrasescore.runs.results import RESULT, TrainingRecord
 from phrasescore.words.outside_words import OutsideWords
 from phrasescore.words.vocabulary import Vocabulary
 
@@ -78,6 +79,8 @@ def save_model(
         if outside is not None:
             outside.write(part / TARGET_OUTSIDE)
         write_json(part / PROVENANCE, provenance)
+        config = dataclasses.asdict(model.settings)
+        TrainingRecord(config, dict(provenance)).write(part / RESULT)
         if curves is not None and curves.exists():
             write_atomically(part / CURVES, curves.read_bytes())
         write_digests(part)

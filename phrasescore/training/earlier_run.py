@@ -11,6 +11,7 @@ from phrasescore.model.folder_names import PROVENANCE
 from phrasescore.runs.comparison import refuse_differences
 from phrasescore.runs.json_files import read_object
 from phrasescore.runs.provenance import write_json
+from phrasescore.runs.results import RESULT, TrainingRecord
 from phrasescore.training.checkpoint import BEST, LATEST, TrainingState
 from phrasescore.training.curves import CURVES
 from phrasescore.training.training_settings import INPUT
@@ -97,3 +98,4 @@ def go_on_or_begin(work: Path, asked: Mapping[str, Any]) -> None:
             (work / leftover).unlink(missing_ok=True)
     work.mkdir(exist_ok=True)
     write_json(work / SETTINGS, dict(asked))
+    TrainingRecord().write(work / RESULT)

@@ -17,6 +17,7 @@ from typing import Any
 from phrasescore.errors import ResumeError, visible
 from phrasescore.runs.json_files import read_object
 from phrasescore.runs.parts import part_path, remove, whole_name
+from phrasescore.runs.results import RESULT
 from phrasescore.training.checkpoint import BEST, LATEST, load_checkpoint
 from phrasescore.training.curves import CURVES
 from phrasescore.training.encoded_sides import FILES_OF_PAIRS
@@ -26,7 +27,7 @@ SETTINGS = "settings.json"
 PAIRS = "pairs"
 
 _OWN = re.compile(
-    rf"{re.escape(SETTINGS)}|{re.escape(LATEST)}|{re.escape(BEST)}|{re.escape(CURVES)}"
+    rf"{re.escape(SETTINGS)}|{re.escape(LATEST)}|{re.escape(BEST)}|{re.escape(CURVES)}|{re.escape(RESULT)}"
     rf"|{PAIRS}(/({FILES_OF_PAIRS}))?"
 )
 

@@ -70,9 +70,9 @@ def test_folder(tmp_path: Path, inputs: BuildInputs) -> None:
     assert {path.name for path in folder.iterdir()} == {
         *("phrase-table.gz", "reordering-table.gz", "lm.arpa.gz", "lex.e2f", "lex.f2e"),
         *("corpus.source.gz", "corpus.target.gz", "aligned.grow-diag-final-and"),
-        *("moses.ini", "text.json", "report.json", "provenance.json", ".build"),
+        *("moses.ini", "text.json", "result.json", ".build"),
     }
-    steps = json.loads((folder / "report.json").read_text())["steps"]
+    steps = json.loads((folder / "result.json").read_text())["steps"]
     lines = unzipped(folder / "phrase-table.gz").count(b"\n")
     assert steps["score"]["phrase_pairs"] == lines
     assert steps["corpus"]["pairs_read"] == 50

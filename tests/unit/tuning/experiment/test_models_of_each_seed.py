@@ -7,6 +7,9 @@ import json
 from pathlib import Path
 
 import pytest
+from tuning.experiment.results.kept_results import RESULTS, ResultsKeeper
+from tuning.experiment.results.report import collect
+from tuning.experiment.results.tables import as_json, markdown
 
 from phrasescore.errors import IniError, SettingsError
 from phrasescore.runs.provenance import write_json
@@ -21,9 +24,6 @@ from tuning.experiment.experiment_settings import (
     ExperimentSystem,
 )
 from tuning.experiment.plan import Plan
-from tuning.experiment.results.kept_results import RESULTS, ResultsKeeper
-from tuning.experiment.results.report import collect
-from tuning.experiment.results.tables import as_json, markdown
 from tuning.experiment.session import planned
 
 INI = "[feature]\nPhraseDictionaryMemory name=TM num-features=2 path=table\n[weight]\nTM= 1 1\n"
