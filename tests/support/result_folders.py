@@ -174,7 +174,7 @@ def write_experiment(folder: Path, count: int = 30, *, with_tunings: bool = True
                 write_tuning(results / "systems" / slug / f"seed{seed}")
             statistics = references.score(np.arange(count), [line.encode() for line in lines])
             steps = {f"{slug}.seed{seed}.tune": StepTime(10.0 + seed, 5.0, 1)}
-            counts = {"test": TextStatistics.from_counts(statistics)}
+            counts = {"test": TextStatistics.from_rows(statistics)}
             runs.append(SystemRun(seed, counts, {}, steps, provenance()))
         rows[name] = KeptRow({}, {}, tuple(runs))
         scores = {

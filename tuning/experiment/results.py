@@ -23,8 +23,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.bleu.reference_ngrams import ORDERS
-from moses_integration.bleu.statistics import COLUMNS, BleuStatistics, References
+from moses_integration.bleu.statistics import (
+    COLUMNS,
+    ORDERS,
+    References,
+    bleu_of_sums,
+    statistics_rows,
+)
 from phrasescore.errors import CorpusError, ResumeError, SettingsError
 from phrasescore.runs.byte_streams import read_lines
 from phrasescore.runs.json_files import JsonError, read_object
@@ -72,10 +77,11 @@ class TextStatistics:
     matches: tuple[str, ...]
 
     @classmethod
-    def from_counts(cls, counts: BleuStatistics) -> TextStatistics:
-        """Return statistics as text."""
-        matches = tuple(_written(column) for column in counts.matches.T)
-        return cls(counts.bleu(), _written(counts.totals[:, 0]), matches)
+    def from_rows(cls, rows: NDArray[np.int32]) -> TextStatistics:
+        """Return (S, 9) rows of statistics as text."""
+        matches = tuple(_written(column) for column in rows[:, 0:-1:2].T)
+        bleu = float(bleu_of_sums(rows.sum(0, dtype=np.int64)))
+        return cls(bleu, _written(rows[:, 1]), matches)
 
     def matrix(self, reference_lengths: str) -> Statistics:
         """Return (S, 9) statistics, given the words of each reference.
@@ -86,10 +92,9 @@ class TextStatistics:
         """
         length, expected = _numbers(self.length), _numbers(reference_lengths)
         matches = np.array([_numbers(line) for line in self.matches]).T
-        totals = np.maximum(length[:, None] - np.arange(ORDERS, dtype=np.int32), 0)
         if not (len(length) == len(expected) and matches.shape == (len(length), ORDERS)):
             raise ValueError("a text has more sentences than its references, or fewer")
-        return BleuStatistics(matches, totals, expected).matrix().astype(np.int64)
+        return statistics_rows(matches, length, expected).astype(np.int64)
 
 
 def _written(numbers: Iterable[Any]) -> str:
@@ -358,7 +363,7 @@ def _statistics(references: References, file: Path) -> TextStatistics:
             path=file,
             remedy="delete the file and run the experiment again",
         )
-    return TextStatistics.from_counts(references.score(np.arange(len(lines)), lines))
+    return TextStatistics.from_rows(references.score(np.arange(len(lines)), lines))
 
 
 def _without(run: SystemRun, texts: Collection[str]) -> SystemRun:

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.bleu.statistics import BleuStatistics
 from phrasescore.errors import InputError, PhrasescoreError, counted
 from phrasescore.runs.byte_streams import sha256_of
 from phrasescore.runs.results import ExperimentRecord, ScoringRecord, TextBleu
@@ -220,7 +219,7 @@ def _output(
         read = files.text(path)
         lengths = [len(words_in(line)) for line in read]
         # of the text it was when it was scored
-        if lengths == BleuStatistics.from_matrix(statistics[0]).totals[:, 0].tolist():
+        if lengths == statistics[0][:, 1].tolist():
             lines = read
         else:
             notes.append(f"{path} has changed since it was scored.")

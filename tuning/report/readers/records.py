@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import InputError, PhrasescoreError, counted
-from phrasescore.model.folder_names import CURVES
+from phrasescore.model.folder import CURVES
 from phrasescore.runs.byte_streams import read_lines
 from phrasescore.runs.results import (
     BuildRecord,

@@ -59,7 +59,7 @@ def run(seed: int | None, every: int, **more: Any) -> SystemRun:
     """A run that leaves out a word in one of so many sentences of each text."""
     references = References([[line.encode() for line in LINES]])
     lines = [line.encode() for line in worse(every)]
-    counts = TextStatistics.from_counts(references.score(np.arange(len(lines)), lines))
+    counts = TextStatistics.from_rows(references.score(np.arange(len(lines)), lines))
     return SystemRun(seed, dict.fromkeys(("dev", "old", "new"), counts), **more)
 
 
