@@ -180,12 +180,12 @@ def add_language_model(
     from moses_integration.ini.model_files import with_absolute_paths
     from moses_integration.ini.moses_ini import MosesIni
     from moses_integration.ini.problems import problems
-    from moses_integration.language_model.fitness import (
+    from moses_integration.language_model.neural import (
         checked_words,
         is_self_normalised,
         read_for_ini,
+        read_outside,
     )
-    from moses_integration.language_model.neural.network import read_outside
     from phrasescore.errors import counted
     from phrasescore.model.folder import load_outside
     from phrasescore.runs.byte_streams import write_atomically
