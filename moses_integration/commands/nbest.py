@@ -85,8 +85,8 @@ def nbest(
 
     from moses_integration.nbest.rescoring import read_table_words, rescore_nbest
     from phrasescore.model.device import choose_device
+    from phrasescore.runs.file_kinds import can_be_read_again
     from phrasescore.runs.interruption import interruptible
-    from phrasescore.runs.pipes import can_be_read_again
 
     models = _load(folders, names, device, threads)
     words = read_table_words(table) if table is not None else None

@@ -22,22 +22,14 @@ from numpy.typing import NDArray
 
 from moses_integration.nbest.format import CUT_REMEDY, CUT_SHORT, MOST_SENTENCES, words_of
 from moses_integration.nbest.segmentation import PhrasePair, phrase_pairs, without_marks
-from phrasescore import __version__
-from phrasescore.errors import InputError, ModelError, NBestError, SettingsError, counted
-from phrasescore.runs.byte_streams import (
-    is_gzip_name,
-    open_input,
-    read_lines,
-    refuse_same_file,
-    sha256_of,
-)
-from phrasescore.runs.pipes import can_be_read_again
+from phrasescore.errors import ModelError, NBestError, SettingsError, counted
+from phrasescore.runs.file_kinds import refuse_same_file
 from phrasescore.runs.progress import Progress
 from phrasescore.scoring.block_scoring import ScoringModel
 from phrasescore.scoring.probability_column import FLOOR_LN
 from phrasescore.table.block import read_blocks
 from phrasescore.table.block_stream import BlockStream
-from phrasescore.table.number_text import whole_number
+from phrasescore.table.input_files import open_input, read_lines, whole_number
 from phrasescore.table.phrase_table import Side, phrase_tokens, scored_tokens
 from phrasescore.words.token_sequences import TokenSequences, from_lists
 from phrasescore.words.word_table import WordTable
@@ -267,28 +259,23 @@ def rescore_nbest(
     if source is not None:
         refuse_same_file(source, output, "the source")
         sentences = [tuple(phrase_tokens(line.removesuffix(b"\r"))) for line in read_lines(source)]
+    asked = {
+        "models": [[model.name, model.model.digest, model.factor] for model in models],
+        "table_words": None if table_words is None else _digest(table_words),
+        "lines_per_block": lines_per_block,
+        "numerics": numerics,
+    }
     stream = BlockStream(
+        [path] if source is None else [path, source],
+        asked,
         lambda counts, done: _blocks(path, lines_per_block, skip=done),
         _Rescorer(str(path), sentences, models, table_words).rescored,
         NBestCounts(),
-        changed=InputError("the list changed while it was being scored", path=path),
         unlike="other options, models, list or source",
         what="rescoring",
         unit="candidates",
     )
-    signature = None
-    if can_be_read_again(path) and (source is None or can_be_read_again(source)):
-        signature = {
-            "phrasescore": __version__,
-            "list": sha256_of(path),
-            "source": source and sha256_of(source),
-            "models": [[model.name, model.model.digest, model.factor] for model in models],
-            "table_words": None if table_words is None else _digest(table_words),
-            "lines_per_block": lines_per_block,
-            "numerics": numerics,
-            "gzip": is_gzip_name(output),
-        }
-    return stream.write(output, signature)[0]
+    return stream.write(output).counts
 
 
 def _digest(words: AbstractSet[bytes]) -> str:

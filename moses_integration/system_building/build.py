@@ -45,12 +45,11 @@ from moses_integration.system_building.phrases.table_building import (
     extract_runs,
     write_tables,
 )
-from phrasescore.runs.byte_streams import open_output, own_folder, sha256_of, write_atomically
-from phrasescore.runs.provenance import provenance
-from phrasescore.runs.regular_files import only_regular_files
+from phrasescore.runs.file_kinds import only_regular_files
+from phrasescore.runs.final_names import open_output, own_folder, write_atomically
+from phrasescore.runs.identity import provenance, sha256_of
 from phrasescore.runs.results import RESULT, BuildRecord
-from phrasescore.runs.stamps import Step
-from phrasescore.runs.steps import FunctionStep, Outcome, run_steps
+from phrasescore.runs.steps import FunctionStep, Outcome, Step, run_steps
 
 _SIDES = ("source", "target")
 _LINES_AT_ONCE = 10_000

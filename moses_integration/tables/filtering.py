@@ -19,18 +19,25 @@ from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
 from moses_integration.ini.model_files import find_binary_file, find_model_file
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from phrasescore.errors import InputError, PhraseTableError, ResumeError
-from phrasescore.runs.byte_streams import file_state, open_input, write_atomically
-from phrasescore.runs.file_names import file_name
-from phrasescore.runs.json_files import JsonError, read_object
+from phrasescore.runs.file_kinds import only_regular_files
+from phrasescore.runs.final_names import (
+    file_name,
+    hidden,
+    remove,
+    whole_names,
+    write_atomically,
+)
+from phrasescore.runs.identity import file_state
+from phrasescore.runs.json_files import JsonError, read_object, write_json
 from phrasescore.runs.lock import held
-from phrasescore.runs.parts import hidden, remove_parts
-from phrasescore.runs.provenance import write_json
-from phrasescore.runs.regular_files import only_regular_files
+from phrasescore.runs.steps import DIGESTS, Step, Steps
 from phrasescore.table.block_stream import BlockStream
+from phrasescore.table.input_files import open_input
 
 INI_NAME = "moses.ini"
-# what a folder, or the part of one, was made from, and the tables that it has
+# what a folder was made from, and the lines of its tables
 _RECORD = "filtered.json"
+_STEPS = "steps"  # the stamps of tables, while the folder is made
 _UNFINISHED = ("part", "journal")
 _REORDERING = "LexicalReordering"
 _PIPES = b"|||"
@@ -44,6 +51,9 @@ class PhraseFilter:
 
     Args:
         lines: The text; words are separated by spaces and tabs.
+
+    Attributes:
+        digest: Of the words of the text.
 
     >>> PhraseFilter([b"a b c"]).occurs(b"b c"), PhraseFilter([b"a b c"]).occurs(b"a c")
     (True, False)
@@ -59,6 +69,7 @@ class PhraseFilter:
                 for end in range(begin + 1, min(begin + _LONGEST_IN_SET, len(words)) + 1):
                     self._phrases.add(b" ".join(words[begin:end]))
         self._text = b" \n ".join([b"", *texts, b""])
+        self.digest = hashlib.sha256(self._text).hexdigest()
         self._last: tuple[bytes, bool] = (b"", False)
 
     def occurs(self, phrase: bytes) -> bool:
@@ -101,19 +112,15 @@ class _Counts:
     kept: int = 0
 
 
-def filter_table(
-    source: str | Path,
-    output: str | Path,
-    phrases: PhraseFilter,
-    signature: dict[str, Any] | None = None,
-) -> tuple[int, int]:
+def filter_table(source: str | Path, output: str | Path, phrases: PhraseFilter) -> tuple[int, int]:
     """Copy the lines whose source phrase occurs; return how many there were and how many stay.
+
+    The same call continues where an earlier one was killed.
 
     Args:
         source: A table.
         output: Where to; gzip if the name ends in ``.gz``.
         phrases: Those that occur.
-        signature: What decides the output, for a run that goes on where another was killed.
     """
 
     def work(block: list[bytes], counts: _Counts) -> tuple[bytes, _Counts]:
@@ -123,6 +130,8 @@ def filter_table(
         return kept, _Counts(counts.lines + len(block), counts.kept + len(chosen))
 
     stream = BlockStream(
+        inputs=[],  # a table counts by its size and time of change: reading it takes too long
+        asked={"text": phrases.digest, "table": file_state(source)},
         read=lambda _, done: itertools.islice(_line_lists(source), done, None),
         work=work,
         nothing=_Counts(),
@@ -130,7 +139,7 @@ def filter_table(
         what=f"filtering {Path(source).name}",
         unit="lines",
     )
-    counts, _ = stream.write(output, signature)
+    counts = stream.write(output).counts
     return counts.lines, counts.kept
 
 
@@ -192,19 +201,19 @@ def filter_system(
         if (folder / INI_NAME).exists():
             return MosesIni.read(folder / INI_NAME), []
         tables = [find_model_file(each.options["path"], ini=ini.path).path for each, _ in names]
-        done = _done(part, asked, [name for _, name in names])
+        _make_ready(part, [name for _, name in names])
         phrases = PhraseFilter(text)
+        done: dict[str, tuple[int, int]] = {}
         try:
             for (feature, name), table in zip(names, tables, strict=True):
-                if name not in done:
-                    signature = {**asked, "table": file_state(table)}
-                    done[name] = filter_table(table, part / name, phrases, signature)
-                    write_json(part / _RECORD, {"asked": asked, "tables": done})
+                done[name] = _filtered_once(table, part / name, phrases, f"table{len(done)}")
                 ini = ini.with_feature_option(feature.name, "path", str(folder / name))
         except InputError:
             shutil.rmtree(part)  # a table that must be repaired will be another one
             raise
+        write_json(part / _RECORD, {"asked": asked, "tables": done})
         write_atomically(part / INI_NAME, ini.to_bytes())
+        shutil.rmtree(part / _STEPS, ignore_errors=True)
         part.rename(folder)
     return ini, [FilteredTable(feature.name, *done[name]) for feature, name in names]
 
@@ -224,42 +233,39 @@ def _asked(ini: MosesIni, text: Sequence[bytes]) -> dict[str, str]:
     }
 
 
-def _done(part: Path, asked: dict[str, str], names: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """Return the tables that a killed call has filtered, or make the folder anew for this one."""
+def _make_ready(part: Path, names: Sequence[str]) -> None:
+    """Make the folder that a killed call may have left ready to filter tables of these names."""
     if part.is_symlink() or (part.exists() and not part.is_dir()):
         raise _foreign(part)
     part.mkdir(parents=True, exist_ok=True)
-    for name in (_RECORD, INI_NAME, *names):
-        remove_parts(part / name)  # left by a call that was killed
-    # only who holds the folder takes the locks in it, so these are left over, too
-    locks = tuple(f"{hidden(part / name, 'lock').name}." for name in names)
-    for path in part.iterdir():
-        # one, what took over from one, or a part of either, which has one more dot in front
-        if f"{path.name.replace('..', '.', 1)}.".startswith(locks) and not path.is_dir():
-            path.unlink()
-    unfinished = (hidden(part / name, ending).name for name in names for ending in _UNFINISHED)
-    ours = {_RECORD, INI_NAME, *names, *unfinished}
-    if any(path.name not in ours for path in part.iterdir()):
+    locks = tuple(hidden(name, "lock").name for name in names)
+    stamps = (f"{_STEPS}/table{number}.json" for number in range(len(names)))
+    unfinished = (hidden(name, ending).name for name in names for ending in _UNFINISHED)
+    ours = {_RECORD, INI_NAME, _STEPS, f"{_STEPS}/{DIGESTS}", *stamps, *names, *unfinished}
+    found = whole_names(part)
+    if any(name not in ours and not name.startswith(locks) for name in found.values()):
         raise _foreign(part)
-    with contextlib.suppress(OSError, JsonError, KeyError):
-        content = read_object(part / _RECORD)
-        if content["asked"] == asked:
-            return _whole_tables(part, content["tables"], names)
-    shutil.rmtree(part)
-    part.mkdir()
-    write_json(part / _RECORD, {"asked": asked, "tables": {}})
-    return {}
+    for path, name in found.items():
+        # parts are left over from a call that was killed, and so are locks: only the holder of the
+        # folder takes locks in it
+        if name.startswith(locks) or path.name != Path(name).name:
+            remove(path)
 
 
-def _whole_tables(part: Path, recorded: Any, names: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """Return the counts of the tables that a record has, and that are there."""
-    whole = {}
-    for name in names if isinstance(recorded, dict) else ():
-        counts = recorded.get(name)
-        counted = isinstance(counts, list) and list(map(type, counts)) == [int, int]
-        if counted and (part / name).is_file():
-            whole[name] = (counts[0], counts[1])
-    return whole
+def _filtered_once(table: Path, output: Path, phrases: PhraseFilter, name: str) -> tuple[int, int]:
+    """Filter a table unless a killed call has done that; return its lines and those that stay."""
+    settings = {"text": phrases.digest, "table": file_state(table)}
+    step = Step(name, None, settings, (), (output,), intermediate=True)
+    steps = Steps(output.parent / _STEPS)
+
+    def work() -> dict[str, Any]:
+        lines, kept = filter_table(table, output, phrases)
+        return {"counts": {"lines": lines, "kept": kept}}
+
+    steps.do(step, work)
+    stamp = steps.read(name)
+    assert stamp is not None
+    return stamp.counts["lines"], stamp.counts["kept"]
 
 
 def _foreign(part: Path) -> ResumeError:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -21,15 +20,11 @@ from numpy.typing import NDArray
 from moses_integration.tables.drop_list import DropList
 from moses_integration.tables.score_survey import refuse_infinite
 from moses_integration.tables.significance import SignificanceLevel
-from phrasescore import __version__
 from phrasescore.compiled import compiled
 from phrasescore.errors import IniError, PhraseTableError, SettingsError, counted
-from phrasescore.runs.byte_streams import is_gzip_name, sha256_of
-from phrasescore.runs.pipes import can_be_read_again
-from phrasescore.table.block import LINES_PER_BLOCK, TableBlock
+from phrasescore.runs.journal import JournaledOutputs
+from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, read_source_runs
 from phrasescore.table.block_stream import BlockStream
-from phrasescore.table.sinks import Sink
-from phrasescore.table.source_runs import read_source_runs
 
 _LOWEST_LN = np.float32(-100.0)  # Moses's floor
 
@@ -264,7 +259,7 @@ def prune_table(
     conditions: PruningConditions,
     *,
     lines_per_block: int = LINES_PER_BLOCK,
-    before_name: Callable[[Sink], None] = lambda sink: None,
+    before_name: Callable[[JournaledOutputs], None] = lambda outputs: None,
 ) -> PruningReport:
     """Write the lines of a table that meet all conditions, byte for byte and in order.
 
@@ -281,44 +276,33 @@ def prune_table(
         SettingsError: The conditions do not fit together or to the table.
     """
     conditions.check()
-    start = time.monotonic()
-    sha256 = sha256_of(table) if can_be_read_again(table) else None
-    signature = None
-    if sha256 is not None:
-        signature = {
-            "phrasescore": __version__,
-            "table_sha256": sha256,
-            "conditions": conditions.to_json(),
-            "gzip": is_gzip_name(output),
-            "lines_per_block": lines_per_block,
-        }
-    latest = PruningCounts()
-
-    def read(counts: PruningCounts, _: int) -> Iterator[TableBlock]:
-        nonlocal latest
-        latest = counts
-        return read_source_runs(table, lines_per_block, skip_lines=counts.lines)
+    asked = {"conditions": conditions.to_json(), "lines_per_block": lines_per_block}
 
     def work(block: TableBlock, counts: PruningCounts) -> tuple[bytes, PruningCounts]:
-        nonlocal latest
         kept, judged = judge(block, conditions)
-        latest = counts + judged
-        return chosen_lines(block, kept), latest
+        return chosen_lines(block, kept), counts + judged
 
-    def refuse_nothing(sink: Sink) -> None:
-        if not latest.kept:
+    def refuse_nothing(outputs: JournaledOutputs, counts: PruningCounts) -> None:
+        if not counts.kept:
             raise PhraseTableError(
                 "no pair meets the conditions, so nothing would be left",
                 path=table,
                 remedy="check --threshold, --significance and the column",
             )
-        before_name(sink)
+        before_name(outputs)
 
     stream = BlockStream(
-        read, work, PruningCounts(), "other conditions or another table", what="pruning"
+        [table],
+        asked,
+        lambda counts, _: read_source_runs(table, lines_per_block, skip_lines=counts.lines),
+        work,
+        PruningCounts(),
+        "other conditions or another table",
+        what="pruning",
     )
-    counts, resumed = stream.write(output, signature, refuse_nothing)
-    return PruningReport(conditions, counts, resumed, time.monotonic() - start, sha256)
+    made = stream.write(output, refuse_nothing)
+    sha256 = made.sha256[0] if made.sha256 else None
+    return PruningReport(conditions, made.counts, made.resumed, made.seconds, sha256)
 
 
 def judge(

@@ -17,13 +17,11 @@ import numpy as np
 from moses_integration.tables.pruning import chosen_lines
 from phrasescore.compiled import compiled
 from phrasescore.errors import counted
-from phrasescore.runs.pipes import can_be_read_again
-from phrasescore.table.block import TableBlock
+from phrasescore.runs.file_kinds import can_be_read_again
+from phrasescore.table.block import TableBlock, read_source_runs
 from phrasescore.table.block_stream import BlockStream
-from phrasescore.table.phrase_table import INSPECTED_LINES
-from phrasescore.table.reordering_table import reordering_format
+from phrasescore.table.phrase_table import INSPECTED_LINES, reordering_format
 from phrasescore.table.scanning import SOURCE, TARGET, compare_phrases
-from phrasescore.table.source_runs import read_source_runs
 
 
 @dataclass(frozen=True)
@@ -76,6 +74,8 @@ def prune_reordering(
         return chosen_lines(block, kept), CutReordering(counts.lines + len(block), left)
 
     stream = BlockStream(
+        [reordering],
+        None,
         lambda _, done: read_source_runs(reordering, format_of=reordering_format),
         work,
         CutReordering(),
@@ -83,9 +83,7 @@ def prune_reordering(
         what="cutting the reordering table",
         unit="lines",
     )
-    # quickly made again, so nothing is kept of an interrupted run
-    counts, _ = stream.write(output, None)
-    return counts
+    return stream.write(output).counts
 
 
 class _Pairs:

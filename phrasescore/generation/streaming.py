@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import dataclasses
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from phrasescore import __version__
-from phrasescore.errors import InputError
 from phrasescore.generation.phrase_output import PhraseCounts, PhraseWriter
 from phrasescore.generation.reordering_output import ReorderingCounts, generate_reordering
 from phrasescore.generation.table_output import TableCounts, TableWriter
-from phrasescore.runs.byte_streams import is_gzip_name, refuse_same_file, sha256_of
-from phrasescore.runs.journaled_output import JournaledOutput
-from phrasescore.runs.pipes import can_be_read_again
-from phrasescore.table.block import TableBlock
-from phrasescore.table.block_stream import BlockStream
-from phrasescore.table.input_check import InputCheck
-from phrasescore.table.sinks import Sink
-from phrasescore.table.source_runs import read_source_runs
+from phrasescore.runs.file_kinds import refuse_same_file
+from phrasescore.runs.journal import JournaledOutputs
+from phrasescore.table.block import TableBlock, read_source_runs
+from phrasescore.table.block_stream import BlockStream, StreamReport
 from phrasescore.table.text_blocks import Texts
 
 # of an output's block: some seconds of work, which is what a kill can lose
 PHRASES_PER_BLOCK = 2048
 TABLE_LINES_PER_BLOCK = 4096
+
+# what the user sees of a stream
+_WORDS: dict[str, Any] = {
+    "changed": "the file changed while it was being read",
+    "unlike": "other options, model or input",
+    "what": "generating",
+    "unit": "lines",
+}
 
 Counts = TypeVar("Counts", PhraseCounts, TableCounts)
 
@@ -80,17 +81,18 @@ def generate_for_phrases(
         SettingsError: The output is the input, or cannot be written.
         ModelError: The model gives no numbers.
     """
+    refuse_same_file(path, output, "the input")
     texts = Texts((path,), columns=1, lines_per_block=PHRASES_PER_BLOCK)
-
-    check = InputCheck(texts.blocks) if can_be_read_again(path) else None
     stream = BlockStream(
+        [path],
+        asked,
         lambda _, done: texts.blocks(skip=done),
         writer.write,
         PhraseCounts(),
-        check=check,
-        **_words_for(path),
+        check=texts.blocks,
+        **_WORDS,
     )
-    return _written(stream, path, output, asked)
+    return _report(stream.write(output))
 
 
 def generate_table(
@@ -119,47 +121,27 @@ def generate_table(
     def pairs_after(counts: TableCounts, _: int) -> Iterator[TableBlock]:
         return read_source_runs(path, TABLE_LINES_PER_BLOCK, skip_lines=counts.lines)
 
-    check = InputCheck(lambda: read_source_runs(path)) if can_be_read_again(path) else None
+    refuse_same_file(path, output, "the input")
     stream = BlockStream(
+        [path],
+        asked,
         pairs_after,
         writer.write,
         TableCounts(),
-        check=check,
-        **_words_for(path),
+        check=lambda: read_source_runs(path),
+        **_WORDS,
     )
     made: list[ReorderingCounts] = []
 
-    def write_reordering(sink: Sink) -> None:
+    def write_reordering(outputs: JournaledOutputs, _: TableCounts) -> None:
         # before the table has its name: whoever is killed here has not to generate it again
-        if reordering and isinstance(sink, JournaledOutput):
-            made.append(generate_reordering(*reordering, sink.part_path))
+        if reordering:
+            made.append(generate_reordering(*reordering, outputs.part_path))
 
-    report = _written(stream, path, output, asked, write_reordering)
+    report = _report(stream.write(output, write_reordering))
     return dataclasses.replace(report, reordering=made[0] if made else None)
 
 
-def _words_for(path: str | Path) -> dict[str, Any]:
-    """Return what the user sees of a stream."""
-    changed = InputError(
-        "the file changed while it was being read", path=path, remedy="run the command again"
-    )
-    unlike = "other options, model or input"
-    return {"changed": changed, "unlike": unlike, "what": "generating", "unit": "lines"}
-
-
-def _written(
-    stream: BlockStream[Any, Counts],
-    path: str | Path,
-    output: str | Path,
-    asked: dict[str, Any],
-    before_name: Callable[[Sink], None] = lambda sink: None,
-) -> GenerationReport[Counts]:
-    refuse_same_file(path, output, "the input")
-    start = time.monotonic()
-    sha256 = sha256_of(path) if can_be_read_again(path) else None
-    signature = None
-    if sha256 is not None:
-        given = {"phrasescore": __version__, "input": sha256, "gzip": is_gzip_name(output)}
-        signature = {**given, **asked}
-    counts, resumed = stream.write(output, signature, before_name)
-    return GenerationReport(counts, resumed, time.monotonic() - start, sha256)
+def _report(made: StreamReport[Counts]) -> GenerationReport[Counts]:
+    sha256 = made.sha256[0] if made.sha256 else None
+    return GenerationReport(made.counts, made.resumed, made.seconds, sha256)

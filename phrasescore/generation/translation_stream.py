@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,13 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from phrasescore import __version__
-from phrasescore.errors import CorpusError, InputError
+from phrasescore.errors import CorpusError
 from phrasescore.generation.translation_output import TranslationCounts, TranslationWriter
-from phrasescore.runs.byte_streams import is_gzip_name, refuse_same_file, sha256_of
-from phrasescore.runs.pipes import can_be_read_again
+from phrasescore.runs.file_kinds import refuse_same_file
 from phrasescore.table.block_stream import BlockStream
-from phrasescore.table.input_check import InputCheck
 from phrasescore.table.text_blocks import TextBlock, Texts
 
 # of an output's block: some seconds of work, which is what a kill can lose
@@ -89,7 +85,6 @@ def translate_text(
     """
     for output in outputs:
         refuse_same_file(path, output, "the input")
-    start = time.monotonic()
     texts = Texts(
         (path,),
         columns=1,
@@ -97,28 +92,21 @@ def translate_text(
         whole_lines=True,
         lines_per_block=SENTENCES_PER_BLOCK,
     )
-    again = can_be_read_again(path)
-    sha256 = sha256_of(path) if again else None
-    signature = None
-    if again:
-        gzip = [is_gzip_name(output) for output in outputs]
-        signature = {"phrasescore": __version__, "input": sha256, "gzip": gzip, **asked}
     stream = BlockStream(
+        [path],
+        asked,
         lambda _, done: _short_enough(texts.blocks(skip=done), longest),
         writer.write,
         TranslationCounts(),
-        check=InputCheck(lambda: _short_enough(texts.blocks(), longest)) if again else None,
-        changed=InputError(
-            "the text changed while it was being translated",
-            path=path,
-            remedy="run the command again",
-        ),
+        check=lambda: _short_enough(texts.blocks(), longest),
+        changed="the text changed while it was being translated",
         unlike="other options, models or input",
         what="translating",
         unit="sentences",
     )
-    counts, resumed = stream.write(outputs[0], signature, beside=outputs[1:])
-    return TranslationReport(counts, resumed, time.monotonic() - start, sha256)
+    made = stream.write(outputs[0], beside=outputs[1:])
+    sha256 = made.sha256[0] if made.sha256 else None
+    return TranslationReport(made.counts, made.resumed, made.seconds, sha256)
 
 
 def _short_enough(blocks: Iterator[TextBlock], longest: int) -> Iterator[TextBlock]:

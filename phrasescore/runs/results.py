@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar
 
 from phrasescore.closed_settings import Between, from_mapping
 from phrasescore.errors import SettingsError
-from phrasescore.runs.provenance import write_json
+from phrasescore.runs.json_files import write_json
 
 RESULT = "result.json"
 VERSION = 1  # raised when a reader of today could no longer read the record

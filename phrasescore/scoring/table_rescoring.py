@@ -7,16 +7,13 @@ same whether it was or not. Memory does not depend on the table's length.
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from phrasescore import __version__
-from phrasescore.errors import InputError, SettingsError
-from phrasescore.runs.byte_streams import is_gzip_name, refuse_same_file, sha256_of
-from phrasescore.runs.pipes import can_be_read_again
+from phrasescore.errors import SettingsError
+from phrasescore.runs.file_kinds import refuse_same_file
 from phrasescore.runs.results import (
     Savings,
     ScoredColumn,
@@ -27,7 +24,6 @@ from phrasescore.runs.results import (
 from phrasescore.scoring.block_scoring import ScoredBlock, ScoringCounts, ScoringSettings
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, read_blocks
 from phrasescore.table.block_stream import BlockStream
-from phrasescore.table.input_check import TableCheck
 from phrasescore.words import Unknown
 from phrasescore.words.known_words import warning_of
 
@@ -209,42 +205,35 @@ def rescore_table(
     if not models:
         raise SettingsError("there is no model to score with", remedy="name one with --model")
     refuse_same_file(table, output, "the table itself")
-    start = time.monotonic()
-    sha256 = sha256_of(table) if can_be_read_again(table) else None
-    signature = None
-    if sha256 is not None:
-        signature = {
-            "phrasescore": __version__,
-            "table_sha256": sha256,
-            "models": [[model.digest, model.direction] for model in models],
-            "settings": dataclasses.asdict(settings),
-            "numerics": numerics,
-            "gzip": is_gzip_name(output),
-            "lines_per_block": lines_per_block,
-        }
+    asked = {
+        "models": [[model.digest, model.direction] for model in models],
+        "settings": dataclasses.asdict(settings),
+        "numerics": numerics,
+        "lines_per_block": lines_per_block,
+    }
 
     def score(block: Ahead, before: ScoringCounts) -> tuple[bytes, ScoringCounts]:
         scored = scorer.score(block)
         return scored.text, before.followed_by(scored)
 
     stream = BlockStream(
+        [table],
+        asked,
         lambda _, done: scorer.ahead(blocks or read_table(table, lines_per_block, skip=done)),
         score,
         ScoringCounts.none(len(models), scorer.probability_columns),
-        check=None if sha256 is None else TableCheck(table, lines_per_block),
-        changed=InputError(
-            "the table changed while it was being scored",
-            path=table,
-            remedy="run the command again",
-        ),
+        check=lambda: read_blocks(table, lines_per_block),
+        changed="the table changed while it was being scored",
         unlike="other options, models or table",
         note=scorer.note,
     )
-    counts, resumed = stream.write(output, signature)
+    made = stream.write(output)
     names = tuple(model.name for model in models)
     columns = ("average",) if settings.average else names
-    seconds = time.monotonic() - start
-    return RescoringReport(counts, names, columns, resumed, seconds, sha256, settings.unknown)
+    sha256 = made.sha256[0] if made.sha256 else None
+    return RescoringReport(
+        made.counts, names, columns, made.resumed, made.seconds, sha256, settings.unknown
+    )
 
 
 def read_table(

@@ -7,23 +7,19 @@ the same bytes at the end, and memory does not depend on how long the texts are 
 from __future__ import annotations
 
 import dataclasses
-import time
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore import __version__
-from phrasescore.errors import InputError, ModelError
+from phrasescore.errors import ModelError
 from phrasescore.model.folder import LoadedModel
-from phrasescore.runs.byte_streams import is_gzip_name, refuse_same_file, sha256_of
-from phrasescore.runs.pipes import can_be_read_again
+from phrasescore.runs.file_kinds import refuse_same_file
 from phrasescore.scoring.probability_column import ln_p_texts
 from phrasescore.scoring.shared_work import SharedWork
 from phrasescore.scoring.text_report import TextCounts, TextReport
 from phrasescore.table.block_stream import BlockStream
-from phrasescore.table.input_check import InputCheck
 from phrasescore.table.text_blocks import TextBlock, Texts
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import UNK_ID
@@ -147,31 +143,20 @@ def score_texts(
     """
     for path in texts.paths:
         refuse_same_file(path, output, "one of the texts")
-    start = time.monotonic()
-    again = all(can_be_read_again(path) for path in texts.paths)
-    sha256 = tuple(sha256_of(path) for path in texts.paths) if again else ()
-    signature = None
-    if again:
-        signature = {
-            "phrasescore": __version__,
-            "texts_sha256": sha256,
-            "texts": {**dataclasses.asdict(texts), "paths": None},
-            "model": loaded.digest,
-            "words": words,
-            "numerics": numerics,
-            "gzip": is_gzip_name(output),
-        }
+    asked = {
+        "texts": {**dataclasses.asdict(texts), "paths": None},
+        "model": loaded.digest,
+        "words": words,
+        "numerics": numerics,
+    }
     stream = BlockStream(
+        texts.paths,
+        asked,
         lambda _, done: texts.blocks(skip=done),
         TextScorer(loaded, scorer, words).score,
         TextCounts(),
-        check=InputCheck(texts.blocks) if again else None,
-        changed=InputError(
-            "the text changed while it was being scored",
-            path=texts.paths[0],
-            remedy="run the command again",
-        ),
+        check=texts.blocks,
         unlike="other options, model or texts",
     )
-    counts, resumed = stream.write(output, signature)
-    return TextReport(counts, resumed, time.monotonic() - start, sha256)
+    made = stream.write(output)
+    return TextReport(made.counts, made.resumed, made.seconds, made.sha256 or ())

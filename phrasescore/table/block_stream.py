@@ -7,17 +7,19 @@ is a file is continued where an earlier run of the same work was killed.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence, Sized
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
-from phrasescore.errors import PhrasescoreError
+from phrasescore.errors import InputError
+from phrasescore.runs.identity import identity_of
+from phrasescore.runs.journal import JournaledOutputs
 from phrasescore.runs.progress import Progress
-from phrasescore.table.input_check import InputCheck
-from phrasescore.table.sinks import Sink, SinksInStep, announce
+from phrasescore.table.input_files import InputCheck
 
 
 class LineCounts(Protocol):
@@ -38,28 +40,51 @@ Written: TypeAlias = bytes | tuple[bytes, ...]
 
 
 @dataclass(frozen=True)
+class StreamReport(Generic[Counts]):
+    """What a run did.
+
+    Args:
+        counts: Over the whole input, that of an earlier, interrupted run included.
+        resumed: Lines that an earlier run had done.
+        seconds: How long this run took.
+        sha256: The digest of each input; ``None`` if one is a pipe.
+    """
+
+    counts: Counts
+    resumed: int
+    seconds: float
+    sha256: tuple[str, ...] | None
+
+
+@dataclass(frozen=True)
 class BlockStream(Generic[Block, Counts]):
     """Work on an input, block by block.
 
     Args:
+        inputs: What is read; a run over pipes cannot be continued.
+        asked: All else that decides the output's bytes, as JSON values; ``None`` for work that is
+            quickly done again, so that nothing is kept of an interrupted run.
         read: Yields the blocks after those that some counts are of and that are so many.
         work: Returns what to write for a block, given the counts before it, and those after it; for
             several outputs a text for each, the first for the output itself.
         nothing: The counts before the first block.
         unlike: What must be the same for an interrupted run to be continued.
-        check: Reads the whole input beside the work; ``None`` for a pipe, or work that is fast.
-        changed: Raised if the check counted other lines.
+        check: Reads the whole input beside the work, so that its errors show in seconds; ``None``
+            for work that is fast.
+        changed: What is wrong if the check counted other lines.
         what: What is done, for the progress.
         unit: What a line is, in the plural.
         note: Says how the work stands, for the progress.
     """
 
+    inputs: Sequence[str | Path]
+    asked: Mapping[str, Any] | None
     read: Callable[[Counts, int], Iterator[Block]]
     work: Callable[[Block, Counts], tuple[Written, Counts]]
     nothing: Counts
     unlike: str
-    check: InputCheck | None = None
-    changed: PhrasescoreError | None = None
+    check: Callable[[], Iterator[Sized]] | None = None
+    changed: str = "the text changed while it was being scored"
     what: str = "scoring"
     unit: str = "pairs"
     note: Callable[[], str] = str
@@ -67,15 +92,13 @@ class BlockStream(Generic[Block, Counts]):
     def write(
         self,
         output: str | Path,
-        signature: dict[str, Any] | None,
-        before_name: Callable[[Sink], None] = lambda sink: None,
+        before_name: Callable[[JournaledOutputs, Counts], None] = lambda outputs, counts: None,
         beside: Sequence[str | Path] = (),
-    ) -> tuple[Counts, int]:
-        """Write the output; return the counts, and how many lines an earlier run had done.
+    ) -> StreamReport[Counts]:
+        """Write the output, or continue where an earlier run of the same work was killed.
 
         Args:
             output: Where to; gzip if the name ends in ``.gz``; ``-`` is standard output.
-            signature: See :class:`JournaledOutput`.
             before_name: What to do when all is written, before the output gets its name.
             beside: Where to write what the work returns beside the output; named before it.
 
@@ -83,18 +106,26 @@ class BlockStream(Generic[Block, Counts]):
             InputError: What is wrong with the input.
             SettingsError: The output cannot be written.
         """
-        with SinksInStep([*beside, output], signature) as sinks:
-            counts = sinks.restored(self.nothing)
+        start = time.monotonic()
+        identity = None
+        if self.asked is not None:
+            identity = identity_of(self.inputs, [output, *beside], self.asked)
+        check = InputCheck(self.check) if self.check and identity else None
+        with JournaledOutputs([*beside, output], identity) as outputs:
+            counts = outputs.restored(self.nothing)
             resumed = counts.lines
-            announce(output, resumed, sinks.discarded, self.unlike)
-            counts = self._stream(sinks, counts)
-            before_name(sinks.sinks[-1])
-            sinks.finish()
-        return counts, resumed
+            outputs.announce(resumed, self.unlike)
+            counts = self._stream(outputs, counts, check)
+            before_name(outputs, counts)
+            outputs.finish()
+        sha256 = None if identity is None else tuple(identity["inputs"])
+        return StreamReport(counts, resumed, time.monotonic() - start, sha256)
 
-    def _stream(self, sinks: SinksInStep, counts: Counts) -> Counts:
+    def _stream(
+        self, outputs: JournaledOutputs, counts: Counts, check: InputCheck | None
+    ) -> Counts:
         """Work on the blocks one after the other, and write each while the next is worked on."""
-        resumed, check = counts.lines, self.check
+        resumed = counts.lines
         with ExitStack() as stack:
             progress = stack.enter_context(Progress(self.what, unit=self.unit))
             if check is not None:
@@ -105,20 +136,20 @@ class BlockStream(Generic[Block, Counts]):
             stack.callback(reader.shutdown, wait=False, cancel_futures=True)
             writer = stack.enter_context(ThreadPoolExecutor(1, "writer"))
             written: Future[None] | None = None
-            for block in _ahead(self.read(counts, sinks.blocks), reader):
+            for block in _ahead(self.read(counts, outputs.blocks), reader):
                 made, counts = self.work(block, counts)
-                # the output itself stands last among the sinks
+                # the output itself stands last
                 texts = (made,) if isinstance(made, bytes) else (*made[1:], made[0])
                 if written is not None:
                     written.result()
-                written = writer.submit(sinks.append, texts, dataclasses.asdict(counts))
+                written = writer.submit(outputs.append, texts, dataclasses.asdict(counts))
                 if check is not None and (lines := check.lines()) is not None:
                     progress.expect(lines - resumed)
                 progress.advance(len(block), self.note())
             if written is not None:
                 written.result()
-            if check is not None and check.wait() != counts.lines and self.changed is not None:
-                raise self.changed
+            if check is not None and check.wait() != counts.lines:
+                raise InputError(self.changed, path=self.inputs[0], remedy="run the command again")
         return counts
 
 

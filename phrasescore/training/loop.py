@@ -13,7 +13,7 @@ import torch
 import phrasescore.compiled  # noqa: F401  (it chooses the cache folder before numba is imported)
 from phrasescore.compiling.watch import compiling_seconds
 from phrasescore.model.sequence_model import SequenceModel
-from phrasescore.runs.byte_streams import write_atomically
+from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.interruption import StopRequest
 from phrasescore.runs.progress import Progress
 from phrasescore.training.batches import (
@@ -25,7 +25,13 @@ from phrasescore.training.batches import (
     share,
     uniform_plan,
 )
-from phrasescore.training.checkpoint import (
+from phrasescore.training.evaluation import CURVES, Curves, HeldOutFigure, better_size, described
+from phrasescore.training.optimization.process_group import Processes
+from phrasescore.training.optimization.updates import LEAST_SHARE, Updates, Work
+from phrasescore.training.pairs import EncodedPairs, Split
+from phrasescore.training.recipes import recipe_of
+from phrasescore.training.training_settings import TrainingSettings
+from phrasescore.training.work_folder import (
     BEST,
     LATEST,
     TrainingState,
@@ -33,12 +39,6 @@ from phrasescore.training.checkpoint import (
     load_checkpoint,
     save_checkpoint,
 )
-from phrasescore.training.evaluation import CURVES, Curves, HeldOutFigure, better_size, described
-from phrasescore.training.optimization.process_group import Processes
-from phrasescore.training.optimization.updates import LEAST_SHARE, Updates, Work
-from phrasescore.training.pairs import EncodedPairs, Split
-from phrasescore.training.recipes import recipe_of
-from phrasescore.training.training_settings import TrainingSettings
 
 # A run that ends after some time gives evaluations a fifth of it: on a slow machine, and where much
 # is held out, they would leave nothing for training.

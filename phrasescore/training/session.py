@@ -24,16 +24,13 @@ from phrasescore.model.kinds import build
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
 from phrasescore.model.sequence_model import END
-from phrasescore.runs.byte_streams import sha256_of
+from phrasescore.runs.file_kinds import only_regular_files
+from phrasescore.runs.final_names import remove_parts
+from phrasescore.runs.identity import provenance, sha256_of
 from phrasescore.runs.interruption import interruptible
 from phrasescore.runs.lock import held
-from phrasescore.runs.parts import remove_parts
-from phrasescore.runs.provenance import provenance
-from phrasescore.runs.regular_files import only_regular_files
 from phrasescore.runs.system_errors import full_disk_named
 from phrasescore.training.batches import word_counts
-from phrasescore.training.checkpoint import LATEST
-from phrasescore.training.earlier_run import finished_state, go_on_or_begin, is_longer_asked
 from phrasescore.training.evaluation import (
     CURVES,
     HeldOutFigure,
@@ -48,7 +45,16 @@ from phrasescore.training.pairs import EncodedPairs, Split, split
 from phrasescore.training.recipes import batch_size_for, recipe_named
 from phrasescore.training.request import TrainingRequest
 from phrasescore.training.training_settings import INPUT, TrainingSettings
-from phrasescore.training.work_folder import PAIRS, SETTINGS, is_begun, remove_work
+from phrasescore.training.work_folder import (
+    LATEST,
+    PAIRS,
+    SETTINGS,
+    finished_state,
+    go_on_or_begin,
+    is_begun,
+    is_longer_asked,
+    remove_work,
+)
 
 # dropout moves ln Z, which is put right over this many sentences that were trained on
 _SENTENCES_TO_CENTRE = 1000

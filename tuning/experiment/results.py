@@ -31,11 +31,11 @@ from moses_integration.bleu.statistics import (
     statistics_rows,
 )
 from phrasescore.errors import CorpusError, ResumeError, SettingsError
-from phrasescore.runs.byte_streams import read_lines
+from phrasescore.runs.identity import machine, provenance
 from phrasescore.runs.json_files import JsonError, read_object
-from phrasescore.runs.provenance import machine, provenance
 from phrasescore.runs.results import ExperimentRow, Record, SystemGain, TextBleu, parse_record
-from phrasescore.runs.stamps import Stamps
+from phrasescore.runs.steps import Steps
+from phrasescore.table.input_files import read_lines
 from tuning.experiment.experiment_settings import DEV, LEFT_OUT, ExperimentSystem, ExperimentText
 from tuning.experiment.plan import Plan
 from tuning.loop.weights_file import read_weights_file
@@ -231,7 +231,7 @@ class ResultsKeeper:
         ResumeError: The file of an earlier call is damaged.
     """
 
-    def __init__(self, plan: Plan, stamps: Stamps) -> None:
+    def __init__(self, plan: Plan, stamps: Steps) -> None:
         self._plan, self._stamps = plan, stamps
         self._references = {
             text.name: References.read([plan.data(text.reference)]) for text in plan.texts
@@ -389,7 +389,7 @@ def _described(plan: Plan, system: ExperimentSystem) -> dict[str, Any]:
     return described
 
 
-def _inputs(plan: Plan, system: ExperimentSystem, stamps: Stamps) -> dict[str, str]:
+def _inputs(plan: Plan, system: ExperimentSystem, stamps: Steps) -> dict[str, str]:
     """Return the digests of what a row is made from, besides the texts; of what is there."""
     paths: list[Path] = []
     if not system.translate:

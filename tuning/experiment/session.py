@@ -12,9 +12,9 @@ from moses_integration.ini.edits import refuse_in_moses, with_section
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.real_moses.decoder import find_moses
 from phrasescore.errors import InputError, PhrasescoreError, SettingsError
-from phrasescore.runs.byte_streams import write_atomically
+from phrasescore.runs.final_names import write_atomically
+from phrasescore.runs.identity import provenance
 from phrasescore.runs.lock import held
-from phrasescore.runs.provenance import provenance
 from phrasescore.runs.results import RESULT, ExperimentRecord, ExperimentRow, TextFiles
 from tuning.experiment.command import CommandStep
 from tuning.experiment.command_checks import check_commands

@@ -24,11 +24,10 @@ from pathlib import Path
 from typing import Any
 
 from phrasescore.errors import ResumeError
-from phrasescore.runs.byte_streams import open_output, own_folder, write_atomically
-from phrasescore.runs.comparison import refuse_differences
-from phrasescore.runs.json_files import read_object
+from phrasescore.runs.final_names import open_output, own_folder, whole_names, write_atomically
+from phrasescore.runs.identity import refuse_differences
+from phrasescore.runs.json_files import read_object, write_json
 from phrasescore.runs.lock import LOCK, held
-from phrasescore.runs.provenance import write_json
 
 WEIGHTS = "weights.json"
 _RUN = "run.json"
@@ -94,12 +93,9 @@ class WorkFolder:
 
     def _check(self, identity: Mapping[str, Any]) -> None:
         path = self.path / _RUN
-        others = [
-            file.name
-            for file in self.path.iterdir()
-            # what a process that was killed at its beginning has left is no other's
-            if not file.name.startswith((LOCK, f".{_RUN}.")) and file.name != _RUN
-        ]
+        # a process that was killed at its beginning has left a lock or a part of the record
+        names = whole_names(self.path).values()
+        others = [name for name in names if name != _RUN and not name.startswith(LOCK)]
         if not path.exists():
             if others:
                 raise ResumeError(

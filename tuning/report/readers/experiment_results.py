@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import InputError, PhrasescoreError, counted
-from phrasescore.runs.byte_streams import sha256_of
+from phrasescore.runs.identity import sha256_of
 from phrasescore.runs.results import ExperimentRecord, ScoringRecord, TextBleu
 from tuning.experiment.experiment_settings import DEV
 from tuning.experiment.result_files import slug

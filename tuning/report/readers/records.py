@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from phrasescore.errors import InputError, PhrasescoreError, counted
 from phrasescore.model.folder import CURVES
-from phrasescore.runs.byte_streams import read_lines
 from phrasescore.runs.results import (
     BuildRecord,
     Count,
@@ -24,6 +23,7 @@ from phrasescore.runs.results import (
     TrainingRecord,
     TuningRecord,
 )
+from phrasescore.table.input_files import read_lines
 from phrasescore.table.phrase_table import parse_entry, parse_scores
 from tuning.report.contents import (
     Provenance,

@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 from moses_integration.system_building.corpus.text_preparation import read_text
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import InputError, PhrasescoreError, SettingsError
+from phrasescore.runs.file_kinds import read_regular
 from phrasescore.runs.json_files import JsonError, parse_object
 from phrasescore.runs.lock import LOCK, is_held
-from phrasescore.runs.regular_files import read_regular
 from phrasescore.runs.results import RESULT, Record, parse_record
 from tuning.report.contents import Provenance
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import os
 import shutil
 import subprocess
@@ -23,7 +22,7 @@ from moses_integration.tables.filtering import (
     is_filterable,
 )
 from phrasescore.errors import InputError, PhrasescoreError, ResumeError
-from phrasescore.runs.parts import part_path
+from phrasescore.runs.final_names import part_path
 
 WORDS = st.sampled_from([b"a", b"b", "\u00a0".encode(), b"c"])
 LINES = st.lists(st.lists(WORDS, max_size=12), max_size=4)
@@ -95,7 +94,12 @@ def test_a_system_is_filtered_once(tmp_path: Path) -> None:
 def test_a_killed_filter_is_gone_on_with(tmp_path: Path) -> None:
     """A table that is filtered stays so for the same system and text, and for no other."""
     ini, part = interrupted(tmp_path)
-    assert sorted(path.name for path in part.iterdir()) == ["LR.gz", "TM.gz", "filtered.json"]
+    assert sorted(path.name for path in part.iterdir()) == [
+        "LR.gz",
+        "TM.gz",
+        "filtered.json",
+        "steps",
+    ]
     before = (part / "TM.gz").stat().st_ino
     # a writer that was killed leaves its part
     gone = subprocess.run(
@@ -142,19 +146,10 @@ def test_what_a_user_put_into_the_work_is_neither_deleted_nor_taken_along(tmp_pa
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("counts", [None, 1, [1], ["2", "1"], [2, 1, 0], [True, 1], "gone"])
-def test_a_record_that_cannot_be_or_a_table_that_is_gone_counts_for_nothing(
-    tmp_path: Path, counts: object
-) -> None:
-    """Its table is filtered again, and the others are not."""
+def test_a_table_that_is_gone_is_filtered_again(tmp_path: Path) -> None:
+    """And the others are not."""
     ini, part = interrupted(tmp_path)
-    record = part / "filtered.json"
-    content = json.loads(record.read_bytes())
-    if counts == "gone":
-        (part / "TM.gz").unlink()
-    else:
-        content["tables"]["TM.gz"] = counts
-        record.write_text(json.dumps(content))
+    (part / "TM.gz").unlink()
     kept = (part / "LR.gz").stat().st_ino
     _, tables = filter_system(ini, [b"a"], tmp_path / "out")
     assert [(each.lines, each.kept) for each in tables] == [(2, 1), (2, 1)]

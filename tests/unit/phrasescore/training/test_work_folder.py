@@ -10,17 +10,19 @@ import pytest
 import torch
 
 from phrasescore.errors import ResumeError, SettingsError
-from phrasescore.training.checkpoint import (
-    TrainingState,
-    another_refused,
-    load_checkpoint,
-    save_checkpoint,
-)
 from phrasescore.training.evaluation import Curves
 from phrasescore.training.request import TrainingRequest
 from phrasescore.training.session import train_model
 from phrasescore.training.training_settings import INPUT
-from phrasescore.training.work_folder import is_begun, known_settings, remove_work
+from phrasescore.training.work_folder import (
+    TrainingState,
+    another_refused,
+    is_begun,
+    known_settings,
+    load_checkpoint,
+    remove_work,
+    save_checkpoint,
+)
 from tests.support.builders import write_phrase_table
 from tests.support.killed_at import killed_at
 

@@ -128,7 +128,7 @@ def test_a_file_of_the_run_that_was_damaged(tmp_path: Path, content: bytes) -> N
 
 def test_a_folder_of_a_run_that_was_killed_at_its_beginning(tmp_path: Path) -> None:
     """What it left belongs to nobody else."""
-    for name in (".run.json.machine.12.part", ".lock.0123"):
+    for name in (".run.json.0123abcd.12.part", ".lock.0123"):
         (tmp_path / name).write_bytes(b"{")
     with WorkFolder(tmp_path).opened({"seed": 1}):
         pass
