@@ -95,7 +95,7 @@ def experiment(
             click.echo(str(step.work))
         return
     from phrasescore.runs.results import RESULT
-    from tuning.experiment.local_steps import LocalSteps
+    from tuning.experiment.runner import LocalSteps
     from tuning.experiment.session import run_experiment
 
     def say(line: str) -> None:

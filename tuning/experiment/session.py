@@ -16,13 +16,13 @@ from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.identity import provenance
 from phrasescore.runs.lock import held
 from phrasescore.runs.results import RESULT, ExperimentRecord, ExperimentRow, TextFiles
-from tuning.experiment.command import CommandStep
 from tuning.experiment.command_checks import check_commands
 from tuning.experiment.experiment_checks import check_kind, for_decoder
 from tuning.experiment.experiment_settings import ExperimentSettings
 from tuning.experiment.plan import Plan
 from tuning.experiment.results import KEPT, ResultsKeeper
 from tuning.experiment.runner import Runner, Say, StepPlace
+from tuning.experiment.steps import CommandStep
 from tuning.experiment.tables import latex, markdown
 
 
