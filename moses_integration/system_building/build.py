@@ -47,10 +47,9 @@ from moses_integration.system_building.phrases.table_building import (
 from phrasescore.runs.file_kinds import only_regular_files
 from phrasescore.runs.final_names import open_output, own_folder, write_atomically
 from phrasescore.runs.identity import provenance, sha256_of
-from phrasescore.runs.json_files import write_json
+from phrasescore.runs.results import RESULT, BuildRecord
 from phrasescore.runs.steps import FunctionStep, Outcome, Step, run_steps
 
-REPORT, PROVENANCE = "report.json", "provenance.json"
 _SIDES = ("source", "target")
 _LINES_AT_ONCE = 10_000
 
@@ -79,10 +78,9 @@ def build_system(
         for outcome in run_steps(builder.steps(), folder.work, update=update):
             outcomes.append(outcome)
             yield outcome
-        seconds = {each.name: {"seconds": each.seconds, **each.counts} for each in outcomes}
-        write_json(folder.path / REPORT, {"steps": seconds})
+        steps = {each.name: {"seconds": each.seconds, **each.counts} for each in outcomes}
         record = provenance(inputs=inputs.paths, settings=_as_json(settings))
-        write_json(folder.path / PROVENANCE, record)
+        BuildRecord(steps, record).write(folder.path / RESULT)
 
 
 def _as_json(settings: BuildSettings) -> dict[str, Any]:

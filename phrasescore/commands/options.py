@@ -111,7 +111,11 @@ def print_result(result: Mapping[str, Any], as_json: bool, json_file: str | None
         SettingsError: The file cannot be written.
     """
     from phrasescore.runs.json_files import json_bytes, write_json
+    from phrasescore.runs.results import VERSION
 
+    context = click.get_current_context()
+    kind = context.command_path.removeprefix(context.find_root().command_path).strip()
+    result = {"kind": kind, "version": VERSION, **result}
     if as_json:
         sys.stdout.buffer.write(json_bytes(result))
     # a file that says all went well is not written if nobody can be told

@@ -149,8 +149,8 @@ def score(
         "numerics": ready.numerics,
         "bf16_checks": ready.checks,
     }
-    result = {**report.to_json(), "provenance": provenance(settings=used)}
-    print_result(result, as_json, json_file)
+    result = report.result(output, settings, provenance(settings=used))
+    print_result(result.to_json(), as_json, json_file)
 
 
 def _ready(

@@ -32,6 +32,7 @@ from phrasescore.model.model_settings import Direction, ModelSettings
 from phrasescore.runs.final_names import hidden, part_path, remove, write_atomically
 from phrasescore.runs.identity import sha256_of
 from phrasescore.runs.json_files import read_object, write_json
+from phrasescore.runs.results import RESULT, TrainingRecord
 from phrasescore.table.phrase_table import Side
 from phrasescore.words.vocabulary import OutsideWords, Vocabulary
 
@@ -45,7 +46,7 @@ TARGET_OUTSIDE = "target.outside.txt"
 PROVENANCE, CURVES = "provenance.json", "curves.jsonl"
 DIGESTS = "SHA256SUMS"
 NEEDED = (CONFIG, WEIGHTS, TARGET_VOCABULARY, PROVENANCE)
-ALL = (*NEEDED, SOURCE_VOCABULARY, TARGET_OUTSIDE, CURVES, DIGESTS)
+ALL = (*NEEDED, SOURCE_VOCABULARY, TARGET_OUTSIDE, CURVES, RESULT, DIGESTS)
 
 
 def is_model_folder(folder: Path) -> bool:
@@ -373,6 +374,8 @@ def save_model(
         if outside is not None:
             outside.write(part / TARGET_OUTSIDE)
         write_json(part / PROVENANCE, provenance)
+        config = dataclasses.asdict(model.settings)
+        TrainingRecord(config, dict(provenance)).write(part / RESULT)
         if curves is not None and curves.exists():
             write_atomically(part / CURVES, curves.read_bytes())
         write_digests(part)

@@ -14,6 +14,13 @@ from typing import Any, Protocol, TypeVar
 
 from phrasescore.errors import SettingsError
 from phrasescore.runs.file_kinds import refuse_same_file
+from phrasescore.runs.results import (
+    Savings,
+    ScoredColumn,
+    ScoringModel,
+    ScoringRecord,
+    SharedWork,
+)
 from phrasescore.scoring.block_scoring import ScoredBlock, ScoringCounts, ScoringSettings
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, read_blocks
 from phrasescore.table.block_stream import BlockStream
@@ -102,31 +109,38 @@ class RescoringReport:
         """The rate of this run."""
         return (self.counts.lines - self.resumed_lines) / max(self.seconds, 1e-9)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the report as JSON values."""
+    def result(self, output: str, settings: ScoringSettings, made: dict[str, Any]) -> ScoringRecord:
+        """Return the record of the run.
+
+        Args:
+            output: The table that was written.
+            settings: Which columns it got.
+            made: The provenance.
+        """
         counts = self.counts
-        return {
-            "pairs": counts.lines,
-            "resumed_pairs": self.resumed_lines,
-            "seconds": round(self.seconds, 3),
-            "pairs_per_second": round(self.pairs_per_second, 1),
-            "source_runs": counts.source_runs,
-            "work": dataclasses.asdict(counts.work),
-            "savings": dict(zip(("source", "target"), counts.work.savings, strict=True)),
-            "source_unknown_rate": _rate(counts.source_unknown, counts.source_tokens),
-            "target_unknown_rate": _rate(counts.target_unknown, counts.target_tokens),
-            "unknown": self.unknown,
-            "models": [
-                {"name": name, "mean_ln_p": total / counts.lines}
+        return ScoringRecord(
+            pairs=counts.lines,
+            resumed_pairs=self.resumed_lines,
+            seconds=round(self.seconds, 3),
+            pairs_per_second=round(self.pairs_per_second, 1),
+            source_runs=counts.source_runs,
+            work=SharedWork(**dataclasses.asdict(counts.work)),
+            savings=Savings(*counts.work.savings),
+            source_unknown_rate=_rate(counts.source_unknown, counts.source_tokens),
+            target_unknown_rate=_rate(counts.target_unknown, counts.target_tokens),
+            unknown=self.unknown,
+            models=tuple(
+                ScoringModel(name, total / counts.lines)
                 for name, total in zip(self.models, counts.ln_p_sums, strict=True)
-            ],
-            "columns": [
-                {"name": name, "floor_hits": hits}
-                for name, hits in zip(self.columns, counts.floor_hits, strict=True)
-            ],
-            "processors": list(counts.processors),
-            "table_sha256": self.table_sha256,
-        }
+            ),
+            columns=tuple(map(ScoredColumn, self.columns, counts.floor_hits)),
+            processors=list(counts.processors),
+            table_sha256=self.table_sha256,
+            output=output,
+            replace_column=settings.replace_column,
+            unknown_column=settings.unknown_column,
+            provenance=made,
+        )
 
     def __str__(self) -> str:
         counts = self.counts

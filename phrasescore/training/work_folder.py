@@ -36,6 +36,7 @@ from phrasescore.runs.final_names import (
 )
 from phrasescore.runs.identity import refuse_differences
 from phrasescore.runs.json_files import read_object, write_json
+from phrasescore.runs.results import RESULT, TrainingRecord
 from phrasescore.training.encoding import FILES_OF_PAIRS
 from phrasescore.training.settings import INPUT
 
@@ -46,7 +47,7 @@ PAIRS = "pairs"
 
 _OWN = re.compile(
     rf"{re.escape(SETTINGS)}|{re.escape(LATEST)}|{re.escape(BEST)}|{re.escape(CURVES)}"
-    rf"|{PAIRS}(/({FILES_OF_PAIRS}))?"
+    rf"|{re.escape(RESULT)}|{PAIRS}(/({FILES_OF_PAIRS}))?"
 )
 _LIMITS = ("max_epochs", "max_seconds")
 
@@ -295,3 +296,4 @@ def go_on_or_begin(work: Path, asked: Mapping[str, Any]) -> None:
             (work / leftover).unlink(missing_ok=True)
     work.mkdir(exist_ok=True)
     write_json(work / SETTINGS, dict(asked))
+    TrainingRecord().write(work / RESULT)

@@ -90,7 +90,7 @@ def test_from_a_file_to_the_table_and_again(
     assert "| Baseline | " in said
     assert "| Later | not run | not run |" in said
     assert "Reranked: not run; left out by --only." in said
-    record = json.loads((tmp_path / "results" / "table.json").read_text("utf-8"))
+    record = json.loads((tmp_path / "results" / "result.json").read_text("utf-8"))
     baseline, extended, _, _, later = record["systems"]
     assert baseline["seeds"] == extended["seeds"] == [1]
     # the golden system was built from other sentences of the same kind
@@ -202,7 +202,7 @@ def test_with_real_moses(
         "experiment", experiment.name, "-o", "results", "--decoder", "moses", "--only", "Reranked"
     )
     assert done.returncode == 0, done.stderr.decode()
-    record = json.loads((tmp_path / "results" / "table.json").read_text("utf-8"))
+    record = json.loads((tmp_path / "results" / "result.json").read_text("utf-8"))
     assert record["decoder"] == "moses"
     for system in (record["systems"][0], record["systems"][2]):
         assert 0.05 < system["texts"]["test"]["mean"] < 0.9
@@ -256,7 +256,7 @@ def test_on_a_cluster(
     ]
     assert texts[0] == texts[1] and len(texts[0]) == 4
     bleu = [
-        [system["texts"] for system in json.loads((folder / "table.json").read_bytes())["systems"]]
+        [system["texts"] for system in json.loads((folder / "result.json").read_bytes())["systems"]]
         for folder in (tmp_path / "here", tmp_path / "results")
     ]
     assert bleu[0] == bleu[1]

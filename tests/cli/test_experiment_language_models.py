@@ -63,7 +63,7 @@ def test_each_seed_asks_its_own_model(
     assert done.returncode == 0, done.stderr.decode()
     said = done.stdout.decode()
     assert "CSLM: with another cslm for each seed." in said
-    record = json.loads((tmp_path / "results" / "table.json").read_text("utf-8"))
+    record = json.loads((tmp_path / "results" / "result.json").read_text("utf-8"))
     for system in record["systems"][:2]:
         assert system["seeds"] == [1, 2]
         assert 0.02 < system["texts"]["test"]["mean"] < 0.9
@@ -85,7 +85,7 @@ def test_lists_of_real_moses(
     assert done.returncode == 0, done.stderr.decode()
     said = done.stdout.decode()
     assert "CSLM: not run; real Moses cannot ask a neural language model;" in said
-    record = json.loads((tmp_path / "results" / "table.json").read_text("utf-8"))
+    record = json.loads((tmp_path / "results" / "result.json").read_text("utf-8"))
     kept = json.loads((tmp_path / "results" / "results.json").read_text("utf-8"))["rows"]
     assert all("NeuralLM0" in run["weights"] for run in kept["Reranked"]["runs"])
     assert [system["seeds"] for system in record["systems"]] == [[1, 2], [], [1, 2]]

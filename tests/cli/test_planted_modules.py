@@ -18,7 +18,7 @@ from tests.support.killed import wait_for
 from tests.support.toy_system import write_toy_system
 from tests.support.warm_process import Surroundings, WarmProcesses
 from tuning.experiment.cluster_steps import ClusterSteps
-from tuning.experiment.local_steps import Job
+from tuning.experiment.runner import Job
 
 # those that Python imports by itself, those that start a module, and what the commands import
 _MODULES = (

@@ -330,7 +330,7 @@ def test_a_strangers_results_show_no_file_of_the_user(
     assert b"cannot be shown" not in named.stderr
 
 
-@pytest.mark.parametrize("file", ["comparison.json", "weights.json"])
+@pytest.mark.parametrize("file", ["comparison.json", "result.json"])
 def test_a_link_in_the_place_of_a_result(
     phrasescore: Phrasescore, tmp_path: Path, file: str
 ) -> None:
@@ -348,8 +348,8 @@ def test_a_link_in_the_place_of_a_result(
             path.symlink_to(target)
         done = phrasescore("report", folder, "-o", "page.html", timeout=60)
         assert done.returncode == 0, done.stderr
-        if file == "weights.json":
-            assert b"weights.json" in done.stderr
+        if file == "result.json":
+            assert b"result.json" in done.stderr
         text = (tmp_path / "page.html").read_text("utf-8")
-        assert ("no new candidates" in text) == (file != "weights.json")
-        assert ("a &lt;b&gt;system" in text) == (file == "weights.json")
+        assert ("no new candidates" in text) == (file != "result.json")
+        assert ("a &lt;b&gt;system" in text) == (file == "result.json")

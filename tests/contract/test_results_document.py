@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import PROJECT
-from tuning.experiment.results.results_format import read_results
+from tuning.experiment.results import KeptResults
 from tuning.metrics.metric_scores import metric_scores
 from tuning.metrics.metric_settings import TEST_SEED, TRIALS
 from tuning.metrics.score_tables import points
@@ -23,10 +23,10 @@ BLEU = partial(metric_scores, "bleu")
 @pytest.fixture(scope="module")
 def statistics() -> dict[str, np.ndarray]:
     """The statistics of every row's runs on the test set."""
-    kept = read_results(PROJECT / "docs" / "results" / "multi30k.json").rows
+    kept = KeptResults.read(PROJECT / "docs" / "results" / "multi30k.json")
     return {
-        name: np.stack([run.statistics["test2016"] for run in row.runs])
-        for name, row in kept.items()
+        name: np.stack([kept.statistics(run, "test2016") for run in row.runs])
+        for name, row in kept.rows.items()
     }
 
 

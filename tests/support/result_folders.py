@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,15 @@ import numpy as np
 from moses_integration.bleu.statistics import References
 from phrasescore.runs.identity import provenance, sha256_of
 from phrasescore.runs.json_files import write_json
-from tuning.experiment.results.results_format import KeptResults, KeptRow, KeptText, write_results
-from tuning.experiment.results.runs import StepTime, SystemRun
+from phrasescore.runs.results import BuildRecord, TrainingRecord
+from tuning.experiment.results import (
+    KeptResults,
+    KeptRow,
+    KeptText,
+    StepTime,
+    SystemRun,
+    TextStatistics,
+)
 from tuning.metrics.metric_settings import TextScoring
 from tuning.metrics.system_comparison import compare_systems
 
@@ -70,13 +77,10 @@ def write_comparison(
 
 
 def write_tuning(folder: Path, rounds: int = 3, *, finished: bool = True) -> list[dict[str, Any]]:
-    """Write the folder of a tuning; return the lines of its curve."""
+    """Write the record of a tuning; return its rounds."""
     folder.mkdir(parents=True)
-    write_json(folder / "run.json", {"objective": "bleu", "seed": 1})
-    (folder / "filtered").mkdir()
     lines = []
     for number in range(1, rounds + 1):
-        (folder / f"round{number:02d}").mkdir()
         weights = {"LM0": 0.5 / number, "TM0_0": 0.1 * number, "TM0_1": -0.2}
         optimized = {"score": 0.4 + number / 90, "seconds": 0.5, "start_score": 0.3}
         lines.append({
@@ -84,26 +88,23 @@ def write_tuning(folder: Path, rounds: int = 3, *, finished: bool = True) -> lis
             "length_ratio": 0.99, "new": 1000 // number, "candidates": 1000 * number,
             "weights": weights, "optimized": optimized,
         })  # fmt: skip
-        nested = {"LM0": [0.5 / (number + 1)], "TM0": [0.1 * (number + 1), -0.2]}
-        write_json(folder / f"round{number:02d}" / "optimized.json", {"weights": nested})
-    text = "".join(json.dumps(line) + "\n" for line in lines)
-    (folder / "curve.jsonl").write_text(text)
-    if finished:
+    record: dict[str, Any] = {
+        "kind": "tune", "version": 1, "objective": "bleu", "curve": lines,
+        "weights": {"LM0": [0.5 / (rounds + 1)], "TM0": [0.1 * (rounds + 1), -0.2]},
         # the second score is that of the model whose scores write_scoring writes
-        (folder / "moses.ini").write_text(
-            "[feature]\nPhraseDictionaryMemory name=TM0 num-features=2 path=/old/table.rnn\n"
-        )
-        result = {"weights": {"LM0": [0.25], "TM0": [0.3, -0.4]}, "bleu": 0.33, "score": 0.33}
-        record = {"round": rounds, "rounds": rounds, "why": "no new candidates"}
-        write_json(folder / "weights.json", {**result, **record, "provenance": provenance()})
+        "tables": {"TM0": "/old/table.rnn"},
+    }  # fmt: skip
+    if finished:
+        record["weights"] = {"LM0": [0.25], "TM0": [0.3, -0.4]}
+        record |= {"bleu": 0.33, "score": 0.33, "round": rounds, "rounds": rounds}
+        record |= {"why": "no new candidates", "provenance": provenance()}
+    write_json(folder / "result.json", record)
     return lines
 
 
 def write_model(folder: Path, points: int = 4) -> list[dict[str, Any]]:
     """Write what a report reads of a model; return the points of its curve."""
     folder.mkdir(parents=True)
-    write_json(folder / "config.json", {"kind": "rnn-encoder-decoder", "hidden": 8, "format": 1})
-    (folder / "model.safetensors").write_bytes(b"")
     lines = [
         {
             "updates": 100 * place, "epoch": place / 10, "seconds": 2.5 * place,
@@ -114,8 +115,9 @@ def write_model(folder: Path, points: int = 4) -> list[dict[str, Any]]:
     ]  # fmt: skip
     text = "".join(json.dumps(line) + "\n" for line in lines)
     (folder / "curves.jsonl").write_text(text)
-    record = {**provenance(), "training": {"seconds": 10.0, "updates": 400, "words": 4000}}
-    write_json(folder / "provenance.json", record)
+    made = {**provenance(), "training": {"seconds": 10.0, "updates": 400, "words": 4000}}
+    config = {"kind": "rnn-encoder-decoder", "hidden": 8, "format": 1}
+    TrainingRecord(config, made).write(folder / "result.json")
     return lines
 
 
@@ -124,16 +126,15 @@ def write_scoring(folder: Path, scores: Sequence[float]) -> dict[str, Any]:
     folder.mkdir(parents=True, exist_ok=True)
     lines = [f"s{n} ||| t{n} ||| 0.5 0.25 {score}" for n, score in enumerate(scores)]
     write_lines(folder / "table.rnn", lines)
-    settings = {"settings": {"replace_column": None, "unknown_column": False}}
-    made: Mapping[str, Any] = provenance(settings=settings)
     content = {
+        "kind": "score", "version": 1, "output": "old/table.rnn",
         "columns": [{"name": "model", "floor_hits": 0}],
         "models": [{"name": "model", "mean_ln_p": -1.25}],
-        "pairs": len(scores), "pairs_per_second": 12.5, "seconds": 3.5,
-        "savings": {"source": 2.5, "target": 1.5},
-        "source_unknown_rate": 0.125, "target_unknown_rate": 0.0,
+        "pairs": len(scores), "pairs_per_second": 12.5, "seconds": 3.5, "resumed_pairs": 0,
+        "savings": {"source": 2.5, "target": 1.5}, "source_runs": 3, "processors": [],
+        "source_unknown_rate": 0.125, "target_unknown_rate": 0.0, "unknown": "whole",
         "work": {"source_asked": 1000, "source_done": 400, "target_asked": 900, "target_done": 600},
-        "provenance": {**made, "command": "__main__.py score table -o old/table.rnn"},
+        "provenance": provenance(), "table_sha256": None,
     }  # fmt: skip
     write_json(folder / "score.json", content)
     return content
@@ -141,9 +142,16 @@ def write_scoring(folder: Path, scores: Sequence[float]) -> dict[str, Any]:
 
 def _scores(runs: Sequence[float], gain: float | None) -> dict[str, Any]:
     found = gain and {"bleu": gain, "p_value": 0.04, "randomization_p_value": 0.05,
-                      "low": gain - 0.01, "high": gain + 0.01}  # fmt: skip
+                      "replica_p_value": 0.01, "low": gain - 0.01, "high": gain + 0.01}  # fmt: skip
     deviation = float(np.std(runs, ddof=1)) if len(runs) > 1 else None
     return {"bleu": list(runs), "mean": float(np.mean(runs)), "deviation": deviation, "gain": found}
+
+
+_ROW: dict[str, Any] = {
+    "models": [], "unknown_column": False, "unknown": "whole", "language_models": [], "rerank": [],
+    "translate": [], "not_run": "", "seeds": [], "tuning_seconds": [], "tuning_cpu_seconds": [],
+    "texts": {},
+}  # fmt: skip
 
 
 def write_experiment(folder: Path, count: int = 30, *, with_tunings: bool = True) -> dict[str, Any]:
@@ -153,7 +161,7 @@ def write_experiment(folder: Path, count: int = 30, *, with_tunings: bool = True
     source_file = write_lines(folder / "test.src", sentences(count, seed=2))
     file = write_lines(folder / "test.ref", reference)
     references = References.read([file])
-    lengths = tuple(references.lengths[:, 0].tolist())
+    lengths = " ".join(map(str, references.lengths[:, 0].tolist()))
     text = KeptText(sha256_of(source_file), sha256_of(file), lengths)
     rows, table_rows = {}, []
     for place, (name, share) in enumerate(SYSTEMS.items()):
@@ -165,34 +173,31 @@ def write_experiment(folder: Path, count: int = 30, *, with_tunings: bool = True
             if with_tunings:
                 write_tuning(results / "systems" / slug / f"seed{seed}")
             statistics = references.score(np.arange(count), [line.encode() for line in lines])
-            steps = {f"{slug}.seed{seed}.tune": StepTime(10.0 + seed, 5.0)}
-            matrix = {"test": statistics.astype(np.int64)}
-            runs.append(SystemRun(seed, matrix, {}, steps, provenance()))
+            steps = {f"{slug}.seed{seed}.tune": StepTime(10.0 + seed, 5.0, 1)}
+            counts = {"test": TextStatistics.from_rows(statistics)}
+            runs.append(SystemRun(seed, counts, {}, steps, provenance()))
         rows[name] = KeptRow({}, {}, tuple(runs))
         scores = {
             "dev": _scores([0.5, 0.6], place * 0.01 or None),
             "test": _scores([0.3, 0.35], place * 0.02 or None),
         }
-        table_rows.append({
-            "name": name, "seeds": [1, 2], "not_run": "", "translate": [], "texts": scores,
-        })  # fmt: skip
-    write_results(results / "results.json", KeptResults({"test": text}, rows, "Ex"))
-    later = {"name": "Later", "seeds": [], "not_run": "not yet", "translate": [], "texts": {}}
+        table_rows.append({**_ROW, "name": name, "seeds": [1, 2], "texts": scores})
+    KeptResults("Ex", {"test": text}, rows).write(results / "results.json")
+    later = {**_ROW, "name": "Later", "not_run": "not yet"}
     table = {
+        "kind": "experiment", "version": 1, "rerank": {},
         "name": "Ex", "decoder": "embedded", "sections": {}, "optimizer": "mert", "rounds": 3,
         "nbest_size": 100, "seeds": [1, 2], "per_seed": [], "systems": [*table_rows, later],
         "texts": {"test": {"source": str(source_file), "reference": str(file)}},
         "provenance": provenance(),
     }  # fmt: skip
-    write_json(results / "table.json", table)
+    write_json(results / "result.json", table)
     return table
 
 
 def write_system(folder: Path) -> None:
     """Write what a report reads of a built system."""
     folder.mkdir(parents=True)
-    (folder / "moses.ini").write_text("")
     corpus = {"pairs_kept": 50, "source_words": 400, "target_words": 500, "seconds": 1.5}
     steps = {"corpus": corpus, "score": {"phrase_pairs": 1000, "seconds": 0.5}}
-    write_json(folder / "report.json", {"steps": steps})
-    write_json(folder / "provenance.json", provenance())
+    BuildRecord(steps, provenance()).write(folder / "result.json")

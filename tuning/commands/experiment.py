@@ -94,7 +94,8 @@ def experiment(
         for step in planned(settings, output).steps():
             click.echo(str(step.work))
         return
-    from tuning.experiment.local_steps import LocalSteps
+    from phrasescore.runs.results import RESULT
+    from tuning.experiment.runner import LocalSteps
     from tuning.experiment.session import run_experiment
 
     def say(line: str) -> None:
@@ -110,7 +111,7 @@ def experiment(
         table = run_experiment(settings, output, place, say)
     if not as_json:
         click.echo(table)
-    print_result(json.loads((Path(output) / "table.json").read_bytes()), as_json, json_file)
+    print_result(json.loads((Path(output) / RESULT).read_bytes()), as_json, json_file)
 
 
 def _files_read(settings: ExperimentSettings) -> Iterator[tuple[str, Path]]:

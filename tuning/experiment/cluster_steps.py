@@ -17,7 +17,9 @@ from pathlib import Path
 from phrasescore.cluster.cluster import Cluster, LostWorkerError
 from phrasescore.cluster.worker_side import own_name, task_is_unwanted
 from phrasescore.errors import ClusterError, InterruptedWorkError, ResumeError
-from tuning.experiment.local_steps import SIGNALS, Ended, Job, begin, opened, send, waited_for
+from phrasescore.runs.final_names import hidden
+from phrasescore.runs.lock import LOCK, is_held
+from tuning.experiment.runner import SIGNALS, Ended, Job, begin, opened, send, waited_for
 
 _LOOK = 0.5  # seconds between two looks at what is free, and at whether a command is still wanted
 # a command that was killed on another machine leaves a lock that counts for ten minutes
@@ -54,18 +56,21 @@ class ClusterSteps:
             ClusterError: A worker does not see the folders.
             PhrasescoreError: It could not be started.
         """
-        locked_until: float | None = None
+        refused_until: float | None = None
         while True:
             try:
                 ended = self._run_somewhere(job)
             except LostWorkerError as error:
                 self._say(f"{job.name}: {error.problem}; another one takes it")
                 continue
-            if ended.status != ResumeError.exit_code or not _is_locked(job.log):
+            if ended.status != ResumeError.exit_code:
+                break
+            # the first time in any case: an earlier try may end between refusal and look
+            if refused_until is not None and not _is_locked(job):
                 break
             now = time.monotonic()
-            locked_until = locked_until or now + _LOCKED
-            if now > locked_until or self._stopped:
+            refused_until = refused_until or now + _LOCKED
+            if now > refused_until or self._stopped:
                 break
             self._say(f"{job.name}: waiting for an earlier try to end")
             self._pause(_BETWEEN)
@@ -124,10 +129,13 @@ class ClusterSteps:
                 task.cancel()
 
 
-def _is_locked(log: Path) -> bool:
-    with contextlib.suppress(OSError):
-        return b"another process is at work here" in log.read_bytes().splitlines()[-1]
-    return False
+def _is_locked(job: Job) -> bool:
+    """Tell whether a process holds the lock of something that a command makes or works in."""
+    return any(
+        is_held(lock)
+        for path in (*job.outputs, *job.states)
+        for lock in (path / LOCK, hidden(path, LOCK[1:]))
+    )
 
 
 def run_command(
@@ -163,7 +171,7 @@ def run_command(
             return
 
     part = None if printed is None else Path(printed)
-    job = Job(name, tuple(words), Path(folder), Path(log), part, ())
+    job = Job(name, tuple(words), Path(folder), Path(log), part)
     with contextlib.ExitStack() as stack:
         process = begin(job, *opened(job, stack))
         ended = waited_for(process, time.monotonic(), look, _LOOK)

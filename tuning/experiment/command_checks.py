@@ -15,7 +15,7 @@ import click
 from phrasescore.cli import cli
 from phrasescore.commands.paths import PLANNED, Use
 from phrasescore.errors import InputError, SettingsError
-from tuning.experiment.command import PROGRAM, CommandStep
+from tuning.experiment.steps import PROGRAM, CommandStep
 
 
 def check_commands(steps: Iterable[CommandStep], folder: Path, results: Path, where: str) -> None:

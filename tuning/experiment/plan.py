@@ -6,12 +6,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from phrasescore.errors import SettingsError
-from tuning.experiment.command import CommandStep
 from tuning.experiment.experiment_settings import ExperimentSystem
 from tuning.experiment.result_files import ResultFiles, slug
-from tuning.experiment.steps.model_steps import training, translating
-from tuning.experiment.steps.nbest_systems import choosing_steps, dev_steps
-from tuning.experiment.steps.tuned_systems import decoding, extending, filtering, tuning
+from tuning.experiment.steps import (
+    CommandStep,
+    choosing_steps,
+    decoding,
+    dev_steps,
+    extending,
+    filtering,
+    training,
+    translating,
+    tuning,
+)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
+from collections.abc import Collection
 from pathlib import Path
 
 from moses_integration.decoder.settings import SearchSettings
@@ -12,17 +14,16 @@ from moses_integration.real_moses.decoder import find_moses
 from phrasescore.errors import InputError, PhrasescoreError, SettingsError
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.identity import provenance
-from phrasescore.runs.json_files import write_json
 from phrasescore.runs.lock import held
-from tuning.experiment.command import CommandStep
+from phrasescore.runs.results import RESULT, ExperimentRecord, ExperimentRow, TextFiles
 from tuning.experiment.command_checks import check_commands
 from tuning.experiment.experiment_checks import check_kind, for_decoder
 from tuning.experiment.experiment_settings import ExperimentSettings
 from tuning.experiment.plan import Plan
-from tuning.experiment.results.kept_results import ResultsKeeper
-from tuning.experiment.results.report import collect
-from tuning.experiment.results.tables import as_json, latex, markdown
+from tuning.experiment.results import KEPT, ResultsKeeper
 from tuning.experiment.runner import Runner, Say, StepPlace
+from tuning.experiment.steps import CommandStep
+from tuning.experiment.tables import latex, markdown
 
 
 def planned(settings: ExperimentSettings, output: str | Path) -> Plan:
@@ -109,7 +110,7 @@ def run_experiment(
 
         def after(step: CommandStep) -> None:
             if step.name in final:
-                _write_tables(plan, steps, keeper, runner)
+                _write_tables(plan, steps, keeper, runner.done)
 
         final = {
             name
@@ -119,9 +120,10 @@ def run_experiment(
         }
         runner = Runner(plan.results, settings.folder, place, say, after)
         keeper = ResultsKeeper(plan, runner.stamps)
+        experiment_record(settings, keeper.rows(keeper.collect(()))).write(plan.results / RESULT)
         ran = runner.run(steps)
         say(f"{ran} of {len(steps)} steps were run, the others were done already")
-        return _write_tables(plan, steps, keeper, runner)
+        return _write_tables(plan, steps, keeper, runner.done)
 
 
 def _script(plan: Plan, steps: tuple[CommandStep, ...]) -> str:
@@ -132,16 +134,39 @@ def _script(plan: Plan, steps: tuple[CommandStep, ...]) -> str:
 
 
 def _write_tables(
-    plan: Plan, steps: tuple[CommandStep, ...], keeper: ResultsKeeper, runner: Runner
+    plan: Plan, steps: tuple[CommandStep, ...], keeper: ResultsKeeper, done: Collection[str]
 ) -> str:
     settings, folder = plan.settings, plan.results
-    runs = keeper.runs(runner.done)
-    keeper.write(runs)
-    rows = collect(plan, runs)
+    kept = keeper.collect(done)
+    kept.write(folder / KEPT)
+    rows = keeper.rows(kept)
     text = markdown(settings, rows, [str(step.work) for step in steps])
     write_atomically(folder / "table.md", text.encode())
     write_atomically(folder / "table.tex", latex(settings, rows).encode())
-    record = as_json(settings, rows)
-    record["provenance"] = provenance(inputs=[settings.file])
-    write_json(folder / "table.json", record)
+    experiment_record(settings, rows).write(folder / RESULT)
     return text.partition("\n## Commands")[0]
+
+
+def experiment_record(
+    settings: ExperimentSettings, rows: tuple[ExperimentRow, ...]
+) -> ExperimentRecord:
+    """Return every number of the table, BLEU as fractions, and the settings."""
+    return ExperimentRecord(
+        name=settings.name,
+        decoder=settings.decoder.kind,
+        sections=dict(settings.decoder.sections),
+        optimizer=settings.tuning.optimizer,
+        rounds=settings.tuning.rounds,
+        nbest_size=settings.tuning.nbest_size,
+        rerank=dataclasses.asdict(settings.rerank),
+        seeds=settings.seeds,
+        systems=rows,
+        per_seed=tuple(model.name for model in settings.models if model.per_seed),
+        texts={
+            text.name: TextFiles(
+                str(settings.folder / text.source), str(settings.folder / text.reference)
+            )
+            for text in settings.data.texts
+        },
+        provenance=provenance(inputs=[settings.file]),
+    )

@@ -17,15 +17,17 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import InputError
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.json_files import write_json
+from phrasescore.runs.results import RESULT, Optimized, TunedRound, TuningRecord
 from tuning.loop.curve import curve_picture
 from tuning.loop.lists import ScoredList, read_scored, with_empty_translations
 from tuning.loop.tuning_settings import StopRules
 from tuning.loop.weights import WeightPlan, read_weights_file
-from tuning.loop.work_folder import RoundFolder, WorkFolder, read_json
+from tuning.loop.work_folder import WEIGHTS, RoundFolder, WorkFolder, read_json
 from tuning.metrics.candidate_statistics import CandidateStatistics
 from tuning.metrics.metric_scores import objective_score
 from tuning.metrics.score_tables import points
@@ -135,6 +137,7 @@ class Tuning:
                 the same call continues from there.
         """
         weights = self._start()
+        self._record(self._task.plan.complete(weights)).write(self._work.path / RESULT)
         rounds: list[DecodedRound] = []
         while True:
             folder = self._work.round(len(rounds) + 1)
@@ -149,6 +152,21 @@ class Tuning:
             self._work.write_curve(self._curve, curve_picture(self._curve))
             if why is not None:
                 return self._finished(rounds, why)
+            self._record(self._task.plan.complete(weights)).write(self._work.path / RESULT)
+
+    def _record(self, weights: Mapping[str, tuple[float, ...]], **more: Any) -> TuningRecord:
+        """Return the record of the rounds so far."""
+        return TuningRecord(
+            objective=str(self._task.statistics.objective),
+            curve=tuple(
+                TunedRound(**{**line, "optimized": Optimized(**line.get("optimized", {}))})
+                for line in self._curve
+            ),
+            weights=dict(weights),
+            tables=phrase_tables(self._task.ini),
+            provenance=dict(self._task.provenance),
+            **more,
+        )
 
     def _start(self) -> Weights:
         plan = self._task.plan
@@ -257,22 +275,32 @@ class Tuning:
         write_atomically(
             self._work.path / "moses.ini", self._task.ini.with_weights(complete).to_bytes()
         )
-        content = {
-            "weights": complete,
-            "bleu": best.bleu,
-            "score": best.score,
-            "round": best.number,
-            "rounds": len(rounds),
-            "why": why,
-            "provenance": dict(self._task.provenance),
-        }
-        write_json(self._work.path / "weights.json", content)
+        record = self._record(
+            complete,
+            bleu=best.bleu,
+            score=best.score,
+            round=best.number,
+            rounds=len(rounds),
+            why=why,
+        )
+        record.write(self._work.path / RESULT)
+        # without the rounds, whose seconds differ from run to run
+        dataclasses.replace(record, curve=()).write(self._work.path / WEIGHTS)
         return TuningResult(self._task.seed, self._work.path, best, tuple(rounds), why, complete)
 
 
 def _best(rounds: Sequence[DecodedRound]) -> DecodedRound:
     """The round with the best score, the first of equals."""
     return max(rounds, key=lambda decoded: (decoded.score, -decoded.number))
+
+
+def phrase_tables(ini: MosesIni) -> dict[str, str]:
+    """Return the phrase tables in text form that an ini names, by feature."""
+    return {
+        line.name: line.options["path"]
+        for line in ini.features
+        if line.kind in TEXT_TABLE_KINDS and "path" in line.options
+    }
 
 
 def _rounds(count: int) -> str:

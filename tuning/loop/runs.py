@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.tables.filtering import INI_NAME
 from phrasescore.errors import CorpusError, IniError
 from phrasescore.runs.file_kinds import read_regular
 from phrasescore.runs.final_names import own_folder, write_atomically
-from phrasescore.runs.json_files import write_json
+from phrasescore.runs.results import RESULT, TuningRecord
 from tuning.loop.decoding import check_dev_set, prepare, read_source
-from tuning.loop.outer_loop import NBestDecoder, Say, Tuning, TuningResult, TuningTask
+from tuning.loop.outer_loop import (
+    NBestDecoder,
+    Say,
+    Tuning,
+    TuningResult,
+    TuningTask,
+    phrase_tables,
+)
 from tuning.loop.tuning_settings import TuningSettings
 from tuning.loop.weights import WeightPlan
-from tuning.loop.work_folder import WorkFolder
+from tuning.loop.work_folder import WEIGHTS, WorkFolder
 from tuning.metrics.candidate_statistics import CandidateStatistics
 from tuning.metrics.significance import mean_and_deviation
 
@@ -93,6 +98,8 @@ def _several(
 ) -> TuningReport:
     """Run once for each seed; the first round, which is the same for all, is decoded once."""
     runs: list[TuningResult] = []
+    begun = TuningRecord(objective=str(task.statistics.objective), weights={}, seeds=[])
+    begun.write(work.path / RESULT)
     for seed in settings.seeds:
         own = {**settings.identity(task.ini), "seed": seed}
         with WorkFolder(own_folder(work.path / f"seed{seed}")).opened(own) as folder:
@@ -102,23 +109,23 @@ def _several(
             own_task = dataclasses.replace(task, seed=seed)
             runs.append(Tuning(own_task, decoder, folder, say).run())
     report = TuningReport(tuple(runs), work.path / "moses.ini")
-    _write_summary(report, work, task.provenance)
+    _write_summary(report, work, task)
     return report
 
 
-def _write_summary(
-    report: TuningReport, work: WorkFolder, provenance_of_runs: Mapping[str, Any]
-) -> None:
+def _write_summary(report: TuningReport, work: WorkFolder, task: TuningTask) -> None:
     best = report.best_run
     mean, deviation = report.mean_and_deviation()
-    content = {
-        "weights": dict(best.weights),
-        "bleu": best.best.bleu,
-        "score": best.best.score,
-        "seed": best.seed,
-        "mean": mean,
-        "deviation": deviation,
-        "seeds": [
+    record = TuningRecord(
+        objective=str(task.statistics.objective),
+        weights=dict(best.weights),
+        tables=phrase_tables(task.ini),
+        bleu=best.best.bleu,
+        score=best.best.score,
+        seed=best.seed,
+        mean=mean,
+        deviation=deviation,
+        seeds=[
             {
                 "seed": run.seed,
                 "folder": run.folder.name,
@@ -130,10 +137,11 @@ def _write_summary(
             }
             for run in report.runs
         ],
-        "provenance": dict(provenance_of_runs),
-    }
+        provenance=dict(task.provenance),
+    )
     write_atomically(report.ini, read_regular(best.folder / "moses.ini"))
-    write_json(work.path / "weights.json", content)
+    record.write(work.path / RESULT)
+    record.write(work.path / WEIGHTS)
 
 
 def _read_ini(path: str) -> MosesIni:

@@ -9,6 +9,7 @@ a run that was stopped continues after the last file it finished:
 * ``round01/scores.json``: the score of the decoder's choices;
 * ``round01/optimized.json``: the weights that all rounds so far lead to;
 * ``curve.jsonl``, ``curve.svg``: scores and weights by round;
+* ``result.json``: the record of the rounds so far, and of the result at the end;
 * ``weights.json``, ``moses.ini``: the result.
 """
 
@@ -28,6 +29,7 @@ from phrasescore.runs.identity import refuse_differences
 from phrasescore.runs.json_files import read_object, write_json
 from phrasescore.runs.lock import LOCK, held
 
+WEIGHTS = "weights.json"
 _RUN = "run.json"
 
 

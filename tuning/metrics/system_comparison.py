@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import SettingsError, counted
+from phrasescore.runs.results import ComparedSystem, ComparisonRecord
 from tuning.metrics.metric_settings import TEST_SEED, TRIALS, SentenceSelection, TextScoring
 from tuning.metrics.score_tables import ScoreTable, points
 from tuning.metrics.sentence_groups import (
@@ -124,23 +125,22 @@ class SystemComparison:
 
     def to_json(self) -> dict[str, Any]:
         """Return every number as JSON values; scores are fractions."""
-        content: dict[str, Any] = {
-            "references": [str(path) for path in self.references],
-            "sentences": len(self.sentences.rows),
+        groups = [
+            {**group.to_json(), "metrics": _compared(scores)}
+            for group, scores in zip(self.sentences.groups, self.by_length, strict=True)
+        ]
+        return ComparisonRecord(
+            references=tuple(map(str, self.references)),
+            sentences=len(self.sentences.rows),
             **self.sentences.to_json(),
-            "signatures": dict(self.signatures),
-            "trials": self.trials,
-            "seed": self.seed,
-            "files": {name: [str(path) for path in paths] for name, paths in self.files.items()},
-            "metrics": _metrics_json(self.scores),
-            "notes": list(self.notes),
-        }
-        if self.by_length:
-            content["by_length"] = [
-                {**group.to_json(), "metrics": _metrics_json(scores)}
-                for group, scores in zip(self.sentences.groups, self.by_length, strict=True)
-            ]
-        return content
+            signatures=dict(self.signatures),
+            trials=self.trials,
+            seed=self.seed,
+            files={name: tuple(map(str, paths)) for name, paths in self.files.items()},
+            metrics=_compared(self.scores),
+            notes=self.notes,
+            by_length=groups or None,
+        ).to_json()
 
     def draw_by_length(self, path: str | Path) -> None:
         """Draw BLEU, or else the first metric there is, over the length of the source.
@@ -159,20 +159,21 @@ class SystemComparison:
         draw_by_length(path, LABELS[metric], self.sentences.groups, lines)
 
 
-def _metrics_json(scores: Mapping[str, tuple[SystemScores, ...]]) -> dict[str, Any]:
+def _compared(
+    scores: Mapping[str, tuple[SystemScores, ...]],
+) -> dict[str, tuple[ComparedSystem, ...]]:
     return {
-        metric: [_system_json(system) for system in systems] for metric, systems in scores.items()
-    }
-
-
-def _system_json(system: SystemScores) -> dict[str, Any]:
-    difference = system.difference
-    return {
-        "system": system.name,
-        "runs": list(system.runs),
-        "mean": system.mean,
-        "deviation": system.deviation,
-        **({} if difference is None else dataclasses.asdict(difference)),
+        metric: tuple(
+            ComparedSystem(
+                system.name,
+                system.runs,
+                system.mean,
+                system.deviation,
+                **dataclasses.asdict(system.difference) if system.difference else {},
+            )
+            for system in systems
+        )
+        for metric, systems in scores.items()
     }
 
 

@@ -6,50 +6,21 @@ Scores are fractions, as in the files; only what shows them multiplies by 100.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from phrasescore.runs.results import (
+    CurvePoint,
+    ScoringRecord,
+    TunedRound,
+    TuningRecord,
+    weights_by_component,
+)
 from tuning.metrics.metric_settings import MetricName
-
-
-@dataclass(frozen=True)
-class Gain:
-    """How a system differs from the first.
-
-    Args:
-        gain: The mean over runs minus that of the first system.
-        low: Of the 95 % interval, for other sentences and other runs.
-        high: The same.
-        p_value: For other sentences and other runs, two-sided.
-        randomization_p_value: Of approximate randomisation of sentences, two-sided.
-    """
-
-    gain: float
-    low: float
-    high: float
-    p_value: float
-    randomization_p_value: float
-
-
-@dataclass(frozen=True)
-class ScoredSystem:
-    """One system in one metric on one text.
-
-    Args:
-        name: Of the system.
-        runs: The score of each run.
-        mean: Over runs.
-        deviation: Over runs; none of a single one.
-        gain: Over the first system; none for the first itself.
-    """
-
-    name: str
-    runs: tuple[float, ...]
-    mean: float
-    deviation: float | None
-    gain: Gain | None
+from tuning.metrics.significance import SystemScores
 
 
 @dataclass(frozen=True)
@@ -68,7 +39,7 @@ class ScoreSet:
 
     text: str
     metric: MetricName
-    systems: tuple[ScoredSystem, ...]
+    systems: tuple[SystemScores, ...]
     trials: int
     signature: str = ""
     is_dev: bool = False
@@ -116,53 +87,37 @@ class TranslatedText:
 
 
 @dataclass(frozen=True)
-class Round:
-    """One round of a tuning.
-
-    Args:
-        number: From 1.
-        score: The objective of what was decoded.
-        bleu: Its BLEU.
-        length_ratio: Its words per reference word.
-        new: Candidates that no round before had.
-        candidates: All so far.
-        pooled: The best objective over all candidates so far; none where it was not looked for.
-    """
-
-    number: int
-    score: float
-    bleu: float
-    length_ratio: float
-    new: int
-    candidates: int
-    pooled: float | None
-
-
-@dataclass(frozen=True)
 class TuningRun:
-    """One run of tuning.
+    """One run of tuning, with at least one round.
 
     Args:
         run: Which of its system's, e.g. ``seed 1``; empty for the only one.
-        rounds: Those that are done.
-        before: The weights it began with, by component.
-        after: The best weights; of a run that goes on, the last ones.
-        objective: What was maximised.
-        why: Why it ended; empty while it goes on.
-        best: The round whose weights were taken, once it is over.
-        seconds: Of optimising, all rounds together.
-        tables: The phrase tables that its ini names, by feature.
+        record: Its record.
     """
 
     run: str
-    rounds: tuple[Round, ...]
-    before: Mapping[str, float]
-    after: Mapping[str, float]
-    objective: str
-    why: str
-    best: int | None
-    seconds: float
-    tables: Mapping[str, str] = field(default_factory=dict)
+    record: TuningRecord
+
+    @property
+    def rounds(self) -> tuple[TunedRound, ...]:
+        """Those that are done."""
+        return self.record.curve
+
+    @property
+    def best(self) -> TunedRound | None:
+        """The round whose weights were taken, once the run is over."""
+        return next((each for each in self.rounds if each.number == self.record.round), None)
+
+    @property
+    def before(self) -> Mapping[str, float]:
+        """The weights that the run began with, by component."""
+        return self.rounds[0].weights
+
+    @property
+    def after(self) -> Mapping[str, float]:
+        """The best weights that were tuned; of a run that goes on, the last ones."""
+        found = weights_by_component(self.record.weights)
+        return {name: weight for name, weight in found if name in self.before}
 
 
 @dataclass(frozen=True)
@@ -171,27 +126,6 @@ class TunedSystem:
 
     name: str
     runs: tuple[TuningRun, ...]
-
-
-@dataclass(frozen=True)
-class CurvePoint:
-    """One evaluation of a training; nats per word.
-
-    Args:
-        updates: So far.
-        epoch: The same in passes over the pairs.
-        seconds: The same by the clock.
-        training: Over the updates since the last evaluation.
-        sources: On held-out sources or sentences; none if there are none.
-        pairs: On held-out pairs, likewise.
-    """
-
-    updates: int
-    epoch: float
-    seconds: float
-    training: float | None
-    sources: float | None
-    pairs: float | None
 
 
 @dataclass(frozen=True)
@@ -204,7 +138,6 @@ class TrainedModel:
         points: The curve.
         of_text: Whether it learned from sentences.
         finished: Whether the model is written.
-        seconds: Of training, if it is known.
     """
 
     name: str
@@ -212,64 +145,22 @@ class TrainedModel:
     points: tuple[CurvePoint, ...]
     of_text: bool
     finished: bool
-    seconds: float | None
-
-
-@dataclass(frozen=True)
-class SharedWork:
-    """What equal beginnings of the phrases of one side saved.
-
-    Args:
-        asked: Steps of the model without sharing.
-        done: Steps with it.
-        saving: How many times fewer these are.
-        unknown: The share of the words that the model does not know.
-    """
-
-    asked: int
-    done: int
-    saving: float
-    unknown: float
-
-
-@dataclass(frozen=True)
-class ScoredModel:
-    """A model that scored a table, and the mean of its scores."""
-
-    name: str
-    mean_ln_p: float
 
 
 @dataclass(frozen=True, eq=False)
 class ScoredTable:
-    """What ``score --report`` says, and the new column.
+    """The record of ``score``, and the new columns.
 
     Args:
-        name: Of the report.
-        pairs: How many phrase pairs the table has.
-        seconds: Of scoring.
-        pairs_per_second: How fast it was.
-        models: In the order of their columns.
-        work: By side, source and target.
-        output: The name of the table that was written; empty where it is not known.
-        first_column: The first new column, from 0, if the columns replaced others.
-        unknown_column: Whether a column of unknown words stands behind the new ones.
+        name: Of the record.
+        record: What it says.
         columns: By name, ln p of the pairs that were looked at; empty if the table is gone.
-        looked_at: How many pairs these are.
         notes: What could not be found.
     """
 
     name: str
-    pairs: int
-    seconds: float
-    pairs_per_second: float
-    models: tuple[ScoredModel, ...]
-    work: Mapping[str, SharedWork]
-    output: str = ""
-    first_column: int | None = None
-    unknown_column: bool = False
+    record: ScoringRecord
     columns: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
-    looked_at: int = 0
     notes: tuple[str, ...] = ()
 
 
@@ -327,16 +218,8 @@ class Results:
 
     def joined(self, other: Results) -> Results:
         """Return both as one, called as this one is."""
-        return Results(
-            self.name,
-            {**self.facts, **other.facts},
-            self.scores + other.scores,
-            self.texts + other.texts,
-            self.tunings + other.tunings,
-            self.models + other.models,
-            self.tables + other.tables,
-            self.spent + other.spent,
-            {**self.provenances, **other.provenances},
-            self.unfinished + other.unfinished,
-            self.notes + other.notes,
-        )
+        parts: dict[str, Any] = {}
+        for each in fields(self)[1:]:
+            one, two = getattr(self, each.name), getattr(other, each.name)
+            parts[each.name] = one + two if isinstance(one, tuple) else {**one, **two}
+        return Results(self.name, **parts)

@@ -8,8 +8,9 @@ from typing import Literal
 
 from phrasescore.errors import counted
 from tuning.metrics.score_tables import points
+from tuning.metrics.significance import SystemDifference, SystemScores
 from tuning.metrics.text_scores import LABELS
-from tuning.report.contents import Gain, Results, ScoredSystem, ScoreSet, TunedSystem, TuningRun
+from tuning.report.contents import Results, ScoreSet, TunedSystem, TuningRun
 
 _LEVEL = 0.05
 # among so many comparisons one that is below the level by chance is no surprise
@@ -68,10 +69,12 @@ def verdict(results: Results) -> Verdict:
     return Verdict(next((title for parts, title in titles if parts), f"Results of {results.name}"))
 
 
-def _gains(scores: ScoreSet) -> list[tuple[ScoredSystem, Gain]]:
+def _gains(scores: ScoreSet) -> list[tuple[SystemScores, SystemDifference]]:
     """Return the systems that are compared with the first one, the best one first."""
     sign = 1 if scores.metric == "ter" else -1
-    found = [(system, system.gain) for system in scores.systems if system.gain is not None]
+    found = [
+        (system, system.difference) for system in scores.systems if system.difference is not None
+    ]
     return sorted(found, key=lambda each: sign * each[1].gain)
 
 
@@ -86,7 +89,7 @@ def _of_comparison(scores: ScoreSet) -> Verdict:
     better = (gain.gain < 0) == (scores.metric == "ter")
     outcome: Literal["better", "worse", "open"] = "open"
     said = f"is not shown to differ from {first.name}"
-    if gain.p_value < _LEVEL:
+    if gain.p_bootstrap < _LEVEL:
         outcome = "better" if better else "worse"
         said = f"translates {outcome} than {first.name}, hardly by chance"
     runs = [len(each.runs) for each in (first, system)]
@@ -98,7 +101,7 @@ def _of_comparison(scores: ScoreSet) -> Verdict:
         label,
         gain.gain,
         f"{which} {said}: {points(system.mean)} {label} against {points(first.mean)}.",
-        f"95 % interval {interval}, p {shown_p(gain.p_value, scores.trials)}. {alone}".strip(),
+        f"95 % interval {interval}, p {shown_p(gain.p_bootstrap, scores.trials)}. {alone}".strip(),
         outcome,
     )
 
@@ -106,11 +109,9 @@ def _of_comparison(scores: ScoreSet) -> Verdict:
 def _of_tuning(tunings: Sequence[TunedSystem]) -> Verdict:
     names = [system.name for system in tunings]
     title = f"Tuning of {names[0] if len(names) == 1 else f'{len(names)} systems'}"
-    runs = [run for run in tunings[0].runs if run.best is not None]
-    if not runs:
+    run, best = next(((run, run.best) for run in tunings[0].runs if run.best), (None, None))
+    if run is None or best is None:
         return Verdict(title)
-    run = runs[0]
-    best = next(each for each in run.rounds if each.number == run.best)
     begin = run.rounds[0]
     which = f", {run.run}" if run.run else ""
     return Verdict(
@@ -124,15 +125,15 @@ def _of_tuning(tunings: Sequence[TunedSystem]) -> Verdict:
     )
 
 
-def in_words(scores: ScoreSet, system: ScoredSystem) -> str:
+def in_words(scores: ScoreSet, system: SystemScores) -> str:
     """Say what a system's gain shows, and what it does not."""
-    gain = system.gain
+    gain = system.difference
     if gain is None:
         return ""
     label, first = LABELS[scores.metric], scores.systems[0]
     better = gain.gain < 0 if scores.metric == "ter" else gain.gain > 0
     verdict = f"not shown to differ from {first.name}"
-    if gain.p_value < _LEVEL:
+    if gain.p_bootstrap < _LEVEL:
         verdict = f"{'better' if better else 'worse'} than {first.name}, hardly by chance"
     said = (
         f"{verdict}. {label} moves by {points(gain.gain, sign=True)}, from {points(first.mean)} to "
@@ -143,9 +144,9 @@ def in_words(scores: ScoreSet, system: ScoredSystem) -> str:
     return f"{said} One run of {' and of '.join(alone)}: another may differ." if alone else said
 
 
-def _how_often(gain: Gain, scores: ScoreSet) -> str:
+def _how_often(gain: SystemDifference, scores: ScoreSet) -> str:
     for of in (100, 1000, 10_000):
-        times = gain.p_value * of
+        times = gain.p_bootstrap * of
         if times >= 1:
             return f"in {times:.0f} of {of:,} trials"
     return f"in fewer than 1 of {scores.trials:,} trials"
@@ -168,7 +169,7 @@ def about_tests(scores: ScoreSet) -> Iterator[str]:
         "difference; it does not show that there is none. p (AR): the same for other sentences "
         "and these runs, by approximate randomisation."
     )
-    compared = sum(system.gain is not None for system in scores.systems)
+    compared = sum(system.difference is not None for system in scores.systems)
     if compared >= _MANY:
         yield (
             f"Among {compared} comparisons with the same system, one in twenty comes below 0.05 "
@@ -182,12 +183,11 @@ def about_tuning(run: TuningRun) -> str:
     """Say how a run of tuning went."""
     rounds = counted(len(run.rounds), "round")
     name = f"{run.run}: " if run.run else ""
-    if run.best is None:
+    best, begin = run.best, run.rounds[0]
+    if best is None:
         return f"{name}{rounds} so far."
-    best = next(each for each in run.rounds if each.number == run.best)
-    begin = run.rounds[0]
     return (
         f"{name}{points(begin.bleu)} BLEU on the dev set with the first weights, "
         f"{points(best.bleu)} with those of round {best.number}, the best of {rounds}. It "
-        f"ended there: {run.why}."
+        f"ended there: {run.record.why}."
     )

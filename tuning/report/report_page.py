@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 from typing import Any
 
 from moses_integration.system_building.corpus.text_preparation import read_text
-from phrasescore.errors import counted
+from phrasescore.errors import InputError, counted
 from phrasescore.pictures.figure_files import check_drawing
 from phrasescore.pictures.html_pages import page_environment, write_page
+from phrasescore.runs.results import (
+    BuildRecord,
+    ComparisonRecord,
+    ExperimentRecord,
+    ScoringRecord,
+    TrainingRecord,
+    TuningRecord,
+)
 from tuning.metrics.text_scores import LABELS
 from tuning.report.contents import (
     Provenance,
@@ -42,12 +50,8 @@ from tuning.report.figures.score_figures import interval_figure, length_figure, 
 from tuning.report.plain_words import about_tests, about_tuning, in_words, shown_p, verdict
 from tuning.report.readers.comparison_results import read_comparison
 from tuning.report.readers.experiment_results import read_experiment
-from tuning.report.readers.model_results import read_model
-from tuning.report.readers.reading import ResultFiles
-from tuning.report.readers.result_folders import FoundResults, find_results
-from tuning.report.readers.scoring_results import read_scoring
-from tuning.report.readers.system_results import read_system
-from tuning.report.readers.tuning_results import read_tuning
+from tuning.report.readers.records import read_record
+from tuning.report.readers.result_files import FoundResult, ResultFiles, find_results
 from tuning.report.sentences import Differences, differences, first_systems, most_rows
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -76,37 +80,49 @@ def read_results(settings: ReportSettings) -> Results:
     """
     sources = [tuple(read_text(path)) for path in settings.sources]
     files = ResultFiles(settings.folder, (*settings.data, *settings.sources))
-    readers: Mapping[str, Callable[[Path, str, ResultFiles], Results]] = {
-        "experiment": read_experiment,
-        "tuning": read_tuning,
-        "model": read_model,
-        "training": read_model,
-        "system": read_system,
-        "comparison": lambda path, name, files: read_comparison(path, name, files, sources),
-        "scoring": read_scoring,
-    }
-    found = sorted(find_results(settings.folder, files), key=lambda each: _ORDER.index(each.kind))
-    parts = [readers[each.kind](each.path, each.name, files) for each in found]
+    found = sorted(
+        (each for each in find_results(settings.folder, files) if type(each.record) in _NOUNS),
+        key=lambda each: [*_NOUNS].index(type(each.record)),
+    )
+    if not found:
+        some = any(settings.folder.iterdir())
+        raise InputError(
+            "no results of phrasescore are here" if some else "the folder is empty",
+            path=settings.folder,
+            remedy="name a folder that experiment, tune, train or the demo wrote, or one that has "
+            "such folders or the JSON of --json-file in it",
+        )
+    parts = [_read(each, files, sources) for each in found]
     name = parts[0].name if len(parts) == 1 else settings.folder.absolute().name
     return reduce(Results.joined, parts, Results(name, facts={"folder": _holds(found)}))
 
 
-# the order of the work
-_ORDER = ("system", "model", "training", "scoring", "tuning", "experiment", "comparison")
-_NOUNS = {
-    "system": "built system",
-    "model": "model",
-    "training": "unfinished model",
-    "scoring": "scored table",
-    "tuning": "tuned system",
-    "experiment": "experiment",
-    "comparison": "comparison",
+def _read(found: FoundResult, files: ResultFiles, sources: Sequence[tuple[str, ...]]) -> Results:
+    match found.record:
+        case ComparisonRecord() as record:
+            return read_comparison(record, found, files, sources)
+        case ExperimentRecord() as record:
+            return read_experiment(record, found, files)
+    return read_record(found, found.name, files)
+
+
+# in the order of the work, the noun for a record of each kind
+_NOUNS: dict[type, str] = {
+    BuildRecord: "built system",
+    TrainingRecord: "model",
+    ScoringRecord: "scored table",
+    TuningRecord: "tuned system",
+    ExperimentRecord: "experiment",
+    ComparisonRecord: "comparison",
+    type(None): "damaged file",
 }
 
 
-def _holds(found: Sequence[FoundResults]) -> str:
-    kinds = [each.kind for each in found]
-    return ", ".join(counted(kinds.count(kind), _NOUNS[kind]) for kind in _ORDER if kind in kinds)
+def _holds(found: Sequence[FoundResult]) -> str:
+    kinds = [type(each.record) for each in found]
+    return ", ".join(
+        counted(kinds.count(kind), noun) for kind, noun in _NOUNS.items() if kind in kinds
+    )
 
 
 @dataclass(frozen=True)
@@ -214,12 +230,11 @@ def _score_view(scores: ScoreSet, place: int) -> ScoreView:
     for system in scores.systems:
         row = [named(system.name), *([number_cell(len(system.runs), 0)] if several else [])]
         row += [score_cell(system.mean), *([score_cell(system.deviation)] if several else [])]
-        if system.gain is None:
+        if (gain := system.difference) is None:
             row += [Cell("–")] * 5
         else:
-            gain = system.gain
             row += [score_cell(value, sign=True) for value in (gain.gain, gain.low, gain.high)]
-            chances = gain.p_value, gain.randomization_p_value
+            chances = gain.p_bootstrap, gain.p_randomization
             row += [Cell(shown_p(each, scores.trials), each) for each in chances]
         rows.append(tuple(row))
     said = ((system.name, in_words(scores, system)) for system in scores.systems)
@@ -255,17 +270,18 @@ def _tuning_view(system: TunedSystem, results: Results, place: int) -> TuningVie
 def _new_scores(run: TuningRun, tables: Sequence[ScoredTable]) -> dict[str, str]:
     """Return the components of a run's phrase tables that are a model's, with its name."""
     found: dict[str, str] = {}
-    for feature, path in run.tables.items():
+    for feature, path in run.record.tables.items():
         components = [name for name in run.before if name.startswith(f"{feature}_")]
         for table in tables:
             # the folder of the results may be called otherwise by now
-            if Path(table.output).parts[-2:] != Path(path).parts[-2:]:
+            if Path(table.record.output).parts[-2:] != Path(path).parts[-2:]:
                 continue
-            first = table.first_column
-            if first is None:
-                first = len(components) - len(table.models) - table.unknown_column
+            record = table.record
+            first = len(components) - len(record.models) - record.unknown_column
+            if record.replace_column is not None:
+                first = record.replace_column - 1
             new = components[max(first, 0) :]
-            found.update(zip(new, (Path(model.name).name for model in table.models), strict=False))
+            found.update(zip(new, (Path(model.name).name for model in record.models), strict=False))
     return found
 
 
@@ -283,18 +299,24 @@ def _model_views(models: Sequence[TrainedModel]) -> Iterator[ModelView]:
 
 
 def _table_view(table: ScoredTable, place: int) -> TableView:
-    rows = [
+    record = table.record
+    work, savings = record.work, record.savings
+    sides = (
+        ("source", work.source_asked, work.source_done, savings.source, record.source_unknown_rate),
+        ("target", work.target_asked, work.target_done, savings.target, record.target_unknown_rate),
+    )
+    rows = tuple(
         (
             named(side),
-            number_cell(work.asked, 0),
-            number_cell(work.done, 0),
-            number_cell(work.saving, 2),
-            Cell(f"{100 * work.unknown:.2f} %", work.unknown),
+            number_cell(asked, 0),
+            number_cell(done, 0),
+            number_cell(saving, 2),
+            Cell(f"{100 * unknown:.2f} %", unknown),
         )
-        for side, work in table.work.items()
-    ]
+        for side, asked, done, saving, unknown in sides
+    )
     header = ("side", "steps asked for", "steps done", "times fewer", "words outside the lists")
-    return TableView(table, DataTable(header, tuple(rows)), columns_figure(table, f"column{place}"))
+    return TableView(table, DataTable(header, rows), columns_figure(table, f"column{place}"))
 
 
 def _spent(results: Results) -> DataTable:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from phrasescore.errors import InputError
 from phrasescore.runs.interruption import interruptible
-from tuning.report.readers.result_folders import is_at_work
+from tuning.report.readers.result_files import is_at_work
 from tuning.report.report_page import ReportSettings, read_results, write_report
 
 Say = Callable[[str], None]

@@ -35,7 +35,7 @@ _BINS = 40
 
 def tuning_figure(system: TunedSystem, key: str) -> Figure:
     """Draw the score by round: as decoded, and the best over all candidates."""
-    objective = system.runs[0].objective
+    objective = system.runs[0].record.objective
 
     def draw(canvas: Canvas) -> None:
         axes = plain_axes(canvas)
@@ -45,7 +45,11 @@ def tuning_figure(system: TunedSystem, key: str) -> Figure:
             name = run.run or "decoded"
             decoded = [100 * each.score for each in run.rounds]
             axes.plot(rounds, decoded, marker="o", markersize=4, label=short_label(name), **style)
-            pooled = [(each.number, 100 * each.pooled) for each in run.rounds if each.pooled]
+            pooled = [
+                (each.number, 100 * each.optimized.score)
+                for each in run.rounds
+                if each.optimized.score
+            ]
             if pooled:
                 label = "" if run.run else "best over all candidates"
                 plain = {**style, "linestyle": ":", "linewidth": 1.2}
@@ -59,7 +63,7 @@ def tuning_figure(system: TunedSystem, key: str) -> Figure:
         (
             named(f"{run.run} round {each.number}".strip()),
             score_cell(each.score),
-            score_cell(each.pooled),
+            score_cell(each.optimized.score),
             number_cell(each.length_ratio, 3),
             number_cell(each.new, 0),
             number_cell(each.candidates, 0),
@@ -180,9 +184,9 @@ def learning_figure(models: Sequence[TrainedModel], title: str, key: str) -> Fig
             named(f"{model.name}, update {each.updates:,}" if several else f"{each.updates:,}"),
             number_cell(each.epoch, 3),
             number_cell(each.seconds, 1),
-            number_cell(each.training, 4),
-            number_cell(each.sources, 4),
-            number_cell(each.pairs, 4),
+            number_cell(each.training_nll, 4),
+            number_cell(each.held_out_sources_nll, 4),
+            number_cell(each.held_out_pairs_nll, 4),
         )
         for model in models
         for each in model.points
@@ -204,7 +208,10 @@ def learning_figure(models: Sequence[TrainedModel], title: str, key: str) -> Fig
 
 def _losses(model: TrainedModel) -> tuple[list[tuple[float, float]], ...]:
     """Return training, sources and pairs: the points of each, as seconds and loss."""
-    rows = [(point.seconds, (point.training, point.sources, point.pairs)) for point in model.points]
+    rows = [
+        (point.seconds, (point.training_nll, point.held_out_sources_nll, point.held_out_pairs_nll))
+        for point in model.points
+    ]
     return tuple(
         [(seconds, loss) for seconds, each in rows if (loss := each[which]) is not None]
         for which in range(3)
@@ -213,7 +220,8 @@ def _losses(model: TrainedModel) -> tuple[list[tuple[float, float]], ...]:
 
 def columns_figure(table: ScoredTable, key: str) -> Figure | None:
     """Draw how the model's scores are spread; none without the table."""
-    if not table.columns or not table.looked_at:
+    pairs = min(map(len, table.columns.values()), default=0)
+    if not pairs:
         return None
     low = min(float(values.min()) for values in table.columns.values())
     edges = np.linspace(low, 0.0 if low < 0 else 1.0, _BINS + 1)
@@ -244,7 +252,7 @@ def columns_figure(table: ScoredTable, key: str) -> Figure | None:
         2.6,
         "How the new scores of the phrase table are spread.",
         DataTable(("column", "mean", *(f"{q:.0%} below" for q in quantiles)), rows),
-        f"Natural logarithms, over the first {table.looked_at:,} pairs of the table.",
+        f"Natural logarithms, over the first {pairs:,} pairs of the table.",
         key,
     )
 

@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 
 def interval_figure(scores: ScoreSet, key: str) -> Figure | None:
     """Draw the gain of each system with its interval; none where there is one system alone."""
-    shown = [(system, system.gain) for system in scores.systems if system.gain is not None]
+    shown = [
+        (system, system.difference) for system in scores.systems if system.difference is not None
+    ]
     if not shown:
         return None
     label, first = LABELS[scores.metric], scores.systems[0].name

@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from phrasescore.errors import InputError, PhrasescoreError
+from phrasescore.runs.results import ComparedSystem, ComparisonRecord
 from tuning.metrics.metric_scores import columns_of, metric_scores
-from tuning.metrics.metric_settings import METRICS, MetricName, TextScoring
+from tuning.metrics.metric_settings import METRICS, TextScoring
+from tuning.metrics.significance import SystemDifference, SystemScores
 from tuning.metrics.text_scores import ReferenceTexts
-from tuning.report.contents import (
-    Gain,
-    Results,
-    ScoredSystem,
-    ScoreSet,
-    SystemOutput,
-    TranslatedText,
-)
-from tuning.report.readers.reading import Number, Positive, Probability, ResultFiles, left_out
+from tuning.report.contents import Results, ScoreSet, SystemOutput, TranslatedText
+from tuning.report.readers.result_files import FoundResult, ResultFiles, left_out
 from tuning.report.sentences import words_in
 
 Lines = tuple[str, ...]
@@ -30,97 +23,78 @@ Lines = tuple[str, ...]
 _SAME_SCORE = 1e-9
 
 
-@dataclass(frozen=True)
-class _System:
-    """A system in one metric, as the file has it; the first one has no gain."""
-
-    system: str
-    runs: tuple[Number, ...]
-    mean: Number
-    deviation: Number | None = None
-    gain: Number | None = None
-    low: Number = 0.0
-    high: Number = 0.0
-    p_randomization: Probability = 1.0
-    p_bootstrap: Probability = 1.0
-
-
-@dataclass(frozen=True)
-class _Comparison:
-    """The file, as far as a report shows it."""
-
-    metrics: dict[str, tuple[_System, ...]]
-    signatures: dict[str, str]
-    files: dict[str, tuple[str, ...]]
-    references: tuple[str, ...]
-    trials: Positive
-    notes: tuple[str, ...] = ()
-    known_words: dict[str, Any] | None = None
-
-    def check(self, path: Path) -> None:
-        """Refuse a comparison of nothing.
-
-        Raises:
-            InputError: It has no metric that is known, no reference or no system.
-        """
-        metrics = [systems for name, systems in self.metrics.items() if name in METRICS]
-        named = all(self.files.get(each.system) for systems in metrics for each in systems)
-        runs = all(each.runs for systems in metrics for each in systems)
-        if not (metrics and all(metrics) and self.references and named and runs):
-            raise InputError(
-                "not what phrasescore writes: a metric, a reference, a system or its file is "
-                "missing",
-                path=path,
-            )
-
-
 def read_comparison(
-    path: Path, name: str, files: ResultFiles, sources: Sequence[Lines] = ()
+    record: ComparisonRecord, found: FoundResult, files: ResultFiles, sources: Sequence[Lines] = ()
 ) -> Results:
-    """Read a comparison, and the texts if they still have the scores that it says.
+    """Return a comparison, and the texts if they still have the scores that it says.
 
     Args:
-        path: A file of JSON.
-        name: What to call it.
+        record: Of ``compare``.
+        found: Its file and name.
         files: Those that may be read.
         sources: Texts of which one may be what was translated.
     """
     try:
-        found = files.read(_Comparison, path)
-        found.check(path)
+        _check(record, found.path)
     except PhrasescoreError as error:
-        return Results(name, notes=(left_out(error),))
-    scores = tuple(_score_set(found, metric, name) for metric in METRICS if metric in found.metrics)
-    texts: tuple[TranslatedText, ...] = ()
-    notes = found.notes
-    try:
-        texts = (_text(found, scores[0], path.parent, files, sources),)
-    except PhrasescoreError as error:
-        notes = (*notes, f"The sentences of {name} cannot be shown: {error}")
-    return Results(name, scores=scores, texts=texts, notes=notes)
-
-
-def _score_set(found: _Comparison, metric: MetricName, name: str) -> ScoreSet:
-    return ScoreSet(
-        text=Path(found.references[0]).name,
-        file=name,
-        metric=metric,
-        systems=tuple(map(_system, found.metrics[metric])),
-        trials=found.trials,
-        signature=found.signatures.get(metric, ""),
+        return Results(found.name, notes=(left_out(error),))
+    scores = tuple(
+        ScoreSet(
+            text=Path(record.references[0]).name,
+            file=found.name,
+            metric=metric,
+            systems=tuple(map(_system, record.metrics[metric])),
+            trials=record.trials,
+            signature=record.signatures.get(metric, ""),
+        )
+        for metric in METRICS
+        if metric in record.metrics
     )
+    texts: tuple[TranslatedText, ...] = ()
+    notes = record.notes
+    try:
+        texts = (_text(record, scores[0], found.folder, files, sources),)
+    except PhrasescoreError as error:
+        notes = (*notes, f"The sentences of {found.name} cannot be shown: {error}")
+    return Results(found.name, scores=scores, texts=texts, notes=notes)
 
 
-def _system(system: _System) -> ScoredSystem:
-    gain = None
-    if system.gain is not None:
-        chances = system.p_bootstrap, system.p_randomization
-        gain = Gain(system.gain, system.low, system.high, *chances)
-    return ScoredSystem(system.system, system.runs, system.mean, system.deviation, gain)
+def _check(record: ComparisonRecord, path: Path) -> None:
+    """Refuse a comparison of nothing.
+
+    Raises:
+        InputError: The record has no metric that is known, no reference or no system.
+    """
+    metrics = [systems for name, systems in record.metrics.items() if name in METRICS]
+    every = [each for systems in metrics for each in systems]
+    named = all(record.files.get(each.system) and each.runs for each in every)
+    if not (metrics and all(metrics) and record.references and named):
+        raise InputError(
+            "not what phrasescore writes: a metric, a reference, a system or its file is missing",
+            path=path,
+        )
+
+
+def _system(system: ComparedSystem) -> SystemScores:
+    if system.gain is None:
+        return SystemScores(system.system, system.runs)
+    difference = SystemDifference(
+        system.gain,
+        system.low or 0.0,
+        system.high or 0.0,
+        _chance(system.p_randomization),
+        _chance(system.p_replicas),
+        _chance(system.p_bootstrap),
+    )
+    return SystemScores(system.system, system.runs, difference)
+
+
+def _chance(p_value: float | None) -> float:
+    return 1.0 if p_value is None else p_value
 
 
 def _text(
-    found: _Comparison,
+    found: ComparisonRecord,
     scores: ScoreSet,
     folder: Path,
     files: ResultFiles,

@@ -3,190 +3,143 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from phrasescore.errors import InputError, PhrasescoreError, counted
 from phrasescore.runs.identity import sha256_of
+from phrasescore.runs.results import ExperimentRecord, ScoringRecord, TextBleu
 from tuning.experiment.experiment_settings import DEV
 from tuning.experiment.result_files import slug
-from tuning.experiment.results.kept_results import RESULTS
-from tuning.experiment.results.results_format import (
-    KeptResults,
-    KeptRow,
-    parse_results,
-)
-from tuning.experiment.results.runs import StepTime, SystemRun
+from tuning.experiment.results import KEPT, KeptResults, StepTime, SystemRun
 from tuning.metrics.metric_settings import TRIALS
+from tuning.metrics.significance import SystemDifference, SystemScores
 from tuning.report.contents import (
-    Gain,
     Provenance,
     Results,
-    ScoredSystem,
     ScoreSet,
     Spent,
     SystemOutput,
     TranslatedText,
 )
-from tuning.report.readers.model_results import read_model
-from tuning.report.readers.reading import (
-    Count,
-    Number,
-    Probability,
+from tuning.report.readers.records import read_record, runs_of_seeds, tuned_system
+from tuning.report.readers.result_files import (
+    FoundResult,
     ResultFiles,
+    entries_of,
+    find_results,
     left_out,
-    typed,
+    provenances,
 )
-from tuning.report.readers.result_folders import (
-    find_models,
-    folders_in,
-    score_reports,
-    seed_folders,
-)
-from tuning.report.readers.scoring_results import read_scoring
-from tuning.report.readers.tuning_results import read_tuning
 from tuning.report.sentences import words_in
 
-TABLE = "table.json"
 # what a step's name says it does
 _WORK = {".tune": "tuning", ".score": "scoring", ".rescore": "rescoring", ".optimize": "optimising"}
 
 
-@dataclass(frozen=True)
-class _Gain:
-    """How a system differs from the first one."""
-
-    bleu: Number
-    low: Number
-    high: Number
-    p_value: Probability
-    randomization_p_value: Probability
-
-
-@dataclass(frozen=True)
-class _Scores:
-    """A system's scores on a text."""
-
-    bleu: tuple[Number, ...]
-    mean: Number
-    deviation: Number | None
-    gain: _Gain | None
-
-
-@dataclass(frozen=True)
-class _System:
-    """A row of the table."""
-
-    name: str
-    seeds: tuple[int, ...]
-    not_run: str
-    translate: tuple[str, ...]
-    texts: dict[str, _Scores]
-
-
-@dataclass(frozen=True)
-class _Places:
-    """Where a text is."""
-
-    source: str
-    reference: str
-
-
-@dataclass(frozen=True)
-class _Table:
-    """``table.json``, as far as a report shows it."""
-
-    name: str
-    decoder: str
-    sections: dict[str, str | float | int]
-    optimizer: str
-    rounds: Count
-    nbest_size: Count
-    seeds: tuple[int, ...]
-    per_seed: tuple[str, ...]
-    systems: tuple[_System, ...]
-    provenance: Provenance
-    texts: dict[str, _Places] = field(default_factory=dict)
-
-
-def read_experiment(folder: Path, name: str, files: ResultFiles) -> Results:
-    """Read the folder of an experiment, finished or not.
+def read_experiment(record: ExperimentRecord, found: FoundResult, files: ResultFiles) -> Results:
+    """Return an experiment, finished or not, with its tunings, scored tables and models.
 
     Args:
-        folder: As ``experiment -o`` names it.
-        name: What to call it where it does not say.
+        record: Of ``experiment``.
+        found: Its file.
         files: Those that may be read.
     """
-    notes: list[str] = []
+    folder = found.folder
     kept = KeptResults()
-    found = Results(name)
-    table: _Table | None = None
-    has_table = (folder / TABLE).exists()
+    parts: list[Results] = []
     try:
-        table = files.read(_Table, folder / TABLE) if has_table else None
-        if (folder / RESULTS).exists():
-            kept = parse_results(files.content(folder / RESULTS), folder / RESULTS)
-        found = _of_table(folder, table, kept, name, files)
+        if (folder / KEPT).exists():
+            kept = KeptResults.parse(files.content(folder / KEPT), folder / KEPT)
+        parts.append(_of_runs(record, kept, folder, files))
     except PhrasescoreError as error:
-        notes.append(left_out(error))
-    if not has_table:
-        notes.append("No system has translated a text yet, so there is no table.")
-    rows = [system.name for system in table.systems] if table else []
-    names = {slug(name): name for name in (*rows, *kept.rows)}
-    parts = [Results(name, notes=tuple(notes))]
-    for path in folders_in(folder / "systems", files):
+        parts.append(Results(record.name, notes=(left_out(error),)))
+    names = {slug(name): name for name in (*(row.name for row in record.systems), *kept.rows)}
+    for path in map(Path, entries_of(folder / "systems")):
         system = names.get(path.name, path.name)
-        for file in score_reports(path, files):
-            of_seed = file.name.removesuffix("score.json").rstrip(".")
-            scored = read_scoring(file, f"{system}, {of_seed}" if of_seed else system, files)
-            # the time of the step is told already
-            parts.append(replace(scored, spent=()))
-        if seed_folders(path):
-            parts.append(read_tuning(path, system, files))
-    models = find_models(folder / "models", files)
-    parts += [read_model(path, label, files) for path, label in models]
-    return reduce(Results.joined, parts, found)
+        for each in find_results(path, files, levels=0):
+            if isinstance(each.record, ScoringRecord):
+                of_seed = each.path.name.removesuffix("score.json").rstrip(".")
+                name = f"{system}, {of_seed}" if of_seed else system
+                # the time of the step is told already
+                parts.append(replace(read_record(each, name, files), spent=()))
+        parts.append(tuned_system(system, runs_of_seeds(path, files)))
+    models = find_results(folder / "models", files) if (folder / "models").is_dir() else ()
+    parts += [read_record(each, each.name, files) for each in models]
+    try:
+        first = _of_record(record, found.path)
+    except PhrasescoreError as error:
+        first = Results(record.name, notes=(left_out(error),))
+    return reduce(Results.joined, parts, first)
 
 
-def _of_table(
-    folder: Path, table: _Table | None, kept: KeptResults, name: str, files: ResultFiles
-) -> Results:
-    """Return what table and kept results say.
+def _of_record(record: ExperimentRecord, path: Path) -> Results:
+    """Return the scores of the systems.
 
     Raises:
-        InputError: A row or a run has a provenance of another kind.
+        InputError: A system has a score without a run, or the provenance is of another kind.
     """
-    if table is None:
-        return Results(kept.name or name, unfinished=("The experiment is at its beginning.",))
-    names = dict.fromkeys(text for system in table.systems for text in system.texts)
+    names = dict.fromkeys(text for row in record.systems for text in row.texts)
+    if not names:
+        begun = "The experiment is at its beginning."
+        return Results(record.name, facts=_facts(record), unfinished=(begun,))
+    if not all(score.bleu for row in record.systems for score in row.texts.values()):
+        raise InputError("not what phrasescore writes: a score without a run", path=path)
     tests = [text for text in names if text != DEV]
-    scores = [
-        _score_set(table, text) for text in (*tests, *(text for text in names if text == DEV))
-    ]
-    texts = [_text(folder, table, kept, text, files) for text in tests]
     return Results(
-        table.name,
-        facts=_facts(table),
-        scores=tuple(scores),
-        texts=tuple(text for text in texts if text is not None),
-        spent=tuple(_spent(kept)),
-        provenances={
-            f"experiment {table.name}": table.provenance,
-            **{
-                f"{row_name}, {_run_name(run)}": typed(Provenance, run.provenance, folder / RESULTS)
-                for row_name, row in kept.rows.items()
-                for run in row.runs
-            },
-        },
-        unfinished=tuple(_unfinished(table)),
-        notes=tuple(_not_run(table)),
+        record.name,
+        facts=_facts(record),
+        scores=tuple(
+            ScoreSet(
+                text=text,
+                metric="bleu",
+                systems=tuple(
+                    _system(row.name, row.texts[text])
+                    for row in record.systems
+                    if text in row.texts
+                ),
+                trials=TRIALS,
+                is_dev=text == DEV,
+            )
+            for text in (*tests, *(text for text in names if text == DEV))
+        ),
+        provenances=provenances(f"experiment {record.name}", record.provenance, path),
+        unfinished=tuple(_unfinished(record)),
+        notes=tuple(
+            f"{row.name} was not run: {row.not_run}."
+            for row in record.systems
+            if row.not_run and not row.texts
+        ),
     )
 
 
-def _facts(table: _Table) -> dict[str, str]:
+def _of_runs(
+    record: ExperimentRecord, kept: KeptResults, folder: Path, files: ResultFiles
+) -> Results:
+    """Return texts and times of the runs that are kept.
+
+    Raises:
+        InputError: A run has a provenance of another kind.
+    """
+    texts = [_text(folder, record, kept, name, files) for name in kept.texts if name != DEV]
+    made: dict[str, Provenance] = {}
+    for name, row in kept.rows.items():
+        for run in row.runs:
+            what = f"{name}, {_run_name(run)}"
+            made |= provenances(what, run.provenance, folder / KEPT)
+    return Results(
+        record.name,
+        texts=tuple(text for text in texts if text is not None),
+        spent=tuple(_spent(kept)),
+        provenances=made,
+    )
+
+
+def _facts(table: ExperimentRecord) -> dict[str, str]:
     decoder = "real Moses" if table.decoder == "moses" else "the embedded decoder"
     sections = ", ".join(f"{name} {value}" for name, value in table.sections.items())
     facts = {
@@ -200,53 +153,39 @@ def _facts(table: _Table) -> dict[str, str]:
     return facts
 
 
-def _score_set(table: _Table, text: str) -> ScoreSet:
-    return ScoreSet(
-        text=text,
-        metric="bleu",
-        systems=tuple(
-            _system(system.name, system.texts[text])
-            for system in table.systems
-            if text in system.texts
-        ),
-        trials=TRIALS,
-        is_dev=text == DEV,
-    )
-
-
-def _system(name: str, scores: _Scores) -> ScoredSystem:
-    gain = None
-    if (found := scores.gain) is not None:
-        gain = Gain(found.bleu, found.low, found.high, found.p_value, found.randomization_p_value)
-    return ScoredSystem(name, scores.bleu, scores.mean, scores.deviation, gain)
+def _system(name: str, scores: TextBleu) -> SystemScores:
+    difference = None
+    if (gain := scores.gain) is not None:
+        chances = gain.randomization_p_value, gain.replica_p_value, gain.p_value
+        difference = SystemDifference(gain.bleu, gain.low, gain.high, *chances)
+    return SystemScores(name, scores.bleu, difference)
 
 
 def _text(
-    folder: Path, table: _Table, kept: KeptResults, name: str, files: ResultFiles
+    folder: Path, table: ExperimentRecord, kept: KeptResults, name: str, files: ResultFiles
 ) -> TranslatedText | None:
     """Return what the systems made of a text; none if no run is kept."""
     outputs, notes = [], []
     for system in (row.name for row in table.systems):
-        runs = [run for run in kept.rows.get(system, _NO_ROW).runs if name in run.statistics]
+        row = kept.rows.get(system)
+        runs = [run for run in row.runs if name in run.texts] if row else []
         if runs:
-            output, note = _output(folder, system, runs, name, files)
+            statistics = np.stack([kept.statistics(run, name) for run in runs])
+            output, note = _output(folder, system, runs[0], statistics, name, files)
             outputs.append(output)
             notes += note
     if not outputs:
         return None
     text = kept.texts[name]
+    lengths = np.array([int(words) for words in text.reference_lengths.split()])
     sides: dict[str, tuple[str, ...] | None] = {"source": None, "reference": None}
-    places = table.texts.get(name)
-    if places is None:
-        notes.append(_OLD_TABLE)
-    else:
-        for side, place in (("source", places.source), ("reference", places.reference)):
-            lines, note = _side(name, getattr(text, side), place, folder, files)
-            if lines is not None and len(lines) != len(text.reference_lengths):
-                lines, note = None, [f"{place} has other lines than {name} had."]
-            sides[side] = lines
-            notes += note
-    lengths = np.array(text.reference_lengths)
+    for side in sides if name in table.texts else ():
+        place = getattr(table.texts[name], side)
+        lines, note = _side(name, getattr(text, side), place, folder, files)
+        if lines is not None and len(lines) != len(lengths):
+            lines, note = None, [f"{place} has other lines than {name} had."]
+        sides[side] = lines
+        notes += note
     return TranslatedText(name, "bleu", tuple(outputs), lengths, **sides, notes=tuple(notes))
 
 
@@ -265,18 +204,15 @@ def _side(
         return None, [str(error)]
 
 
-_NO_ROW = KeptRow({}, {})
-_OLD_TABLE = (
-    "The table does not say where its texts are, as that of an earlier version; the same "
-    "experiment command says it, without running a step again."
-)
-
-
 def _output(
-    folder: Path, system: str, runs: list[SystemRun], text: str, files: ResultFiles
+    folder: Path,
+    system: str,
+    run: SystemRun,
+    statistics: NDArray[np.int64],
+    text: str,
+    files: ResultFiles,
 ) -> tuple[SystemOutput, list[str]]:
-    statistics = np.stack([run.statistics[text] for run in runs])
-    seed = "" if runs[0].seed is None else f"seed{runs[0].seed}."
+    seed = "" if run.seed is None else f"seed{run.seed}."
     path = folder / "systems" / slug(system) / f"{seed}{text}.txt"
     lines, notes = None, []
     try:
@@ -289,7 +225,7 @@ def _output(
             notes.append(f"{path} has changed since it was scored.")
     except PhrasescoreError as error:
         notes.append(str(error))
-    return SystemOutput(system, statistics, _run_name(runs[0]), lines), notes
+    return SystemOutput(system, statistics, _run_name(run), lines), notes
 
 
 def _run_name(run: SystemRun) -> str:
@@ -324,7 +260,7 @@ def _work(step: str) -> str:
     return next(known, "columns" if ".ini" in step else "translating")
 
 
-def _unfinished(table: _Table) -> Iterator[str]:
+def _unfinished(table: ExperimentRecord) -> Iterator[str]:
     wanted = len(table.seeds)
     for system in table.systems:
         if system.not_run:
@@ -334,9 +270,3 @@ def _unfinished(table: _Table) -> Iterator[str]:
             yield f"{system.name}: no run is done yet."
         elif (done or not system.translate) and done < wanted:
             yield f"{system.name}: {done} of {counted(wanted, 'seed')} are done."
-
-
-def _not_run(table: _Table) -> Iterator[str]:
-    for system in table.systems:
-        if system.not_run and not system.texts:
-            yield f"{system.name} was not run: {system.not_run}."

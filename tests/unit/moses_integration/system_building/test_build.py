@@ -70,9 +70,9 @@ def test_folder(tmp_path: Path, inputs: BuildInputs) -> None:
     assert {path.name for path in folder.iterdir()} == {
         *("phrase-table.gz", "reordering-table.gz", "lm.arpa.gz", "lex.e2f", "lex.f2e"),
         *("corpus.source.gz", "corpus.target.gz", "aligned.grow-diag-final-and"),
-        *("moses.ini", "text.json", "report.json", "provenance.json", ".build"),
+        *("moses.ini", "text.json", "result.json", ".build"),
     }
-    steps = json.loads((folder / "report.json").read_text())["steps"]
+    steps = json.loads((folder / "result.json").read_text())["steps"]
     lines = unzipped(folder / "phrase-table.gz").count(b"\n")
     assert steps["score"]["phrase_pairs"] == lines
     assert steps["corpus"]["pairs_read"] == 50
@@ -81,7 +81,7 @@ def test_folder(tmp_path: Path, inputs: BuildInputs) -> None:
     assert steps["corpus"]["pairs_without_links"] == aligned.split(b"\n")[:-1].count(b"")
     assert len(steps["language-model"]["ngrams"]) == 2
     assert all(step["seconds"] >= 0 for step in steps.values())
-    record = json.loads((folder / "provenance.json").read_text())
+    record = json.loads((folder / "result.json").read_text())["provenance"]
     assert set(record["inputs"]) == {str(path) for path in inputs.paths}
     assert record["settings"]["max_phrase_length"] == 7
     assert not read_settings(folder).source.tokenize

@@ -155,7 +155,7 @@ def test_shared_probabilities_go_on(table: Path, tmp_path: Path) -> None:
     models = [tiny_model(outside=outside)]
     report = rescore(table, tmp_path / "out", models=models, **changes)
     assert report.resumed_lines == 8
-    assert report.to_json()["unknown"] == "share"
+    assert report.result("out", ScoringSettings(), {}).unknown == "share"
     assert "50.00% of the target; predicted ones share p(<unk>)" in str(report)
     rescore(table, tmp_path / "whole", models=models, lines_per_block=5, **changes)
     assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
@@ -234,7 +234,7 @@ def test_report(table: Path, tmp_path: Path) -> None:
     """The report gives rates, means and floor hits, for people and as JSON."""
     models = [tiny_model("a"), tiny_model("b", TinyScorer(500.0))]
     report = rescore(table, tmp_path / "out", models=models)
-    values = report.to_json()
+    values = report.result("out", ScoringSettings(), {}).to_json()
     assert values["pairs"] == 22
     # la and the are known, w and x are not
     assert values["source_unknown_rate"] == values["target_unknown_rate"] == 0.5

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,12 +10,12 @@ import pytest
 
 from phrasescore.cluster.cluster import Cluster
 from phrasescore.errors import ClusterError, InterruptedWorkError
+from phrasescore.runs.lock import held
 from tests.support.dask_clusters import DaskCluster, require_dask
 from tests.support.killed import is_running, wait_for
 from tuning.experiment.cluster_steps import ClusterSteps
-from tuning.experiment.command import Command, CommandStep
-from tuning.experiment.local_steps import Job
-from tuning.experiment.runner import Runner
+from tuning.experiment.runner import Job, Runner
+from tuning.experiment.steps import Command, CommandStep
 
 require_dask()
 
@@ -127,10 +126,23 @@ def test_an_earlier_try_holds_a_lock(
 ) -> None:
     """A command that finds another at work, perhaps killed on its machine, is tried again."""
     monkeypatch.setattr("tuning.experiment.cluster_steps._BETWEEN", 0.5)
-    script = "if test -e free; then exit 0; fi; touch free; "
-    script += "echo 'phrasescore: x: another process is at work here: y.' >&2; exit 6"
-    job = Job("step", ("/bin/sh", "-c", script), tmp_path, tmp_path / "log", None, ())
-    begin = time.monotonic()
+    output = tmp_path / "out"
+    job = Job(
+        *("step", ("/bin/sh", "-c", "test -e .out.lock && exit 6; touch out")),
+        *(tmp_path, tmp_path / "log", None, (output,)),
+    )
+    said: list[str] = []
+    taken = threading.Event()
+
+    def work() -> None:
+        with held(output):
+            taken.set()
+            wait_for(lambda: len(said) >= 2)
+
+    earlier = threading.Thread(target=work)
+    earlier.start()
+    taken.wait()
     with Cluster(str(dask.scheduler_file)) as cluster:
-        assert ClusterSteps(cluster, None, lambda line: None).run(job).status == 0
-    assert time.monotonic() - begin > 0.5
+        assert ClusterSteps(cluster, None, said.append).run(job).status == 0
+    earlier.join()
+    assert set(said) == {"step: waiting for an earlier try to end"}

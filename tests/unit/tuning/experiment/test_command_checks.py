@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from phrasescore.errors import InputError, SettingsError
-from tuning.experiment.command import Command, CommandStep
 from tuning.experiment.command_checks import check_commands
+from tuning.experiment.steps import Command, CommandStep
 
 
 def step(*words: str) -> CommandStep:

@@ -14,7 +14,6 @@ import pytest
 
 from phrasescore.errors import PhrasescoreError, SettingsError
 from tests.support.builders import write_phrase_table
-from tuning.experiment.command import CommandStep
 from tuning.experiment.experiment_settings import (
     LEFT_OUT,
     ExperimentData,
@@ -26,10 +25,10 @@ from tuning.experiment.experiment_settings import (
     ExperimentText,
     ExperimentTranslation,
 )
-from tuning.experiment.local_steps import LocalSteps
 from tuning.experiment.plan import Plan
 from tuning.experiment.result_files import slug
-from tuning.experiment.runner import Runner
+from tuning.experiment.runner import LocalSteps, Runner
+from tuning.experiment.steps import CommandStep
 
 INI = """\
 [feature]
@@ -97,7 +96,7 @@ def test_commands_are_those_a_user_would_type(settings: ExperimentSettings, tmp_
         f"--input {tmp_path}/test.en --set stack=50 -o /results/system"
     )
     assert str(steps["train.rnn"].work) == (
-        f"phrasescore train {tmp_path}/table.gz /results/models/rnn --max-time 1m"
+        f"phrasescore train {tmp_path}/table.gz /results/models/rnn --kind phrase --max-time 1m"
     )
     assert str(steps["rnn-wp.score"].work) == (
         "phrasescore score --model /results/models/rnn --unknown-column "

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from moses_integration.bleu.statistics import References
+from phrasescore.runs.results import ExperimentRow
 from tuning.experiment.experiment_settings import (
     LEFT_OUT,
     ExperimentData,
@@ -20,9 +21,9 @@ from tuning.experiment.experiment_settings import (
     ExperimentText,
 )
 from tuning.experiment.plan import Plan
-from tuning.experiment.results.report import Row, collect
-from tuning.experiment.results.runs import StepTime, SystemRun
-from tuning.experiment.results.tables import as_json, latex, markdown
+from tuning.experiment.results import KeptText, StepTime, SystemRun, TextStatistics, table_rows
+from tuning.experiment.session import experiment_record
+from tuning.experiment.tables import latex, markdown
 
 LINES = [f"un homme {n} est dans la rue {n % 7} avec un chien" for n in range(60)]
 
@@ -58,8 +59,14 @@ def run(seed: int | None, every: int, **more: Any) -> SystemRun:
     """A run that leaves out a word in one of so many sentences of each text."""
     references = References([[line.encode() for line in LINES]])
     lines = [line.encode() for line in worse(every)]
-    rows = references.score(np.arange(len(lines)), lines).astype(np.int64)
-    return SystemRun(seed, dict.fromkeys(("dev", "old", "new"), rows), **more)
+    counts = TextStatistics.from_rows(references.score(np.arange(len(lines)), lines))
+    return SystemRun(seed, dict.fromkeys(("dev", "old", "new"), counts), **more)
+
+
+def collect(plan: Plan, runs: dict[str, list[SystemRun]]) -> tuple[ExperimentRow, ...]:
+    """The rows of the table."""
+    lengths = " ".join(str(len(line.split(" "))) for line in LINES)
+    return table_rows(plan, runs, dict.fromkeys(("dev", "old", "new"), KeptText("", "", lengths)))
 
 
 @pytest.fixture
@@ -75,50 +82,50 @@ def runs() -> dict[str, list[SystemRun]]:
 def test_scores_over_seeds_and_the_gain(plan: Plan, runs: dict[str, list[SystemRun]]) -> None:
     """Means, deviations and the gain come from the seeds; a clear gain is not chance."""
     baseline, better, alone, later = collect(plan, runs)
-    first, second = baseline.scores["old"], better.scores["old"]
-    assert len(first.runs) == 2
-    assert first.runs[0] < first.runs[1] < second.runs[0] < 1
-    assert first.deviation == pytest.approx(abs(first.runs[0] - first.runs[1]) / 2**0.5)
-    assert first.difference is None
-    assert second.difference is not None
-    assert second.difference.gain == pytest.approx(second.mean - first.mean)
-    assert second.difference.p_randomization < 0.01
-    assert second.difference.low < second.difference.gain < second.difference.high
-    assert better.scores["new"].runs == second.runs
-    single = alone.scores["old"]
+    first, second = baseline.texts["old"], better.texts["old"]
+    assert len(first.bleu) == 2
+    assert first.bleu[0] < first.bleu[1] < second.bleu[0] < 1
+    assert first.deviation == pytest.approx(abs(first.bleu[0] - first.bleu[1]) / 2**0.5)
+    assert first.gain is None
+    assert second.gain is not None
+    assert second.gain.bleu == pytest.approx(second.mean - first.mean)
+    assert second.gain.randomization_p_value < 0.01
+    assert second.gain.low < second.gain.bleu < second.gain.high
+    assert better.texts["new"].bleu == second.bleu
+    single = alone.texts["old"]
     assert (alone.seeds, single.deviation) == ((), None)
-    assert single.difference is not None
-    assert single.difference.gain == pytest.approx(single.mean - first.mean)
-    assert later == Row(plan.settings.systems[3])
+    assert single.gain is not None
+    assert single.gain.bleu == pytest.approx(single.mean - first.mean)
+    assert (later.texts, later.seeds, later.not_run) == ({}, (), "it is not there yet")
 
 
 def test_equal_systems_gain_nothing(plan: Plan, runs: dict[str, list[SystemRun]]) -> None:
     """The same translations: no gain, p = 1."""
-    difference = collect(plan, {**runs, "RNN_1 & more": runs["Baseline"]})[1].scores["old"]
-    assert difference.difference is not None
-    assert (difference.difference.gain, difference.difference.p_randomization) == (0, 1)
+    difference = collect(plan, {**runs, "RNN_1 & more": runs["Baseline"]})[1].texts["old"]
+    assert difference.gain is not None
+    assert (difference.gain.bleu, difference.gain.randomization_p_value) == (0, 1)
 
 
 def test_seeds_and_texts_that_are_not_done(plan: Plan, runs: dict[str, list[SystemRun]]) -> None:
     """The table says how many seeds there are; a single one has no deviation."""
-    short = {text: rows for text, rows in run(1, 5).statistics.items() if text != "new"}
+    short = {text: rows for text, rows in run(1, 5).texts.items() if text != "new"}
     rows = collect(plan, {**runs, "RNN_1 & more": [SystemRun(1, short)]})
     assert rows[1].seeds == (1,)
-    assert rows[1].scores["old"].deviation is None
+    assert rows[1].texts["old"].deviation is None
     table = markdown(plan.settings, rows, [])
     assert "RNN_1 & more: 1 of 2 seeds are done." in table
     line = next(line for line in table.split("\n") if line.startswith("| RNN_1"))
     assert "| not run | – | – | – | – |" in line
-    assert collect(plan, {})[0] == Row(plan.settings.systems[0])
+    assert collect(plan, {})[0].texts == {}
 
 
 def test_times_come_from_the_steps(plan: Plan) -> None:
     """Mean seconds of finding weights; a run that was interrupted is left out, with a mark."""
     tuned = {f"baseline.seed{n}.tune": StepTime(100.0 * n, 60.0 * n, n) for n in (1, 2)}
     own = {
-        "rnn-1-more.seed1.dev.rescore": StepTime(20, 10),
-        "rnn-1-more.seed1.dev.optimize": StepTime(3, 2),
-        "rnn-1-more.seed1.new.rescore": StepTime(1000, 1000),
+        "rnn-1-more.seed1.dev.rescore": StepTime(20, 10, 1),
+        "rnn-1-more.seed1.dev.optimize": StepTime(3, 2, 1),
+        "rnn-1-more.seed1.new.rescore": StepTime(1000, 1000, 1),
     }
     first = [run(1, 2, steps=tuned), run(2, 3, steps=tuned)]
     rows = collect(plan, {"Baseline": first, "RNN_1 & more": [run(1, 5, steps={**tuned, **own})]})
@@ -152,7 +159,7 @@ def test_the_tables(plan: Plan, runs: dict[str, list[SystemRun]]) -> None:
     assert r"System & dev & old & gain & p & new & gain & p \\" in printed
     assert r"RNN\_1 \& more & " in printed
     assert printed.count(r" \\") == 5
-    record = json.loads(json.dumps(as_json(plan.settings, rows)))
+    record = json.loads(json.dumps(experiment_record(plan.settings, rows).to_json()))
     gain = record["systems"][1]["texts"]["new"]["gain"]
     # two seeds that differ by a third of the gain say little of other seeds
     assert gain["randomization_p_value"] < 0.01 < gain["p_value"] < 1

@@ -6,7 +6,6 @@ import dataclasses
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from phrasescore.errors import CorpusError, ResumeError
@@ -22,7 +21,7 @@ from tuning.experiment.experiment_settings import (
     ExperimentTuning,
 )
 from tuning.experiment.plan import Plan
-from tuning.experiment.results.kept_results import RESULTS, ResultsKeeper
+from tuning.experiment.results import KEPT, ResultsKeeper, SystemRun
 
 SECRET = "un homme porte un chapeau"
 WEIGHTS = {"LM0": [0.5], "TM": [0.2, -0.1]}
@@ -83,10 +82,16 @@ def keeper(plan: Plan) -> ResultsKeeper:
 
 def write(plan: Plan, steps: set[str] | None = None) -> dict[str, list[int | None]]:
     """Do what a call does at its end; return the seeds in the table by row."""
-    kept = keeper(plan)
-    runs = kept.runs(done(plan) if steps is None else steps)
-    kept.write(runs)
-    return {name: [run.seed for run in each] for name, each in runs.items()}
+    this = keeper(plan)
+    kept = this.collect(done(plan) if steps is None else steps)
+    kept.write(plan.results / KEPT)
+    return {name: [run.seed for run in each] for name, each in this.current_runs(kept).items()}
+
+
+def runs_of(plan: Plan, steps: set[str]) -> dict[str, tuple[SystemRun, ...]]:
+    """The runs in the table when some steps are done, by row."""
+    this = keeper(plan)
+    return this.current_runs(this.collect(steps))
 
 
 def with_rows(plan: Plan, **changes: dict[str, object]) -> Plan:
@@ -107,7 +112,7 @@ def test_everything_but_the_text_is_kept(plan: Plan) -> None:
     stamps = Steps(plan.results / "steps")
     stamps.write("reranked.seed2.new", Stamp({}, [], [], True, {}, 12.5, 9.0, 2))
     assert write(plan) == ALL
-    content = (plan.results / RESULTS).read_text("utf-8")
+    content = (plan.results / KEPT).read_text("utf-8")
     assert "homme" not in content
     record = json.loads(content)
     run = record["rows"]["Reranked"]["runs"][1]
@@ -128,15 +133,15 @@ def test_everything_but_the_text_is_kept(plan: Plan) -> None:
 def test_what_is_kept_is_what_was_counted(plan: Plan) -> None:
     """Statistics and weights come back as they were; a second call changes no byte."""
     write(plan)
-    before = (plan.results / RESULTS).read_bytes()
-    fresh = keeper(plan).runs(done(plan))
-    kept = keeper(plan).runs(set())
+    before = (plan.results / KEPT).read_bytes()
+    fresh = runs_of(plan, done(plan))
+    kept = runs_of(plan, set())
     for name, runs in fresh.items():
         for run, old in zip(runs, kept[name], strict=True):
-            assert old.has_statistics_of(run)
+            assert old.texts == run.texts
             assert old.weights == run.weights
     assert write(plan) == ALL
-    assert (plan.results / RESULTS).read_bytes() == before
+    assert (plan.results / KEPT).read_bytes() == before
 
 
 def test_rows_that_are_left_out_stay(plan: Plan) -> None:
@@ -146,7 +151,7 @@ def test_rows_that_are_left_out_stay(plan: Plan) -> None:
     assert write(plan) == ALL
     plan.translation(plan.settings.systems[1], 1, "new").unlink()
     assert write(only) == ALL
-    assert set(json.loads((plan.results / RESULTS).read_bytes())["rows"]) == set(ALL)
+    assert set(json.loads((plan.results / KEPT).read_bytes())["rows"]) == set(ALL)
 
 
 def test_seeds_that_are_not_reached_yet(plan: Plan) -> None:
@@ -156,9 +161,9 @@ def test_seeds_that_are_not_reached_yet(plan: Plan) -> None:
     write(plan)
     changed = plan.translation(plan.settings.systems[0], 1, "dev")
     changed.write_text(f"{SECRET}\nautre chose\n\n")
-    runs = keeper(plan).runs(first)["Baseline"]
+    runs = runs_of(plan, first)["Baseline"]
     assert [run.seed for run in runs] == [1, 2]
-    assert not np.array_equal(runs[0].statistics["dev"], runs[1].statistics["dev"])
+    assert runs[0].texts["dev"] != runs[1].texts["dev"]
 
 
 def test_rows_that_the_file_describes_otherwise(plan: Plan) -> None:
@@ -168,7 +173,7 @@ def test_rows_that_the_file_describes_otherwise(plan: Plan) -> None:
     other = dataclasses.replace(with_rows(plan, **ONLY_BASELINE), settings=tuning)
     other = with_rows(other, **ONLY_BASELINE)
     assert write(other) == {"Baseline": [1, 2], "Alone": [None]}
-    assert set(json.loads((plan.results / RESULTS).read_bytes())["rows"]) == set(ALL)
+    assert set(json.loads((plan.results / KEPT).read_bytes())["rows"]) == set(ALL)
     assert write(with_rows(plan, **ONLY_BASELINE)) == ALL
 
 
@@ -195,12 +200,11 @@ def test_other_data_end_old_rows(
             translation = plan.translation(plan.settings.systems[0], seed, "dev")
             translation.write_text(translation.read_text() + "\n")
     only = with_rows(plan, **ONLY_BASELINE)
-    kept = keeper(only)
-    runs = kept.runs(done(only))
+    runs = runs_of(only, done(only))
     assert {name: [run.seed for run in each] for name, each in runs.items()} == left
     if changed == "new.en":
-        assert set(runs["Alone"][0].statistics) == {"dev", "old"}
-        assert set(runs["Baseline"][0].statistics) == {"dev", "old", "new"}
+        assert set(runs["Alone"][0].texts) == {"dev", "old"}
+        assert set(runs["Baseline"][0].texts) == {"dev", "old", "new"}
 
 
 def test_results_in_another_place(plan: Plan, tmp_path: Path) -> None:
@@ -217,8 +221,8 @@ def test_results_in_another_place(plan: Plan, tmp_path: Path) -> None:
     )
     moved = with_rows(Plan(settings, other / "results"), **ONLY_BASELINE)
     moved.results.mkdir()
-    (moved.results / RESULTS).write_bytes((plan.results / RESULTS).read_bytes())
-    assert {name: len(runs) for name, runs in keeper(moved).runs(set()).items()} == {
+    (moved.results / KEPT).write_bytes((plan.results / KEPT).read_bytes())
+    assert {name: len(runs) for name, runs in runs_of(moved, set()).items()} == {
         "Baseline": 2, "Reranked": 2, "Alone": 1
     }  # fmt: skip
 
@@ -226,8 +230,8 @@ def test_results_in_another_place(plan: Plan, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ('"format": 1', '"format": 2'),
-        ('"format": 1', '"format": true'),
+        ('"version": 1', '"version": 2'),
+        ('"version": 1', '"version": true'),
         ("{", ""),
         ("{", "[" * 200_000),
         ('"length": "5 3 0"', '"length": "5"'),
@@ -238,7 +242,7 @@ def test_results_in_another_place(plan: Plan, tmp_path: Path) -> None:
 def test_a_damaged_file(plan: Plan, old: str, new: str) -> None:
     """It is named; nothing of it is guessed."""
     write(plan)
-    path = plan.results / RESULTS
+    path = plan.results / KEPT
     path.write_text(path.read_text("utf-8").replace(old, new, 1), "utf-8")
     with pytest.raises(ResumeError, match=r"results.json: not the results of earlier runs"):
         keeper(plan)
@@ -249,4 +253,4 @@ def test_a_translation_with_lines_missing(plan: Plan) -> None:
     path = plan.translation(plan.settings.systems[0], 1, "dev")
     path.write_text("one\n")
     with pytest.raises(CorpusError, match=r"seed1.dev.txt: 1 translations of 3 sentences"):
-        keeper(plan).runs(done(plan))
+        runs_of(plan, done(plan))

@@ -11,7 +11,6 @@ import pytest
 from phrasescore.errors import IniError, SettingsError
 from phrasescore.runs.json_files import write_json
 from phrasescore.runs.steps import Steps
-from tuning.experiment.command import CommandStep
 from tuning.experiment.experiment_settings import (
     LEFT_OUT,
     ExperimentData,
@@ -21,10 +20,10 @@ from tuning.experiment.experiment_settings import (
     ExperimentSystem,
 )
 from tuning.experiment.plan import Plan
-from tuning.experiment.results.kept_results import RESULTS, ResultsKeeper
-from tuning.experiment.results.report import collect
-from tuning.experiment.results.tables import as_json, markdown
-from tuning.experiment.session import planned
+from tuning.experiment.results import KEPT, ResultsKeeper, table_rows
+from tuning.experiment.session import experiment_record, planned
+from tuning.experiment.steps import CommandStep
+from tuning.experiment.tables import markdown
 
 INI = "[feature]\nPhraseDictionaryMemory name=TM num-features=2 path=table\n[weight]\nTM= 1 1\n"
 BASELINE = ExperimentSystem("Baseline")
@@ -117,7 +116,7 @@ def test_a_model_for_each_seed(settings: ExperimentSettings) -> None:
         ),
     ]  # fmt: skip
     assert str(steps["train-seed2.rnns"].work).endswith(
-        "table /results/models/rnns/seed2 --seed 2 --max-time 1m"
+        "table /results/models/rnns/seed2 --kind phrase --seed 2 --max-time 1m"
     )
     assert str(steps["rnn.score.seed2"].work) == (
         "phrasescore score --model /results/models/rnns/seed2 /results/system/TM.gz "
@@ -187,7 +186,7 @@ def test_real_moses_leaves_such_rows_out(moses: ExperimentSettings, tmp_path: Pa
     plan = planned(dataclasses.replace(moses, systems=rows), tmp_path / "results")
     assert "train.cslm" not in [step.name for step in plan.steps()]
     assert "listed.seed1.test" in [step.name for step in plan.steps()]
-    said = markdown(plan.settings, collect(plan, {}), [])
+    said = markdown(plan.settings, table_rows(plan, {}, {}), [])
     assert "CSLM: not run; real Moses cannot ask a neural language model; the embedded" in said
     with pytest.raises(SettingsError, match="the first system has language_models, which real"):
         planned(dataclasses.replace(moses, systems=rows[1:]), tmp_path / "results")
@@ -225,7 +224,10 @@ def kept(plan: Plan) -> ResultsKeeper:
 
 def seeds(plan: Plan, keeper: ResultsKeeper, done: set[str]) -> dict[str, list[int | None]]:
     """The seeds in the table by row."""
-    return {name: [run.seed for run in runs] for name, runs in keeper.runs(done).items()}
+    return {
+        name: [run.seed for run in runs]
+        for name, runs in keeper.current_runs(keeper.collect(done)).items()
+    }
 
 
 def test_results_of_each_seed_are_kept(settings: ExperimentSettings, tmp_path: Path) -> None:
@@ -233,19 +235,18 @@ def test_results_of_each_seed_are_kept(settings: ExperimentSettings, tmp_path: P
     row = ExperimentSystem("CSLM", language_models=("given",))
     plan = Plan(dataclasses.replace(settings, systems=(BASELINE, row)), tmp_path / "results")
     keeper = kept(plan)
-    runs = keeper.runs({step.name for step in plan.steps()})
-    keeper.write(runs)
-    record = json.loads((plan.results / RESULTS).read_bytes())["rows"]
+    found = keeper.collect({step.name for step in plan.steps()})
+    found.write(plan.results / KEPT)
+    record = json.loads((plan.results / KEPT).read_bytes())["rows"]
     assert {"the model given of seed 1", "the model given of seed 2"} < set(
         record["CSLM"]["inputs"]
     )
     assert record["CSLM"]["described"]["system"]["language_models"] == ["given"]
-    # a row without any is described as before there were such models
-    assert "language_models" not in record["Baseline"]["described"]["system"]
-    table = markdown(plan.settings, collect(plan, runs), [])
+    rows = keeper.rows(found)
+    table = markdown(plan.settings, rows, [])
     assert "CSLM: with another given for each seed." in table
     assert "CSLM: the decoder asks given while it searches." in table
-    values = as_json(plan.settings, collect(plan, runs))
+    values = experiment_record(plan.settings, rows).to_json()
     assert values["per_seed"] == ["rnns", "given", "search"]
     assert values["systems"][1]["language_models"] == ["given"]
     left_out = dataclasses.replace(row, not_run=LEFT_OUT)

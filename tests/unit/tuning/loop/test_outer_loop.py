@@ -60,7 +60,7 @@ def contents(folder: Path) -> dict[str, bytes]:
         if path.is_file()
     }
     return {
-        name: b"" if name.endswith(("optimized.json", "curve.jsonl")) else data
+        name: b"" if name.endswith(("optimized.json", "curve.jsonl", "result.json")) else data
         for name, data in found.items()
     }
 
@@ -121,7 +121,7 @@ def test_a_run_that_was_killed_anywhere_arrives_at_the_same_result(tmp_path: Pat
     assert {path for path in steps if path.exists()} >= {
         path
         for path in (tmp_path / "whole").rglob("*")
-        if path.is_file() and path.name not in ("run.json", ".lock")
+        if path.is_file() and path.name not in ("run.json", "result.json", ".lock")
     }
     for kept in range(len(steps)):
         folder = tmp_path / "killed"

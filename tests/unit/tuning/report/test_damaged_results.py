@@ -68,12 +68,12 @@ def experimented(folder: Path) -> None:
 
 FOLDERS: dict[Callable[[Path], None], tuple[str, ...]] = {
     compared: ("comparison.json",),
-    built: ("system/report.json", "system/provenance.json"),
-    trained: ("model/config.json", "model/provenance.json", "model/curves.jsonl"),
-    tuned: ("tuned/run.json", "tuned/curve.jsonl", "tuned/weights.json"),
-    begun: ("tuned/round02/optimized.json",),
+    built: ("system/result.json",),
+    trained: ("model/result.json", "model/curves.jsonl"),
+    tuned: ("tuned/result.json",),
+    begun: ("tuned/result.json",),
     scored: ("score.json",),
-    experimented: ("results/table.json", "results/results.json"),
+    experimented: ("results/result.json", "results/results.json"),
 }  # fmt: skip
 
 

@@ -6,17 +6,19 @@ import dataclasses
 
 import pytest
 
-from tuning.report.contents import Gain, ScoredSystem, ScoreSet
+from tuning.metrics.significance import SystemDifference, SystemScores
+from tuning.report.contents import ScoreSet
 from tuning.report.plain_words import about_tests, in_words, shown_p
 
-FIRST = ScoredSystem("A", (0.3, 0.31), 0.305, 0.007, None)
-SECOND = ScoredSystem("B", (0.32, 0.33), 0.325, 0.007, Gain(0.02, 0.01, 0.03, 0.0123, 0.01))
+FIRST = SystemScores("A", (0.3, 0.31))
+SECOND = SystemScores("B", (0.32, 0.33), SystemDifference(0.02, 0.01, 0.03, 0.01, 0.01, 0.0123))
 
 
 def said(p_value: float, gain: float = 0.02, **changes: object) -> str:
     """What is said of a system with some p-value."""
     system = dataclasses.replace(
-        SECOND, gain=Gain(gain, gain - 0.01, gain + 0.01, p_value, p_value)
+        SECOND,
+        difference=SystemDifference(gain, gain - 0.01, gain + 0.01, p_value, p_value, p_value),
     )
     scores = ScoreSet("test", "bleu", (FIRST, system), 10_000)
     return in_words(dataclasses.replace(scores, **changes), system)  # type: ignore[arg-type]
@@ -48,7 +50,7 @@ def test_how_often(p_value: float, often: str) -> None:
 
 def test_one_run_is_said_to_be_one() -> None:
     """Nothing is known of other runs of it."""
-    alone = dataclasses.replace(SECOND, runs=(0.325,), deviation=None)
+    alone = dataclasses.replace(SECOND, runs=(0.325,))
     assert in_words(ScoreSet("t", "bleu", (FIRST, alone), 100), alone).endswith(
         "One run of B: another may differ."
     )

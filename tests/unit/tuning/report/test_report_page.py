@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from phrasescore.errors import InputError
+from phrasescore.runs.results import TrainingRecord, TuningRecord
 from tests.support.result_folders import (
     HOSTILE,
     sentences,
@@ -144,8 +145,7 @@ def test_a_run_that_goes_on(tmp_path: Path) -> None:
     (tmp_path / "tuned" / "round03").mkdir()
     work = tmp_path / "model.training"
     write_model(work)
-    (work / "model.safetensors").unlink()
-    (work / "settings.json").write_text("{}")
+    TrainingRecord().write(work / "result.json")
     with (work / "curves.jsonl").open("a") as stream:
         stream.write('{"updates": 12')
     page = page_of(tmp_path)
@@ -161,7 +161,6 @@ def test_a_run_that_goes_on(tmp_path: Path) -> None:
 def test_a_tuning_before_its_first_round(tmp_path: Path) -> None:
     """There is nothing to draw yet."""
     write_tuning(tmp_path / "tuned", rounds=0, finished=False)
-    (tmp_path / "tuned" / "curve.jsonl").unlink()
     page = page_of(tmp_path)
     assert "0 rounds done" in page.text
     assert not [*page.all("figure")]
@@ -171,13 +170,13 @@ def test_damaged_files_are_named(tmp_path: Path) -> None:
     """The rest of the folder is shown."""
     write_tuning(tmp_path / "good")
     write_tuning(tmp_path / "bad")
-    (tmp_path / "bad" / "curve.jsonl").write_text('{"number": 1}\n')
+    (tmp_path / "bad" / "result.json").write_text('{"kind": "tune", "version": 1}\n')
     write_model(tmp_path / "model")
     (tmp_path / "model" / "curves.jsonl").write_text("[]\n")
     results = read_results(ReportSettings(tmp_path))
     assert [system.name for system in results.tunings] == ["good"]
     assert [note.partition(": not what phrasescore writes")[0] for note in results.notes] == [
-        str(tmp_path / "model" / "curves.jsonl"), str(tmp_path / "bad" / "curve.jsonl"),
+        str(tmp_path / "model" / "curves.jsonl"), str(tmp_path / "bad" / "result.json"),
     ]  # fmt: skip
 
 
@@ -185,8 +184,8 @@ def test_runs_with_several_seeds(tmp_path: Path) -> None:
     """One figure with a line for each; weights are means."""
     for seed, rounds in ((2, 3), (10, 2)):
         write_tuning(tmp_path / "tuned" / f"seed{seed}", rounds)
-    (tmp_path / "tuned" / "run.json").write_text("{}")
-    (tmp_path / "tuned" / "filtered").mkdir()
+    record = TuningRecord(objective="bleu", weights={}, seeds=[])
+    record.write(tmp_path / "tuned" / "result.json")
     for seed in (1, 2):
         write_model(tmp_path / "rnn" / f"seed{seed}")
     results = read_results(ReportSettings(tmp_path))

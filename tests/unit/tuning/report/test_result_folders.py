@@ -8,19 +8,22 @@ import pytest
 
 from phrasescore.errors import InputError
 from phrasescore.runs.lock import held
+from phrasescore.runs.results import TrainingRecord
 from tests.support.result_folders import (
     write_comparison,
+    write_experiment,
     write_model,
     write_scoring,
     write_tuning,
 )
-from tuning.report.readers.reading import ResultFiles
-from tuning.report.readers.result_folders import find_results, is_at_work
+from tuning.report.readers.result_files import ResultFiles, find_results, is_at_work
+from tuning.report.report_page import ReportSettings, read_results
 
 
 def found(folder: Path) -> dict[str, str]:
     """What is found, by name."""
-    return {each.name: each.kind for each in find_results(folder, ResultFiles(folder))}
+    results = find_results(folder, ResultFiles(folder))
+    return {each.name: each.record.kind if each.record else "damaged" for each in results}
 
 
 def test_each_kind_by_its_files(tmp_path: Path) -> None:
@@ -29,33 +32,39 @@ def test_each_kind_by_its_files(tmp_path: Path) -> None:
     write_scoring(tmp_path / "scores", [0.5])
     write_tuning(tmp_path / "deep" / "tuned")
     write_model(tmp_path / "models" / "rnn")
-    (tmp_path / "experiment" / "steps").mkdir(parents=True)
-    (tmp_path / "experiment" / "commands.sh").write_text("")
+    write_experiment(tmp_path / "experiment")
     (tmp_path / "new.training").mkdir()
-    (tmp_path / "new.training" / "settings.json").write_text("{}")
-    (tmp_path / "other.json").write_text('{"metrics": {}}')
+    TrainingRecord().write(tmp_path / "new.training" / "result.json")
+    (tmp_path / "other.json").write_text('{"metrics": {}, "kind": "compare"}')
+    (tmp_path / "wrong.json").write_text('{"kind": "compare", "version": 1}')
+    (tmp_path / "later.json").write_text('{"kind": "score", "version": 2}')
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "result.json").write_text('{"kind": ')
     (tmp_path / "broken.json").write_text('{"metrics": ')
     (tmp_path / ".hidden").mkdir()
     write_model(tmp_path / ".hidden" / "model")
     assert found(tmp_path) == {
-        "comparison.json": "comparison",
-        "scores/score.json": "scoring",
-        "deep/tuned": "tuning",
-        "models/rnn": "model",
-        "experiment": "experiment",
-        "new.training": "training",
+        "comparison.json": "compare",
+        "scores/score.json": "score",
+        "deep/tuned": "tune",
+        "models/rnn": "train",
+        "experiment/results": "experiment",
+        "new.training": "train",
+        "wrong.json": "damaged",
+        "later.json": "damaged",
+        "more": "damaged",
     }
-    assert found(tmp_path / "models" / "rnn") == {"rnn": "model"}
+    assert found(tmp_path / "models" / "rnn") == {"rnn": "train"}
 
 
 def test_what_lies_within_results_belongs_to_them(tmp_path: Path) -> None:
     """The models of an experiment are not named beside it; what is deeper is not looked for."""
-    (tmp_path / "results.json").write_text("{}")
-    write_model(tmp_path / "models" / "rnn")
-    assert found(tmp_path) == {tmp_path.name: "experiment"}
+    write_experiment(tmp_path)
+    write_model(tmp_path / "results" / "models" / "rnn")
+    assert found(tmp_path) == {"results": "experiment"}
     write_model(tmp_path / "one" / "two" / "three" / "model")
     with pytest.raises(InputError, match="no results of phrasescore are here"):
-        find_results(tmp_path / "one", ResultFiles(tmp_path))
+        read_results(ReportSettings(tmp_path / "one"))
 
 
 def test_links_that_lead_elsewhere_are_not_followed(tmp_path: Path) -> None:
@@ -64,13 +73,13 @@ def test_links_that_lead_elsewhere_are_not_followed(tmp_path: Path) -> None:
     write_model(tmp_path / "results" / "own")
     (tmp_path / "results" / "models").symlink_to(tmp_path / "home")
     (tmp_path / "results" / "again").symlink_to(tmp_path / "results" / "own")
-    assert found(tmp_path / "results") == {"own": "model", "again": "model"}
+    assert found(tmp_path / "results") == {"own": "train", "again": "train"}
 
 
 def test_nothing_there(tmp_path: Path) -> None:
     """An empty folder is called so."""
     with pytest.raises(InputError, match="the folder is empty"):
-        find_results(tmp_path, ResultFiles(tmp_path))
+        read_results(ReportSettings(tmp_path))
 
 
 def test_who_is_at_work(tmp_path: Path) -> None:

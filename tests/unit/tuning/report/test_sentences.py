@@ -10,11 +10,10 @@ import pytest
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.ter import TER
 
-from tests.support.result_folders import sentences, worse, write_comparison
+from tests.support.result_folders import worse, write_comparison
 from tuning.metrics.text_scores import ReferenceTexts
 from tuning.report.contents import TranslatedText
-from tuning.report.readers.comparison_results import read_comparison
-from tuning.report.readers.reading import ResultFiles
+from tuning.report.report_page import ReportSettings, read_results
 from tuning.report.sentences import (
     changed_words,
     differences,
@@ -26,8 +25,7 @@ from tuning.report.sentences import (
 def text_of(folder: Path, metric: str = "bleu", runs: int = 1) -> TranslatedText:
     """A compared text of forty sentences."""
     write_comparison(folder, runs=runs, metrics=[metric])
-    source = tuple(sentences(40, seed=2))
-    [text] = read_comparison(folder / "comparison.json", "c", ResultFiles(folder), [source]).texts
+    [text] = read_results(ReportSettings(folder, (folder / "test.src",))).texts
     return text
 
 
@@ -132,15 +130,12 @@ def test_texts_that_changed_are_not_shown(tmp_path: Path) -> None:
     """Scores are those of the file; sentences of other texts are left out, with the reason."""
     content = write_comparison(tmp_path)
     (tmp_path / "test.1.0").write_text("".join(f"{line}\n" for line in worse(["a"] * 40, 0.5, 1)))
-    results = read_comparison(tmp_path / "comparison.json", "c", ResultFiles(tmp_path))
+    results = read_results(ReportSettings(tmp_path))
     assert results.texts == ()
     assert "no longer has the score that was compared" in results.notes[0]
     assert results.scores[0].systems[1].mean == content["metrics"]["bleu"][1]["mean"]
     (tmp_path / "test.1.0").unlink()
-    assert (
-        "test.1.0"
-        in read_comparison(tmp_path / "comparison.json", "c", ResultFiles(tmp_path)).notes[0]
-    )
+    assert "test.1.0" in read_results(ReportSettings(tmp_path)).notes[0]
 
 
 def test_a_folder_that_moved(tmp_path: Path) -> None:
@@ -148,8 +143,6 @@ def test_a_folder_that_moved(tmp_path: Path) -> None:
     (tmp_path / "old").mkdir()
     write_comparison(tmp_path / "old")
     (tmp_path / "old").rename(tmp_path / "new")
-    [text] = read_comparison(
-        tmp_path / "new" / "comparison.json", "c", ResultFiles(tmp_path / "new")
-    ).texts
+    [text] = read_results(ReportSettings(tmp_path / "new")).texts
     reference = ReferenceTexts([tmp_path / "new" / "test.ref"])
     assert text.reference == tuple(reference.lines[0])

@@ -30,8 +30,7 @@ def test_the_page_follows(tmp_path: Path) -> None:
         with held(tmp_path / "results" / "tuned", inside=True):
             _wait(page.exists)
             seen.append(page.read_text("utf-8"))
-            for name in ("curve.jsonl", "weights.json"):
-                shutil.copy(tmp_path / "all" / name, tmp_path / "results" / "tuned" / name)
+            shutil.copy(tmp_path / "all" / "result.json", tmp_path / "results" / "tuned")
             _wait(lambda: "the best of 3 rounds" in page.read_text("utf-8"))
             seen.append(page.read_text("utf-8"))
 

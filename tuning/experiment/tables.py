@@ -1,30 +1,29 @@
-"""The result as text: Markdown to read, LaTeX to print, JSON to compute with."""
+"""The table of an experiment as text: Markdown to read, LaTeX to print."""
 
 from __future__ import annotations
 
-import dataclasses
 import statistics
 from collections.abc import Iterator, Sequence
-from typing import Any
 
+from phrasescore.runs.results import ExperimentRow, TextBleu
 from tuning.experiment.experiment_settings import DEV, ExperimentSettings, ExperimentSystem
-from tuning.experiment.results.report import Row
 from tuning.metrics.score_tables import ScoreTable, points
-from tuning.metrics.significance import SystemScores
 
 _NOTHING = "–"
 # of a test set: BLEU, gain, interval, p
 _TEST_CELLS, _INTERVAL = 4, 2
 
 
-def markdown(settings: ExperimentSettings, rows: Sequence[Row], commands: Sequence[str]) -> str:
+def markdown(
+    settings: ExperimentSettings, rows: Sequence[ExperimentRow], commands: Sequence[str]
+) -> str:
     """Return the table with what one must know to read it, and every command."""
     header = ["system", "dev BLEU"]
     for text in settings.data.tests:
         header += [f"{text.name} BLEU", f"{text.name} gain", "95 % interval", "p"]
     cells = [
-        [row.system.name, _mean(row.scores.get(DEV)), *_test_cells(settings, row), *_remarks(row)]
-        for row in rows
+        [row.name, _mean(row.texts.get(DEV)), *_test_cells(settings, row), *_remarks(system, row)]
+        for system, row in zip(settings.systems, rows, strict=True)
     ]
     table = ScoreTable([*header, "tuning", "paper"], cells).to_markdown()
     lines = [f"# {settings.name}", "", table, *_notes(settings, rows), "", "## Commands", ""]
@@ -32,7 +31,7 @@ def markdown(settings: ExperimentSettings, rows: Sequence[Row], commands: Sequen
     return "\n".join(lines)
 
 
-def latex(settings: ExperimentSettings, rows: Sequence[Row]) -> str:
+def latex(settings: ExperimentSettings, rows: Sequence[ExperimentRow]) -> str:
     """Return the table for a paper: package booktabs."""
     header = ["System", "dev"]
     for text in settings.data.tests:
@@ -41,101 +40,42 @@ def latex(settings: ExperimentSettings, rows: Sequence[Row]) -> str:
     for row in rows:
         each = _test_cells(settings, row)
         shown = [cell for place, cell in enumerate(each) if place % _TEST_CELLS != _INTERVAL]
-        cells.append([row.system.name, _mean(row.scores.get(DEV)), *shown])
+        cells.append([row.name, _mean(row.texts.get(DEV)), *shown])
     table = ScoreTable(header, cells)
     return f"% {settings.name}; {_how(settings)}\n{table.to_latex()}"
 
 
-def as_json(settings: ExperimentSettings, rows: Sequence[Row]) -> dict[str, Any]:
-    """Return every number of the table, BLEU as fractions, and the settings."""
-    return {
-        "name": settings.name,
-        "decoder": settings.decoder.kind,
-        "sections": dict(settings.decoder.sections),
-        "optimizer": settings.tuning.optimizer,
-        "rounds": settings.tuning.rounds,
-        "nbest_size": settings.tuning.nbest_size,
-        "rerank": dataclasses.asdict(settings.rerank),
-        "seeds": list(settings.seeds),
-        "systems": [_row_json(row) for row in rows],
-        "per_seed": [model.name for model in settings.models if model.per_seed],
-        "texts": {
-            text.name: {
-                "source": str(settings.folder / text.source),
-                "reference": str(settings.folder / text.reference),
-            }
-            for text in settings.data.texts
-        },
-    }
-
-
-def _row_json(row: Row) -> dict[str, Any]:
-    values: dict[str, Any] = {
-        "name": row.system.name,
-        "models": list(row.system.models),
-        "unknown_column": row.system.unknown_column,
-        "unknown": row.system.unknown,
-        "language_models": list(row.system.language_models),
-        "rerank": list(row.system.rerank),
-        "translate": list(row.system.translate),
-        "not_run": row.system.not_run,
-        "seeds": list(row.seeds),
-        "tuning_seconds": list(row.tuning_seconds),
-        "tuning_cpu_seconds": list(row.tuning_cpu_seconds),
-    }
-    values["texts"] = {text: _score_json(score) for text, score in row.scores.items()}
-    return values
-
-
-def _score_json(score: SystemScores) -> dict[str, Any]:
-    gain = score.difference
-    return {
-        "bleu": list(score.runs),
-        "mean": score.mean,
-        "deviation": score.deviation,
-        "gain": gain
-        and {
-            "bleu": gain.gain,
-            "p_value": gain.p_bootstrap,
-            "randomization_p_value": gain.p_randomization,
-            "replica_p_value": gain.p_replicas,
-            "low": gain.low,
-            "high": gain.high,
-        },
-    }
-
-
-def _test_cells(settings: ExperimentSettings, row: Row) -> list[str]:
+def _test_cells(settings: ExperimentSettings, row: ExperimentRow) -> list[str]:
     """Return the four cells of each test set."""
     cells = []
     for text in settings.data.tests:
-        score = row.scores.get(text.name)
+        score = row.texts.get(text.name)
         cells += [_mean(score), *_gain(score)]
     return cells
 
 
-def _remarks(row: Row) -> list[str]:
+def _remarks(system: ExperimentSystem, row: ExperimentRow) -> list[str]:
     """Return the time of tuning and the paper's scores."""
     paper, time = _NOTHING, _NOTHING
-    if row.system.paper_test:
-        paper = f"{row.system.paper_dev:.2f} / {row.system.paper_test:.2f}"
-    if row.tuning_seconds and not row.system.translate:
+    if system.paper_test:
+        paper = f"{system.paper_dev:.2f} / {system.paper_test:.2f}"
+    if row.tuning_seconds and not system.translate:
         seconds, cpu = map(statistics.fmean, (row.tuning_seconds, row.tuning_cpu_seconds))
         time = f"{seconds:,.0f} s ({cpu:,.0f} s CPU)"
     return [time + ("*" if row.resumed else ""), paper]
 
 
-def _gain(score: SystemScores | None) -> list[str]:
+def _gain(score: TextBleu | None) -> list[str]:
     """Return the gain, its interval and its p-value."""
-    gain = score.difference if score is not None else None
+    gain = score.gain if score is not None else None
     if gain is None:
         return [_NOTHING] * 3
-    p_value = "<0.001" if gain.p_bootstrap < 0.001 else f"{gain.p_bootstrap:.3f}"
+    p_value = "<0.001" if gain.p_value < 0.001 else f"{gain.p_value:.3f}"
     interval = f"{points(gain.low, sign=True)} to {points(gain.high, sign=True)}"
-    return [points(gain.gain, sign=True), interval, p_value]
+    return [points(gain.bleu, sign=True), interval, p_value]
 
 
-def _mean(score: SystemScores | None) -> str:
+def _mean(score: TextBleu | None) -> str:
     if score is None:
         return "not run"
     text = points(score.mean)
@@ -151,7 +91,7 @@ def _how(settings: ExperimentSettings) -> str:
     )
 
 
-def _notes(settings: ExperimentSettings, rows: Sequence[Row]) -> Iterator[str]:
+def _notes(settings: ExperimentSettings, rows: Sequence[ExperimentRow]) -> Iterator[str]:
     seeds = ", ".join(map(str, settings.seeds))
     yield (
         f"BLEU on tokens as they stand, mean ± standard deviation over tuning seeds {seeds}. Gain: "
@@ -160,14 +100,16 @@ def _notes(settings: ExperimentSettings, rows: Sequence[Row]) -> Iterator[str]:
         f"Tuning: {_how(settings)}; seconds of one seed on average. Paper: dev / test of Cho et "
         "al. (2014), on other data."
     )
-    yield from (f"\n{note}" for row in rows for note in _row_notes(settings, row))
+    for system, row in zip(settings.systems, rows, strict=True):
+        yield from (f"\n{note}" for note in _row_notes(settings, system, row))
     if any(row.resumed for row in rows):
         yield "\n\\* A tuning was interrupted and went on; its time is left out."
 
 
-def _row_notes(settings: ExperimentSettings, row: Row) -> Iterator[str]:
-    system = row.system
-    if system.not_run and not row.scores:
+def _row_notes(
+    settings: ExperimentSettings, system: ExperimentSystem, row: ExperimentRow
+) -> Iterator[str]:
+    if system.not_run and not row.texts:
         yield f"{system.name}: not run; {system.not_run}."
         return
     if system.not_run:

@@ -1,26 +1,30 @@
-"""Files of results, which a stranger may have made: where they may lie, and their typed content."""
+"""Files of results, which a stranger may have made: the records that a folder holds, and texts."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
 from moses_integration.system_building.corpus.text_preparation import read_text
-from phrasescore.closed_settings import Between, from_mapping
+from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import InputError, PhrasescoreError, SettingsError
 from phrasescore.runs.file_kinds import read_regular
 from phrasescore.runs.json_files import JsonError, parse_object
+from phrasescore.runs.lock import LOCK, is_held
+from phrasescore.runs.results import RESULT, Record, parse_record
+from tuning.report.contents import Provenance
 
 T = TypeVar("T")
-# figures have room for numbers within these bounds; results are far within
-Number = Annotated[float, Between(-1e9, 1e9)]
-Seconds = Annotated[float, Between(0, 1e12)]
-Probability = Annotated[float, Between(0, 1)]
-Count = Annotated[int, Between(0, 10**15)]
-Positive = Annotated[int, Between(1, 10**15)]
 _LONGEST_NAME = 4096
+_LEVELS = 2
+# a result of ours is far smaller, and other JSON may be anything
+_LARGEST_JSON = 1 << 24
+_SEED = re.compile(r"seed[0-9]+")
 
 
 class ResultFiles:
@@ -44,14 +48,6 @@ class ResultFiles:
         real = Path(os.path.realpath(path))
         return any(real.is_relative_to(allowed) for allowed in self._allowed)
 
-    def read(self, kind: type[T], path: Path) -> T:
-        """Return the object in a file of JSON as a dataclass; keys that it lacks are left out.
-
-        Raises:
-            InputError: The file cannot be read, lies elsewhere, or is not of this kind.
-        """
-        return typed(kind, self.content(path), path)
-
     def content(self, path: Path) -> dict[str, Any]:
         """Return the object in a file of JSON.
 
@@ -60,14 +56,14 @@ class ResultFiles:
         """
         return _object(self.bytes(path), path)
 
-    def read_lines(self, kind: type[T], path: Path) -> list[T]:
+    def lines(self, kind: type[T], path: Path) -> tuple[T, ...]:
         """Return the objects in a file, one a line; a last line that is not whole is left out.
 
         Raises:
             InputError: The file cannot be read, lies elsewhere, or has a line of another kind.
         """
         lines = self.bytes(path).split(b"\n")[:-1] if path.exists() else []
-        return [typed(kind, _object(line, path), path) for line in lines]
+        return tuple(typed(kind, _object(line, path), path) for line in lines)
 
     def bytes(self, path: Path) -> bytes:
         """Return the content of a file of bounded size.
@@ -104,7 +100,7 @@ class ResultFiles:
         Raises:
             InputError: No such file may be read.
         """
-        for path in self._places(Path(name), near) if len(name) <= _LONGEST_NAME else ():
+        for path in self._places(Path(name), near) if 0 < len(name) <= _LONGEST_NAME else ():
             if os.path.isfile(path) and self.may_read(path):  # noqa: PTH113 - as above
                 return path
         raise InputError(
@@ -144,6 +140,15 @@ def typed(kind: type[T], content: Mapping[str, Any], path: Path) -> T:
         raise InputError(error.problem, path=path) from None
 
 
+def provenances(what: str, content: Mapping[str, Any], path: Path) -> dict[str, Provenance]:
+    """Return the provenance of a record, by what it is of; nothing if the record has none.
+
+    Raises:
+        InputError: A value is of another type.
+    """
+    return {what: typed(Provenance, content, path)} if content else {}
+
+
 def left_out(error: PhrasescoreError) -> str:
     """Say in a sentence that a file is left out of the report."""
     return f"{error} It is left out."
@@ -156,8 +161,98 @@ def _object(text: bytes, path: Path) -> dict[str, Any]:
         raise InputError(f"not what phrasescore writes: {error}", path=path) from None
 
 
-def flat(weights: Mapping[str, Sequence[float]]) -> Iterator[tuple[str, float]]:
-    """Yield weights by component: ``LM0``, ``TranslationModel0_0``, ``TranslationModel0_1``."""
-    for name, values in weights.items():
-        for place, number in enumerate(values):
-            yield (name if len(values) == 1 else f"{name}_{place}"), number
+@dataclass(frozen=True)
+class FoundResult:
+    """A record, or a file that is a damaged one.
+
+    Args:
+        path: Its file.
+        name: The path within the folder that was searched; of ``result.json`` its folder's.
+        record: What the file says; ``None`` if it is damaged.
+        note: The sentence on the damage.
+    """
+
+    path: Path
+    name: str
+    record: Record | None
+    note: str = ""
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the file."""
+        return self.path.parent
+
+
+def find_results(
+    root: Path, files: ResultFiles, *, levels: int = _LEVELS
+) -> tuple[FoundResult, ...]:
+    """Return the records in a folder and some levels below it.
+
+    A ``result.json`` speaks for its whole folder: what lies below is its own and not searched.
+    """
+    return tuple(_within(root, root, levels, files))
+
+
+def _within(folder: Path, root: Path, levels: int, files: ResultFiles) -> Iterator[FoundResult]:
+    if not files.may_read(folder):
+        return
+    name = folder.absolute().name if folder == root else str(folder.relative_to(root))
+    if found := _found(folder / RESULT, name, files):
+        yield found
+        if found.record:
+            return
+    entries = entries_of(folder)
+    for entry in entries:
+        path = Path(entry)
+        if path.suffix == ".json" and entry.is_file() and entry.name != RESULT:
+            found = _found(path, str(path.relative_to(root)), files)
+            yield from [found] if found else []
+    for entry in entries if levels else ():
+        if entry.is_dir() and not entry.name.startswith("."):
+            yield from _within(Path(entry), root, levels - 1, files)
+
+
+def _found(path: Path, name: str, files: ResultFiles) -> FoundResult | None:
+    """Return the record in a file; ``None`` if it is no result."""
+    try:
+        if path.stat().st_size > _LARGEST_JSON:
+            return None
+        content = files.content(path)
+    except OSError:
+        return None
+    except InputError as error:
+        # other files of JSON are none of ours
+        return FoundResult(path, name, None, left_out(error)) if path.name == RESULT else None
+    try:
+        record = parse_record(content)
+        if record is None and path.name == RESULT:
+            raise SettingsError("not what phrasescore writes: no kind of result that it knows")
+    except SettingsError as error:
+        damage = InputError(error.problem, path=path, remedy=error.remedy)
+        return FoundResult(path, name, None, left_out(damage))
+    return FoundResult(path, name, record) if record else None
+
+
+def is_at_work(folder: str | Path, levels: int = _LEVELS + 1) -> bool:
+    """Tell whether a process is at work in a folder, or up to three levels below it."""
+    return any(
+        is_held(Path(entry))
+        if entry.name.endswith(LOCK) and entry.name.startswith(".")
+        else levels and entry.is_dir(follow_symlinks=False) and is_at_work(entry.path, levels - 1)
+        for entry in entries_of(folder)
+    )
+
+
+def entries_of(folder: str | Path) -> list[os.DirEntry[str]]:
+    """Return what is in a folder, by name; nothing of one that cannot be read or is gone by now."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        return sorted(entries, key=lambda entry: entry.name)
+    return []
+
+
+def seed_folders(folder: Path) -> tuple[Path, ...]:
+    """Return the folders ``seedN`` in a folder, in the order of their numbers."""
+    found = [Path(entry) for entry in entries_of(folder) if _SEED.fullmatch(entry.name)]
+    return tuple(
+        sorted((path for path in found if path.is_dir()), key=lambda path: int(path.name[4:]))
+    )

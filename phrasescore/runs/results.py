@@ -1,0 +1,410 @@
+"""Results of commands: typed records that one class writes to JSON and reads back.
+
+A command that leaves a folder writes ``result.json`` in it; ``--json-file`` writes the same record
+to a file of any name. Every record has ``kind``, the command that made it, and ``version``. Results
+that other commands read have a class here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+from phrasescore.closed_settings import Between, from_mapping
+from phrasescore.errors import SettingsError
+from phrasescore.runs.json_files import write_json
+
+RESULT = "result.json"
+VERSION = 1  # raised when a reader of today could no longer read the record
+# figures have room for numbers within these bounds; results are far within
+Number = Annotated[float, Between(-1e9, 1e9)]
+Seconds = Annotated[float, Between(0, 1e12)]
+Probability = Annotated[float, Between(0, 1)]
+Count = Annotated[int, Between(0, 10**15)]
+Positive = Annotated[int, Between(1, 10**15)]
+
+
+@dataclass(frozen=True)
+class Record:
+    """A record of one kind. A field at its default is not written, nor missed when it is read."""
+
+    kind: ClassVar[str] = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record as JSON values."""
+        return {"kind": self.kind, "version": VERSION, **_values(self)}
+
+    def write(self, path: str | Path) -> None:
+        """Write the record, atomically."""
+        write_json(path, self.to_json())
+
+
+def _values(value: Any) -> Any:
+    """Return dataclasses as mappings and paths as text, however deep they are nested."""
+    if dataclasses.is_dataclass(value):
+        return {
+            each.name: _values(getattr(value, each.name))
+            for each in dataclasses.fields(value)
+            if getattr(value, each.name) != each.default
+        }
+    if isinstance(value, Mapping):
+        return {key: _values(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_values(inner) for inner in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+def parse_record(content: Mapping[str, Any]) -> Record | None:
+    """Return the record in a JSON object; ``None`` where the object is none that has a class here.
+
+    Raises:
+        SettingsError: The record has another version, or a value is missing or of another type.
+    """
+    known = {kind.kind: kind for kind in Record.__subclasses__()}
+    kind = content.get("kind")
+    if not isinstance(kind, str) or kind not in known or "version" not in content:
+        return None
+    if content["version"] != VERSION or isinstance(content["version"], bool):
+        raise SettingsError(
+            f"a result of version {str(content['version'])[:20]}, expected version {VERSION}",
+            remedy="make it again with this version of phrasescore",
+        )
+    where = "not what phrasescore writes"
+    return from_mapping(known[kind], content, where=where, only_known=False)
+
+
+@dataclass(frozen=True)
+class ComparedSystem:
+    """One system in one metric; fractions. The first system of a comparison has no gain.
+
+    Args:
+        system: Its name.
+        runs: The score of each run.
+        mean: Over runs.
+        deviation: Over runs; ``None`` for a single one.
+        gain: The mean minus the mean of the first system.
+        low: The lower end of the gain's 95 % interval.
+        high: The upper end.
+        p_randomization: Of approximate randomisation of sentences.
+        p_replicas: Of randomisation of replicas.
+        p_bootstrap: Of the two-level bootstrap.
+    """
+
+    system: str
+    runs: tuple[Number, ...]
+    mean: Number
+    deviation: Number | None
+    gain: Number | None = None
+    low: Number | None = None
+    high: Number | None = None
+    p_randomization: Probability | None = None
+    p_replicas: Probability | None = None
+    p_bootstrap: Probability | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonRecord(Record):
+    """The record of ``compare``.
+
+    Args:
+        references: Files.
+        sentences: How many sentences count.
+        known_words: The model whose words the sentences keep to, if only such were compared.
+        signatures: By metric, sacrebleu's name of it.
+        trials: Of each test.
+        seed: Of each test.
+        files: The translations by system.
+        metrics: By metric, the systems.
+        notes: Sentences on faults of the texts.
+        by_length: The same for groups of sentences.
+    """
+
+    kind: ClassVar[str] = "compare"
+    references: tuple[str, ...]
+    sentences: Count
+    known_words: dict[str, Any] | None = None
+    signatures: dict[str, str]
+    trials: Positive
+    seed: int
+    files: dict[str, tuple[str, ...]]
+    metrics: dict[str, tuple[ComparedSystem, ...]]
+    notes: tuple[str, ...]
+    by_length: list[Any] | None = None
+
+
+@dataclass(frozen=True)
+class SharedWork:
+    """Steps of a model: without sharing equal beginnings of phrases, and with it."""
+
+    source_asked: Count
+    source_done: Count
+    target_asked: Count
+    target_done: Count
+
+
+@dataclass(frozen=True)
+class Savings:
+    """How many times fewer steps were done, on each side."""
+
+    source: Number
+    target: Number
+
+
+@dataclass(frozen=True)
+class ScoringModel:
+    """A model that scored a table, and the mean of its scores."""
+
+    name: str
+    mean_ln_p: Number
+
+
+@dataclass(frozen=True)
+class ScoredColumn:
+    """A column of new scores, and how many of them are at Moses's floor."""
+
+    name: str
+    floor_hits: Count
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoringRecord(Record):
+    """The record of ``score``.
+
+    Args:
+        pairs: Phrase pairs of the table.
+        resumed_pairs: Pairs that an earlier, interrupted run had scored.
+        seconds: Of this run.
+        pairs_per_second: Of this run.
+        source_runs: Runs of equal sources.
+        work: Steps of the models.
+        savings: What sharing saved.
+        source_unknown_rate: The share of source words outside the shortlist.
+        target_unknown_rate: The same of target words.
+        unknown: What words outside the shortlist were given.
+        models: In the order of their columns.
+        columns: The new columns.
+        processors: Those that scored.
+        table_sha256: Of the table's file; ``None`` for a pipe.
+        output: The table that was written.
+        replace_column: The first column that was replaced, from 1, if columns were.
+        unknown_column: Whether a column of unknown words stands behind the new ones.
+        provenance: Of the scores.
+    """
+
+    kind: ClassVar[str] = "score"
+    pairs: Count
+    resumed_pairs: Count
+    seconds: Seconds
+    pairs_per_second: Number
+    source_runs: Count
+    work: SharedWork
+    savings: Savings
+    source_unknown_rate: Probability
+    target_unknown_rate: Probability
+    unknown: str
+    models: tuple[ScoringModel, ...]
+    columns: tuple[ScoredColumn, ...]
+    processors: list[Any]
+    table_sha256: str | None
+    output: str = ""
+    replace_column: Positive | None = None
+    unknown_column: bool = False
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TrainingRecord(Record):
+    """The record in a model's folder, and in the work folder of its training.
+
+    Args:
+        config: The settings of the model; empty until it is finished.
+        provenance: Of the model; empty until it is finished.
+    """
+
+    kind: ClassVar[str] = "train"
+    config: dict[str, Any] = field(default_factory=dict)
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """One evaluation of a training, a line of ``curves.jsonl``; losses in nats per word.
+
+    Args:
+        updates: So far.
+        epoch: Passes over the pairs so far.
+        seconds: By the clock so far.
+        training_nll: Over the updates since the last evaluation.
+        held_out_sources_nll: On held-out sources or sentences.
+        held_out_pairs_nll: On held-out pairs.
+    """
+
+    updates: Count
+    epoch: Number
+    seconds: Seconds
+    training_nll: Number | None = None
+    held_out_sources_nll: Number | None = None
+    held_out_pairs_nll: Number | None = None
+
+
+@dataclass(frozen=True)
+class Optimized:
+    """The weights that a round of tuning led to: their score over all candidates so far."""
+
+    score: Number | None = None
+    start_score: Number | None = None
+    seconds: Seconds = 0.0
+
+
+@dataclass(frozen=True)
+class TunedRound:
+    """One round of a tuning, a line of ``curve.jsonl``.
+
+    Args:
+        number: From 1.
+        weights: By component, those it was decoded with.
+        score: The objective of what was decoded.
+        bleu: Its BLEU.
+        length_ratio: Its words per reference word.
+        new: Candidates that no round before had.
+        candidates: All so far.
+        optimized: What optimising after the round gave.
+    """
+
+    number: Positive
+    weights: dict[str, Number]
+    score: Number
+    bleu: Number
+    length_ratio: Number
+    new: Count
+    candidates: Count
+    optimized: Optimized = Optimized()
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuningRecord(Record):
+    """The record of ``tune``: of one run, or of the best of several.
+
+    Args:
+        objective: What is maximised.
+        curve: The rounds that are done; of several runs, each run's folder has its own.
+        weights: By feature: the best ones, or the last ones of a run that goes on.
+        tables: The phrase tables that the ini names, by feature.
+        bleu: Of the best round.
+        score: Its objective.
+        why: The reason why the run ended; empty while it goes on, and for several runs.
+        round: The best round.
+        rounds: How many there were.
+        seed: The best seed of several.
+        mean: Of the objective over seeds.
+        deviation: Of the objective over seeds.
+        seeds: A summary of each run that is done, if there are several.
+        provenance: Of the weights.
+    """
+
+    kind: ClassVar[str] = "tune"
+    objective: str
+    curve: tuple[TunedRound, ...] = ()
+    weights: dict[str, tuple[Number, ...]]
+    tables: dict[str, str] = field(default_factory=dict)
+    bleu: Number | None = None
+    score: Number | None = None
+    why: str = ""
+    round: Positive | None = None
+    rounds: Count | None = None
+    seed: int | None = None
+    mean: Number | None = None
+    deviation: Number | None = None
+    seeds: list[Any] | None = None
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class BuildRecord(Record):
+    """The record of ``build``: seconds and counts of each step, and the provenance."""
+
+    kind: ClassVar[str] = "build"
+    steps: dict[str, dict[str, Any]]
+    provenance: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class SystemGain:
+    """How a system of an experiment differs from the first one; fractions."""
+
+    bleu: Number
+    p_value: Probability
+    randomization_p_value: Probability
+    replica_p_value: Probability
+    low: Number
+    high: Number
+
+
+@dataclass(frozen=True)
+class TextBleu:
+    """The BLEU of a system on one text: of each run, their mean and deviation, and the gain."""
+
+    bleu: tuple[Number, ...]
+    mean: Number
+    deviation: Number | None
+    gain: SystemGain | None
+
+
+@dataclass(frozen=True)
+class ExperimentRow:
+    """One system of an experiment: its settings, the seeds that are done, and its scores by text.
+
+    ``not_run`` says why a row has no runs. Seconds are those of each tuning that was not
+    interrupted; ``resumed`` says that there were others.
+    """
+
+    name: str
+    models: tuple[str, ...]
+    unknown_column: bool
+    unknown: str
+    language_models: tuple[str, ...]
+    rerank: tuple[str, ...]
+    translate: tuple[str, ...]
+    not_run: str
+    seeds: tuple[int, ...]
+    tuning_seconds: tuple[Seconds, ...]
+    tuning_cpu_seconds: tuple[Seconds, ...]
+    texts: dict[str, TextBleu]
+    resumed: bool = False
+
+
+@dataclass(frozen=True)
+class TextFiles:
+    """The files of a text and its translation."""
+
+    source: str
+    reference: str
+
+
+@dataclass(frozen=True)
+class ExperimentRecord(Record):
+    """The record of ``experiment``: every number of the table, and the settings."""
+
+    kind: ClassVar[str] = "experiment"
+    name: str
+    decoder: str
+    sections: dict[str, str | float | int]
+    optimizer: str
+    rounds: Count
+    nbest_size: Count
+    rerank: dict[str, Any]
+    seeds: tuple[int, ...]
+    systems: tuple[ExperimentRow, ...]
+    per_seed: tuple[str, ...]
+    texts: dict[str, TextFiles]
+    provenance: dict[str, Any]
+
+
+def weights_by_component(weights: Mapping[str, Sequence[float]]) -> Iterator[tuple[str, float]]:
+    """Yield weights by component: ``LM0``, ``TranslationModel0_0``, ``TranslationModel0_1``."""
+    for name, values in weights.items():
+        for place, number in enumerate(values):
+            yield (name if len(values) == 1 else f"{name}_{place}"), number

@@ -1,1 +1,0 @@
-"""What the runs of an experiment showed: read, kept, collected, and written as tables."""

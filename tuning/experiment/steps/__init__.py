@@ -1,1 +1,0 @@
-"""The steps of rows: tuned systems, n-best lists that models rescore, models alone."""
