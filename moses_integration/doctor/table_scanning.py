@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import compiled
+from phrasescore.compiled import borrowed, compiled
 from phrasescore.table.byte_scanning import (
     BAR,
     BLANKS,
@@ -89,6 +89,7 @@ def scan_lines(data: Any, spans: Any, hierarchical: bool, flags: Any, lengths: A
         flags: (lines,) uint8, filled with the sums of the flags above.
         lengths: (lines, 2) int64, filled: tokens of source and target.
     """
+    data, spans, flags, lengths = borrowed((data, spans, flags, lengths))
     begin, before, before_end = 0, -1, -1
     for line in range(len(spans)):
         end = find_byte(data, begin, len(data), LINE_FEED)
@@ -129,6 +130,9 @@ def scan_scores(data: Any, spans: Any, pattern: Any, bounds: Any, varies: Any, a
         varies: (scores,) bool, set for each score that has another text somewhere.
         above: (scores,) int64, raised by the number of lines in which it is above 1.
     """
+    data, spans, pattern, bounds, varies, above = borrowed(
+        (data, spans, pattern, bounds, varies, above)
+    )
     for line in range(len(spans)):
         i, end = spans[line, SCORES], spans[line, SCORES_END]
         for score in range(len(varies)):

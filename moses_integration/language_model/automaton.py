@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import Records, compiled
+from phrasescore.compiled import Records, borrowed, compiled
 
 EMPTY_STATE = 0  # no history
 UNKNOWN_WORD = 0  # the id of <unk>
@@ -88,6 +88,7 @@ def score(tables: AutomatonTables, state: int, word: int) -> tuple[float, int]:
 
     The sum over back-off weights is in float64, so it does not depend on their order.
     """
+    tables = borrowed(tables)
     log10 = 0.0
     own_class = class_of(word)
     while state != EMPTY_STATE:
@@ -108,6 +109,7 @@ def score_words(
     tables: AutomatonTables, state: int, words: NDArray[np.int32], log10: NDArray[np.float64]
 ) -> int:
     """Score ``words`` one after the other into ``log10``; return the state after the last."""
+    tables, words, log10 = borrowed((tables, words, log10))
     for position in range(words.size):
         log10[position], state = score(tables, state, words[position])
     return state

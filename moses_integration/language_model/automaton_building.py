@@ -25,7 +25,7 @@ from moses_integration.language_model.automaton import (
     entry_key,
     find_entry,
 )
-from phrasescore.compiled import Records, compiled
+from phrasescore.compiled import Records, borrowed, compiled
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 # what `size` counts
@@ -190,6 +190,7 @@ def _slots_for(entries: int) -> int:
 
 @compiled
 def _move_entries(old: Records, new: Records) -> None:
+    old, new = borrowed((old, new))
     for slot in range(old.size):
         if old[slot].key != 0:
             target = find_entry(new, old[slot].key)
@@ -221,6 +222,9 @@ def _insert_rows(
         longest: Whether they are of the highest order.
         contexts: Scratch memory, one more than the rows to look up at a time.
     """
+    slots, nodes, words, log10, backoff, contexts = borrowed(
+        (slots, nodes, words, log10, backoff, contexts)
+    )
     order = words.shape[1]
     known = row  # the first row whose context was not looked up
     while row < words.shape[0]:
@@ -353,6 +357,7 @@ def _resolve_states(nodes: _Nodes, state_of: NDArray[np.int32]) -> None:
 @compiled
 def _point_to_states(slots: Records, state_of: NDArray[np.int32], nodes: Records) -> None:
     """Let slots lead to states instead of nodes, and note what words nodes have after them."""
+    slots, state_of, nodes = borrowed((slots, state_of, nodes))
     for slot in range(slots.size):
         key = slots[slot].key
         if key != 0:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import compiled
+from phrasescore.compiled import borrowed, compiled
 from phrasescore.table.byte_scanning import (
     LINE_FEED,
     SPACE,
@@ -55,6 +55,7 @@ class NBestBlock(NamedTuple):
 @compiled
 def _number(data: Bytes, at: int, end: int) -> float:
     """Return the value of a plain decimal number, correctly rounded; NaN where in doubt."""
+    data = borrowed(data)
     value, stop, exact = parse_decimal(data, at, end)
     return value if exact and stop == end else np.nan
 
@@ -71,6 +72,7 @@ def _features(data: Any, begin: int, end: int, labels: Any, sizes: Any, values: 
         sizes: How many values follow each label.
         values: (F,) filled.
     """
+    data, labels, sizes, values = borrowed((data, labels, sizes, values))
     i = token_begin(data, begin, end, SPACE_ONLY)
     at = count = 0
     for size in sizes:
@@ -98,6 +100,7 @@ def _line(
     data: Any, begin: int, end: int, labels: Any, sizes: Any, block: NBestBlock, line: int
 ) -> bool:
     """Read everything of one line but its words; return whether it is plain."""
+    data, labels, sizes, block = borrowed((data, labels, sizes, block))
     first = find_bars(data, begin, end)
     second = find_bars(data, first + 3, end) if first >= 0 else -1
     third = find_bars(data, second + 3, end) if second >= 0 else -1
@@ -124,6 +127,7 @@ def _line(
 @compiled
 def scan(data: Any, labels: Any, sizes: Any, vocabulary: WordArrays, block: NBestBlock) -> None:
     """Read whole lines into the arrays of ``block``."""
+    data, labels, sizes, vocabulary, block = borrowed((data, labels, sizes, vocabulary, block))
     begin = 0
     count = 0
     for line in range(len(block.sentences)):

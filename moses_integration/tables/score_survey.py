@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import compiled
+from phrasescore.compiled import borrowed, compiled
 from phrasescore.errors import PhraseTableError
 from phrasescore.runs.progress import Progress
 from phrasescore.table.block import TableBlock, read_blocks
@@ -141,6 +141,7 @@ def find_extremes(data: Any, spans: Any, places: Any) -> int:
         spans: (lines, 6) int64; the last two columns are begin and end of the scores.
         places: (lines * scores, 4) int64, filled: line, score (from 0), begin and end of each.
     """
+    data, spans, places = borrowed((data, spans, places))
     count = 0
     for line in range(len(spans)):
         begin, end = spans[line, SCORES], spans[line, SCORES_END]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import compiled
+from phrasescore.compiled import borrowed, compiled
 from phrasescore.table.block import TableBlock
 from phrasescore.table.byte_scanning import (
     BLANKS,
@@ -73,6 +73,7 @@ def source_counts(block: TableBlock, rows: NDArray[np.int64]) -> NDArray[np.floa
 @compiled
 def _read_source_counts(data: Any, scores_ends: Any, counts: Any) -> None:
     """Fill in the second number of column 5, if two or three stand there and nothing else."""
+    data, scores_ends, counts = borrowed((data, scores_ends, counts))
     text_end = len(data) - len(GAP)
     for row in range(len(scores_ends)):
         line_end = find_byte(data, scores_ends[row], text_end, LINE_FEED)

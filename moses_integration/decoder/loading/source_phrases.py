@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import compiled
+from phrasescore.compiled import borrowed, compiled
 from phrasescore.words.word_table import WordTable
 
 _FREE = -1
@@ -37,6 +37,7 @@ class PhraseTrie(NamedTuple):
 
 @compiled
 def _slot_of(trie: PhraseTrie, key: np.uint64) -> int:
+    trie = borrowed(trie)
     mask = trie.children.size - 1
     digest = key * _MIX
     slot = np.int64((digest ^ (digest >> _SHIFT)) & np.uint64(mask))
@@ -48,12 +49,14 @@ def _slot_of(trie: PhraseTrie, key: np.uint64) -> int:
 @compiled
 def child(trie: PhraseTrie, phrase: int, word: int) -> int:
     """Return the phrase ``phrase word``, or -1 where the input has none."""
+    trie = borrowed(trie)
     key = (np.uint64(phrase) << _SHIFT) | np.uint64(word)
     return np.int64(trie.children[_slot_of(trie, key)])
 
 
 @compiled
 def _add_spans(trie: PhraseTrie, words: NDArray[np.int32], longest: int) -> None:
+    trie, words = borrowed((trie, words))
     for start in range(words.size):
         phrase = np.int64(0)
         for end in range(start, min(start + longest, words.size)):
@@ -68,6 +71,7 @@ def _add_spans(trie: PhraseTrie, words: NDArray[np.int32], longest: int) -> None
 
 @compiled
 def _move(old: PhraseTrie, new: PhraseTrie) -> None:
+    old, new = borrowed((old, new))
     for slot in range(old.children.size):
         if old.children[slot] != _FREE:
             target = _slot_of(new, old.keys[slot])

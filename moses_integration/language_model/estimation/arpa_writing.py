@@ -16,7 +16,7 @@ from moses_integration.language_model.estimation.ngram_counting import (
     Corpus,
     NGramCounts,
 )
-from phrasescore.compiled import compiled
+from phrasescore.compiled import borrowed, compiled
 from phrasescore.runs.byte_streams import open_output
 from phrasescore.words.word_table import as_array
 
@@ -101,6 +101,7 @@ def _write_lines(
     Returns:
         The first row that is not written yet, and the bytes in use: a block and a line at most.
     """
+    text, last, texts, lengths, out = borrowed((text, last, texts, lengths, out))
     ids, characters, ends = text
     at = 0
     columns = lengths.shape[1]
@@ -164,6 +165,7 @@ def _write_logs(factors: Any, logs: Any, texts: Any, lengths: Any) -> None:
     A number is scaled to nine digits before the point, exactly; then digits are dropped for as long
     as what is left lies within half a distance of two float32.
     """
+    factors, logs, texts, lengths = borrowed((factors, logs, texts, lengths))
     for row in range(factors.size):
         logs[row] = np.log10(factors[row])
         value = -np.float64(logs[row])

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import compiled
+from phrasescore.compiled import borrowed, compiled
 
 _SUFFIX_FACTOR = np.uint64(8978948897894561157)
 _WORD_FACTOR = np.uint64(17894857484156487943)
@@ -142,6 +142,7 @@ def find_matches(
     Returns:
         How many pairs there are now; more than there is room for are counted, but lost.
     """
+    halves, index, matches = borrowed((halves, index, matches))
     row = first
     while row < last:
         start, stop = halves.start[row], halves.stop[row]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.system_building.alignment.links import Links
-from phrasescore.compiled import compiled
+from phrasescore.compiled import borrowed, compiled
 
 # what joins two words: links of one direction, or of both and what was added
 _FORWARD, _BACKWARD, _JOINT = 1, 2, 3
@@ -66,6 +66,9 @@ def _join_all(
     forward: Any, backward: Any, lengths: Any, room: Any, links: Any, offsets: Any
 ) -> None:
     """Join sentence by sentence: ``grid`` tells of each pair of words which links join it."""
+    forward, backward, lengths, room, links, offsets = borrowed(
+        (forward, backward, lengths, room, links, offsets)
+    )
     grid, sources, targets = room
     used = 0
     for sentence in range(len(lengths[0])):
