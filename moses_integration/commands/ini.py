@@ -96,16 +96,16 @@ def add_column(
 
     The scores of the whole table are checked first. Every other byte of the ini stays as it is.
     """
-    from moses_integration.ini.listing import problems
-    from moses_integration.ini.moses_ini import MosesIni
-    from moses_integration.ini.table_feature import (
+    from moses_integration.ini.edits import (
         check_table_path,
         find_table_feature,
         start_weight_for,
-        with_absolute_paths,
         with_reordering,
         with_table,
     )
+    from moses_integration.ini.model_files import with_absolute_paths
+    from moses_integration.ini.moses_ini import MosesIni
+    from moses_integration.ini.problems import problems
     from moses_integration.tables.score_survey import survey_scores
     from phrasescore.errors import counted
     from phrasescore.runs.byte_streams import write_atomically
@@ -122,10 +122,10 @@ def add_column(
     write_atomically(output, after.to_bytes())
     pairs, scores = counted(survey.lines, "phrase pair"), counted(survey.scores, "score")
     click.echo(f"{table}: {pairs} with {scores}", err=True)
-    click.echo(str(change), err=True)
+    click.echo(change.summary, err=True)
     if reordering is not None:
         click.echo(f"reordering table: {reordering}", err=True)
-    if change.scores != change.before.scores:
+    if change.added:
         _advise_tuning(start_weight, output)
     for warning in (*survey.warnings(), *problems(after)):
         click.echo(f"warning: {warning}", err=True)
@@ -176,10 +176,10 @@ def add_language_model(
     decode, tune and force-score of phrasescore read it, real Moses does not: remove-feature takes
     it out again. The model is checked first. Every other byte of the ini stays as it is.
     """
-    from moses_integration.ini.language_model_feature import with_language_model
-    from moses_integration.ini.listing import problems
+    from moses_integration.ini.edits import start_weight_for, with_language_model
+    from moses_integration.ini.model_files import with_absolute_paths
     from moses_integration.ini.moses_ini import MosesIni
-    from moses_integration.ini.table_feature import start_weight_for, with_absolute_paths
+    from moses_integration.ini.problems import problems
     from moses_integration.language_model.fitness import (
         checked_words,
         is_self_normalised,
@@ -205,7 +205,7 @@ def add_language_model(
     write_atomically(output, after.to_bytes())
     words = counted(len(stored.target_vocabulary) - 2, "word")
     click.echo(f"{model}: a model that knows {words}", err=True)
-    click.echo(str(change), err=True)
+    click.echo(change.summary, err=True)
     if normalised is None and not whole:
         click.echo(
             f"{model} was trained with --self-normalise, so its scores leave ln Z out, which is "
@@ -239,9 +239,9 @@ def remove_feature(path: str, name: str, output: str) -> None:
     Every other byte of the ini stays as it is. Without the language models of add-language-model,
     real Moses reads it again.
     """
-    from moses_integration.ini.feature_removal import without_feature
-    from moses_integration.ini.listing import problems
+    from moses_integration.ini.edits import without_feature
     from moses_integration.ini.moses_ini import MosesIni
+    from moses_integration.ini.problems import problems
     from phrasescore.runs.byte_streams import write_atomically
 
     before = MosesIni.read(path)
@@ -261,10 +261,14 @@ def absolute_paths(path: str, output: str) -> None:
     Relative ones are taken to be relative to the current directory, as Moses takes them, and must
     be there. Every other byte of the ini stays as it is.
     """
-    from moses_integration.ini.listing import files_read, problems
-    from moses_integration.ini.model_files import find_binary_file, find_model_file
+    from moses_integration.ini.model_files import (
+        files_read,
+        find_any_file,
+        relative_paths,
+        with_absolute_paths,
+    )
     from moses_integration.ini.moses_ini import MosesIni
-    from moses_integration.ini.table_feature import relative_paths, with_absolute_paths
+    from moses_integration.ini.problems import problems
     from phrasescore.errors import counted
     from phrasescore.runs.byte_streams import write_atomically
 
@@ -273,8 +277,7 @@ def absolute_paths(path: str, output: str) -> None:
     refuse_replaced_inputs(files_read(before))
     relative = relative_paths(before)
     for line, named in relative:
-        if find_binary_file(named, line.kind) is None:
-            find_model_file(named, ini=path)
+        find_any_file(named, line.kind, ini=path)
     after = with_absolute_paths(before)
     write_atomically(output, after.to_bytes())
     click.echo(f"{counted(len(relative), 'path')} made absolute", err=True)

@@ -153,8 +153,8 @@ def prune(
 def _ranking(
     table: str, column: int | None, weights: str | None, feature: str | None
 ) -> Ranking | None:
+    from moses_integration.ini.feature_weights import find_phrase_table, table_weights
     from moses_integration.ini.moses_ini import MosesIni
-    from moses_integration.ini.table_weights import table_weights
     from moses_integration.tables.ranking import ColumnRanking, WeightedRanking
 
     if column is not None and weights is not None:
@@ -167,8 +167,11 @@ def _ranking(
             remedy="give --weights, or leave --feature out",
         )
     if weights is not None:
-        name, values = table_weights(MosesIni.read(weights), table, feature)
-        return WeightedRanking(values, name, weights)
+        ini = MosesIni.read(weights)
+        ini.refuse_rewriting()
+        line = find_phrase_table(ini, feature, table)
+        values = table_weights(ini, line, given=True)
+        return WeightedRanking(values, line.name, weights)
     return ColumnRanking(column) if column is not None else None
 
 

@@ -23,7 +23,7 @@ from phrasescore.errors import ModelError
 from phrasescore.model.folder import StoredWeights, load_outside, load_weights
 from phrasescore.model.kinds import kind_named
 from phrasescore.model.model_settings import FeedForwardLmSettings
-from phrasescore.words.outside_words import OutsideWords
+from phrasescore.words.vocabulary import OutsideWords
 
 Floats = NDArray[np.float32]
 Numbers = NDArray[np.int32]
