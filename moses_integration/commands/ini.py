@@ -11,7 +11,7 @@ import click
 from phrasescore.commands.numbers import WEIGHT
 from phrasescore.commands.options import json_options, print_result
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, PathName, Use, refuse_replaced_inputs
-from phrasescore.runs.byte_streams import STANDARD_STREAM
+from phrasescore.runs.file_kinds import STANDARD_STREAM
 
 if TYPE_CHECKING:
     from moses_integration.ini.moses_ini import MosesIni
@@ -108,7 +108,7 @@ def add_column(
     from moses_integration.ini.problems import problems
     from moses_integration.tables.score_survey import survey_scores
     from phrasescore.errors import counted
-    from phrasescore.runs.byte_streams import write_atomically
+    from phrasescore.runs.final_names import write_atomically
 
     check_table_path(table)
     before = MosesIni.read(path)
@@ -180,15 +180,15 @@ def add_language_model(
     from moses_integration.ini.model_files import with_absolute_paths
     from moses_integration.ini.moses_ini import MosesIni
     from moses_integration.ini.problems import problems
-    from moses_integration.language_model.fitness import (
+    from moses_integration.language_model.neural import (
         checked_words,
         is_self_normalised,
         read_for_ini,
+        read_outside,
     )
-    from moses_integration.language_model.neural.network import read_outside
     from phrasescore.errors import counted
     from phrasescore.model.folder import load_outside
-    from phrasescore.runs.byte_streams import write_atomically
+    from phrasescore.runs.final_names import write_atomically
 
     before = MosesIni.read(path)
     stored = read_for_ini(model, normalised=normalised is not False)
@@ -242,7 +242,7 @@ def remove_feature(path: str, name: str, output: str) -> None:
     from moses_integration.ini.edits import without_feature
     from moses_integration.ini.moses_ini import MosesIni
     from moses_integration.ini.problems import problems
-    from phrasescore.runs.byte_streams import write_atomically
+    from phrasescore.runs.final_names import write_atomically
 
     before = MosesIni.read(path)
     after = without_feature(before, name)
@@ -270,7 +270,7 @@ def absolute_paths(path: str, output: str) -> None:
     from moses_integration.ini.moses_ini import MosesIni
     from moses_integration.ini.problems import problems
     from phrasescore.errors import counted
-    from phrasescore.runs.byte_streams import write_atomically
+    from phrasescore.runs.final_names import write_atomically
 
     before = MosesIni.read(path)
     before.refuse_old_style()

@@ -13,7 +13,7 @@ from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
 from phrasescore.errors import SettingsError, counted
 
 if TYPE_CHECKING:
-    from moses_integration.nbest.candidate_scores import NBestModel
+    from moses_integration.nbest.rescoring import NBestModel
     from phrasescore.model.kinds import Kind
 
 
@@ -83,11 +83,10 @@ def nbest(
     """
     import contextlib
 
-    from moses_integration.nbest.candidate_scores import read_table_words
-    from moses_integration.nbest.rescoring import rescore_nbest
+    from moses_integration.nbest.rescoring import read_table_words, rescore_nbest
     from phrasescore.model.device import choose_device
+    from phrasescore.runs.file_kinds import can_be_read_again
     from phrasescore.runs.interruption import interruptible
-    from phrasescore.runs.pipes import can_be_read_again
 
     models = _load(folders, names, device, threads)
     words = read_table_words(table) if table is not None else None
@@ -103,7 +102,7 @@ def _load(
 ) -> list[NBestModel]:
     import torch
 
-    from moses_integration.nbest.candidate_scores import NBestModel
+    from moses_integration.nbest.rescoring import NBestModel
     from phrasescore.model.folder import load_model
     from phrasescore.model.kinds import kind_named
     from phrasescore.scoring.model_loading import scoring_model

@@ -11,12 +11,12 @@ from phrasescore.commands.numbers import COLUMN, ITEMS, Real
 from phrasescore.commands.options import json_options, print_result, reordering_pair
 from phrasescore.commands.paths import INPUT, OUTPUT
 from phrasescore.errors import SettingsError
-from phrasescore.runs.provenance import provenance
+from phrasescore.runs.identity import provenance
 
 if TYPE_CHECKING:
-    from moses_integration.tables.ranking import Ranking
+    from moses_integration.tables.pruning import Ranking
     from moses_integration.tables.significance import SignificanceLevel
-    from phrasescore.table.sinks import Sink
+    from phrasescore.runs.journal import JournaledOutputs
 
 
 @click.command("prune")
@@ -118,7 +118,6 @@ def prune(
         prune_reordering,
     )
     from phrasescore.runs.interruption import interruptible
-    from phrasescore.runs.journaled_output import JournaledOutput
 
     both = reordering_pair(reordering, reordering_output, output)
     conditions = PruningConditions(
@@ -132,9 +131,9 @@ def prune(
         check_reordering(both[0])
     cuts: list[CutReordering] = []
 
-    def cut_reordering(pruned: Sink) -> None:
+    def cut_reordering(pruned: JournaledOutputs) -> None:
         """Cut the other table while the first has no name yet: both are there, or none."""
-        if both is not None and isinstance(pruned, JournaledOutput):
+        if both is not None:
             cuts.append(prune_reordering(*both, pruned.part_path))
 
     # what comes or goes through a pipe cannot be gone on with
@@ -155,7 +154,7 @@ def _ranking(
 ) -> Ranking | None:
     from moses_integration.ini.feature_weights import find_phrase_table, table_weights
     from moses_integration.ini.moses_ini import MosesIni
-    from moses_integration.tables.ranking import ColumnRanking, WeightedRanking
+    from moses_integration.tables.pruning import ColumnRanking, WeightedRanking
 
     if column is not None and weights is not None:
         raise SettingsError(

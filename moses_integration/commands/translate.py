@@ -12,7 +12,7 @@ from phrasescore.commands.numbers import BATCH, BEAM, THREADS, WORDS
 from phrasescore.commands.options import json_options, print_result
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
 from phrasescore.errors import SettingsError
-from phrasescore.runs.provenance import provenance
+from phrasescore.runs.identity import provenance
 
 if TYPE_CHECKING:
     from phrasescore.generation.sentence_models import SentenceModels
@@ -154,9 +154,9 @@ def translate(
     from phrasescore.generation.sentence_models import load_sentence_models
     from phrasescore.generation.translation_output import TranslationWriter
     from phrasescore.generation.translation_stream import translate_text
+    from phrasescore.runs.file_kinds import can_be_read_again
     from phrasescore.runs.interruption import interruptible
-    from phrasescore.runs.pipes import can_be_read_again
-    from phrasescore.table.sinks import keeps_work
+    from phrasescore.runs.journal import keeps_work
 
     if threads is not None:
         torch.set_num_threads(threads)

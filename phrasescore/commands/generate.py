@@ -12,7 +12,7 @@ from phrasescore.commands.numbers import BATCH, BEAM, SEED, THREADS, WORDS, Real
 from phrasescore.commands.options import json_options, print_result, reordering_pair
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
 from phrasescore.errors import SettingsError
-from phrasescore.runs.provenance import provenance
+from phrasescore.runs.identity import provenance
 
 if TYPE_CHECKING:
     from phrasescore.generation.phrase_output import OutputFormat, PhraseCounts
@@ -147,8 +147,8 @@ def generate(
     import torch
 
     from phrasescore.generation.target_generator import TargetGenerator
+    from phrasescore.runs.file_kinds import can_be_read_again
     from phrasescore.runs.interruption import interruptible
-    from phrasescore.runs.pipes import can_be_read_again
 
     if threads is not None:
         torch.set_num_threads(threads)

@@ -110,7 +110,7 @@ def print_result(result: Mapping[str, Any], as_json: bool, json_file: str | None
     Raises:
         SettingsError: The file cannot be written.
     """
-    from phrasescore.runs.provenance import json_bytes, write_json
+    from phrasescore.runs.json_files import json_bytes, write_json
 
     if as_json:
         sys.stdout.buffer.write(json_bytes(result))
@@ -133,9 +133,9 @@ def reordering_pair(old: str | None, new: str | None, output: str) -> tuple[str,
         ResumeError: Another process writes the new reordering table.
     """
     from phrasescore.errors import SettingsError
-    from phrasescore.runs.byte_streams import is_stream
+    from phrasescore.runs.file_kinds import is_stream
+    from phrasescore.runs.journal import keeps_work
     from phrasescore.runs.lock import held
-    from phrasescore.table.sinks import keeps_work
 
     if (old is None) != (new is None):
         raise SettingsError(

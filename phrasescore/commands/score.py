@@ -14,7 +14,7 @@ from phrasescore.commands.numbers import BATCH, COLUMN, FACTOR, THREADS
 from phrasescore.commands.options import json_options, print_result
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
 from phrasescore.errors import SettingsError
-from phrasescore.runs.provenance import provenance
+from phrasescore.runs.identity import provenance
 from phrasescore.words import Unknown
 
 if TYPE_CHECKING:

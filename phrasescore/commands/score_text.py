@@ -13,7 +13,7 @@ from phrasescore.commands.numbers import BATCH, FACTOR, THREADS
 from phrasescore.commands.options import json_options, print_result
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
 from phrasescore.errors import SettingsError, counted
-from phrasescore.runs.provenance import provenance
+from phrasescore.runs.identity import provenance
 
 if TYPE_CHECKING:
     from phrasescore.model.folder import LoadedModel
@@ -90,8 +90,8 @@ def score_text(
     import torch
 
     from phrasescore.model.folder import load_model
+    from phrasescore.runs.file_kinds import can_be_read_again
     from phrasescore.runs.interruption import interruptible
-    from phrasescore.runs.pipes import can_be_read_again
     from phrasescore.scoring.shared_scorer import SharedScorer
     from phrasescore.scoring.text_scoring import score_texts
 

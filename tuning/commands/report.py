@@ -9,7 +9,7 @@ import click
 
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, PathName, Use
 from phrasescore.errors import SettingsError
-from phrasescore.runs.pipes import STANDARD_STREAM
+from phrasescore.runs.file_kinds import STANDARD_STREAM
 
 _FOLDER = "RESULTS/"
 _PAGES = (".html", ".htm")

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from moses_integration.bleu.statistics import COLUMNS as BLEU_COLUMNS
 from moses_integration.bleu.statistics import ReferenceLength, References
-from phrasescore.runs.byte_streams import read_lines
+from phrasescore.table.input_files import read_lines
 from tuning.metrics.metric_scores import ALL_COLUMNS
 from tuning.metrics.metric_settings import LengthName, Objective
 
 if TYPE_CHECKING:
-    from tuning.metrics.sacrebleu_statistics import SacrebleuStatistics
+    from tuning.metrics.text_scores import SacrebleuStatistics
 
 
 class CandidateStatistics:
@@ -38,7 +38,7 @@ class CandidateStatistics:
         self.objective = objective
         self._more: SacrebleuStatistics | None = None
         if not objective.is_bleu:
-            from tuning.metrics.sacrebleu_statistics import SacrebleuStatistics
+            from tuning.metrics.text_scores import SacrebleuStatistics
 
             self._more = SacrebleuStatistics([list(read_lines(path)) for path in paths])
 

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.system_building.corpus.parallel_text import (
+from moses_integration.system_building.corpus.preparation import (
     LINES_AT_ONCE,
     NOT_UTF8,
     OTHER_SPACES,
     Notes,
     check_taken_text,
-    decode_line,
     read_parallel_lines,
 )
+from moses_integration.system_building.corpus.text_preparation import decode_line
 from phrasescore.errors import CorpusError
 
 
