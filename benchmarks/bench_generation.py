@@ -24,8 +24,7 @@ import numpy as np
 import torch
 
 from phrasescore.generation.beam_search import BeamSearch
-from phrasescore.generation.target_generator import TargetGenerator
-from phrasescore.generation.targets import BeamSettings, TargetSettings
+from phrasescore.generation.targets import BeamSettings, TargetGenerator, TargetSettings
 from phrasescore.model.folder import LoadedModel, load_model
 from phrasescore.model.sequence_model import END, SequenceModel
 from phrasescore.table.block import read_source_runs

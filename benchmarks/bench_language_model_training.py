@@ -34,7 +34,7 @@ from phrasescore.training.batches import Indices, bucket_plan, make_batch
 from phrasescore.training.encoding import encode_texts
 from phrasescore.training.pairs import EncodedPairs, PairSettings
 from phrasescore.training.recipes import TEXT_RECIPES
-from phrasescore.training.training_settings import (
+from phrasescore.training.settings import (
     DROPOUT_OF_TEXT,
     MAX_LENGTH,
     TrainingSettings,
@@ -62,7 +62,7 @@ class Task:
 
 
 def our_update(task: Task, dtype: torch.dtype | None) -> Update:
-    settings = TrainingSettings(max_epochs=1, learns_from="text", dropout=DROPOUT_OF_TEXT)
+    settings = TrainingSettings(max_epochs=1, kind="feed-forward-lm", dropout=DROPOUT_OF_TEXT)
     updates = fast_updates(task.model(), task.text, settings, dtype, task.threads)
     return one_update(updates, task.text, _RECIPE.learning_rate)
 
@@ -86,7 +86,7 @@ def plain_update(task: Task, dtype: torch.dtype | None) -> Update:
     def update(rows: Indices) -> None:
         torch.set_num_threads(task.threads)
         optimizer.zero_grad()
-        histories, wanted = model._n_grams(make_batch(task.text.source, task.text.target, rows))
+        histories, wanted = model._n_grams(make_batch(task.text, rows))
         with torch.autocast("cpu", torch.bfloat16, enabled=dtype is not None):
             loss = nn.functional.cross_entropy(layers(histories), wanted)
         loss.backward()  # type: ignore[no-untyped-call]

@@ -42,7 +42,7 @@ from phrasescore.training.batches import Indices, bucket_plan
 from phrasescore.training.encoding import encode_texts
 from phrasescore.training.pairs import EncodedPairs, PairSettings
 from phrasescore.training.recipes import SENTENCE_RECIPES
-from phrasescore.training.training_settings import (
+from phrasescore.training.settings import (
     DROPOUT,
     LABEL_SMOOTHING,
     MAX_LENGTH,
@@ -89,11 +89,11 @@ class Task:
 
 
 def our_update(task: Task, dtype: torch.dtype | None, *, regularised: bool = True) -> Update:
-    settings = TrainingSettings(max_epochs=1, learns_from="sentences")
+    settings = TrainingSettings(max_epochs=1, kind="search")
     if regularised:
         settings = TrainingSettings(
             max_epochs=1,
-            learns_from="sentences",
+            kind="search",
             dropout=DROPOUT,
             label_smoothing=LABEL_SMOOTHING,
         )

@@ -41,7 +41,7 @@ from phrasescore.training.batches import Indices, uniform_plan
 from phrasescore.training.encoding import encode_table
 from phrasescore.training.pairs import EncodedPairs, PairSettings
 from phrasescore.training.recipes import batch_size_for
-from phrasescore.training.training_settings import TrainingSettings
+from phrasescore.training.settings import TrainingSettings
 
 _RATE = 1e-3  # learning rate
 Update = Callable[[Indices], float]

@@ -37,7 +37,7 @@ from phrasescore.training.batches import Indices, uniform_plan
 from phrasescore.training.encoding import encode_table
 from phrasescore.training.pairs import EncodedPairs, PairSettings, load_pairs
 from phrasescore.training.recipes import batch_size_for
-from phrasescore.training.training_settings import TrainingSettings
+from phrasescore.training.settings import TrainingSettings
 
 # batches that are repeated; each goes by once before the clock starts, because torch's library of
 # products compiles code for each shape that it meets in bfloat16, for 10 ms and more

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 import torch
 
 from phrasescore.model.sequence_model import SequenceModel
-from phrasescore.training.batches import Indices, uniform_plan
+from phrasescore.training.batches import Indices
 from phrasescore.training.optimization.process_group import Processes
-from phrasescore.training.optimization.updates import LEAST_SHARE, Updates, Work
+from phrasescore.training.optimization.updates import Updates
 from phrasescore.training.pairs import EncodedPairs
 from phrasescore.training.recipes import recipe_named
-from phrasescore.training.training_settings import TrainingSettings
+from phrasescore.training.settings import TrainingSettings
 
 
 def fast_updates(
@@ -23,17 +24,11 @@ def fast_updates(
     threads: int,
 ) -> Updates:
     """Return what recipe fast does with batches, by so many cores."""
-    work = Work(
-        model=model,
-        pairs=pairs,
-        settings=settings,
-        optimizer=recipe_named("fast", settings.learns_from).optimizer,
-        plan=uniform_plan,
-        dtype=dtype,
-        largest=len(pairs),
-        least=LEAST_SHARE[settings.learns_from],
+    settings = dataclasses.replace(
+        settings, threads=threads, precision="bf16" if dtype == torch.bfloat16 else "fp32"
     )
-    return Updates(work, threads, Processes(model.device))
+    recipe = recipe_named("fast", settings.learns_from)
+    return Updates(model, pairs, settings, recipe, Processes(model.device), len(pairs))
 
 
 def one_update(updates: Updates, pairs: EncodedPairs, rate: float) -> Callable[[Indices], float]:

@@ -17,10 +17,52 @@ _LONGEST = 80  # characters of a name or a value in an error
 
 @dataclasses.dataclass(frozen=True)
 class Between:
-    """Bounds of a number: ``Annotated[int, Between(1, 10)]``; both belong to the range."""
+    """Bounds of a number: ``Annotated[int, Between(1, 10)]``.
+
+    Args:
+        low: The minimum.
+        high: The maximum.
+        above: Whether the minimum itself is outside the range.
+        below: Whether the maximum itself is outside the range.
+    """
 
     low: float
     high: float
+    above: bool = False
+    below: bool = False
+
+    def __contains__(self, number: float) -> bool:
+        low_fits = self.low < number if self.above else self.low <= number
+        return low_fits and (number < self.high if self.below else number <= self.high)
+
+    def __str__(self) -> str:
+        low = f"{'above ' if self.above else ''}{self.low:,.15g}"
+        return f"{low} to {'below ' if self.below else ''}{self.high:,.15g}"
+
+
+def check_bounds(settings: object, what: str = "") -> None:
+    """Refuse numbers outside the bounds that the fields of a dataclass are annotated with.
+
+    Args:
+        settings: The dataclass.
+        what: What stands before the name of a field in the error.
+
+    Raises:
+        SettingsError: A number is outside its bounds.
+    """
+    for name, hint in typing.get_type_hints(type(settings), include_extras=True).items():
+        value, bounds = getattr(settings, name), bounds_of(hint)
+        if bounds is not None and value is not None and value not in bounds:
+            raise SettingsError(f"{what}{name} is {_shown(value)}, expected {bounds}")
+
+
+def bounds_of(hint: Any) -> Between | None:
+    """Return the bounds of an annotated number, which may be optional; ``None`` without bounds."""
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return next(filter(None, map(bounds_of, typing.get_args(hint))), None)
+    if typing.get_origin(hint) is typing.Annotated:
+        return next((each for each in hint.__metadata__ if isinstance(each, Between)), None)
+    return None
 
 
 def from_mapping(
@@ -103,9 +145,8 @@ def _checked_value(key: str, value: Any, hint: Any, where: str) -> Any:
         return value
     if origin is typing.Annotated:
         number = _checked_value(key, value, arguments[0], where)
-        low, high = arguments[1].low, arguments[1].high
-        if not low <= number <= high:
-            raise SettingsError(f"{where}: {key} is {_shown(value)}, expected {low:g} to {high:g}")
+        if number not in arguments[1]:
+            raise SettingsError(f"{where}: {key} is {_shown(value)}, expected {arguments[1]}")
         return number
     union = origin in (typing.Union, types.UnionType)
     accepted = arguments if union else (origin or hint,)

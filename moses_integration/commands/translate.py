@@ -17,9 +17,8 @@ from phrasescore.runs.identity import provenance
 if TYPE_CHECKING:
     from phrasescore.generation.sentence_models import SentenceModels
     from phrasescore.generation.targets import BeamSettings, TargetSettings
-    from phrasescore.generation.translation_output import Form
-    from phrasescore.generation.translator import Translator
-    from phrasescore.generation.unknown_words import UnknownWords
+    from phrasescore.generation.translation import Form
+    from phrasescore.generation.translator import Translator, UnknownWords
 
 LONGEST_SENTENCE = 1000  # words, without --max-sentence-length
 
@@ -152,8 +151,7 @@ def translate(
     import torch
 
     from phrasescore.generation.sentence_models import load_sentence_models
-    from phrasescore.generation.translation_output import TranslationWriter
-    from phrasescore.generation.translation_stream import translate_text
+    from phrasescore.generation.translation import TranslationWriter, translate_text
     from phrasescore.runs.file_kinds import can_be_read_again
     from phrasescore.runs.interruption import interruptible
     from phrasescore.runs.journal import keeps_work
@@ -242,8 +240,7 @@ def _replacement(search: dict[str, Any], models: SentenceModels) -> UnknownWords
     """Return what stands for unknown words, if something does."""
     if not search["replace_unknown"]:
         return None
-    from phrasescore.generation.lexicon import read_lexicon
-    from phrasescore.generation.unknown_words import UnknownWords
+    from phrasescore.generation.translator import UnknownWords, read_lexicon
 
     models.must_align("--replace-unknown")
     lexicon = search["lexicon"]
@@ -257,7 +254,7 @@ def _replacement(search: dict[str, Any], models: SentenceModels) -> UnknownWords
 def _forms(nbest: str | None, alignments: str | None) -> list[Form]:
     """Return what each output has of a line, in the order of the outputs."""
     from moses_integration.nbest.translation_lists import nbest_lines
-    from phrasescore.generation.translation_output import alignment_line, translation_line
+    from phrasescore.generation.translation import alignment_line, translation_line
 
     forms: list[Form] = [translation_line]
     if nbest is not None:

@@ -1,94 +1,73 @@
-"""Phrases of the side that a model reads: of a phrase table, or one a line of a text.
-
-Of a table only phrases count whose words the model knows, every one: to it all unknown words are
-one, so that phrases with them would look alike that are not. Such a phrase is its ids, and takes no
-Python object.
-"""
+"""Phrases that a model reads, of a phrase table or one a line of a text, and their summaries c."""
 
 from __future__ import annotations
 
+import copy
 import itertools
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import queue
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
-from phrasescore.errors import CorpusError, SettingsError, counted
+from phrasescore.analysis.vectors import JoinedTexts, Vectors
+from phrasescore.errors import CorpusError, ModelError, counted
 from phrasescore.generation.phrase_output import phrase_texts
+from phrasescore.model.device import choose_device, each_on_one_core, in_fitting_parts
 from phrasescore.model.folder import LoadedModel
+from phrasescore.model.kinds import must_summarise
+from phrasescore.model.networks.attention_model import AttentionModel
+from phrasescore.model.networks.encoder_decoder import EncoderDecoder
+from phrasescore.model.sequence_model import END
 from phrasescore.runs.progress import Progress
+from phrasescore.scoring.gated.gated_steps import GatedSteps
+from phrasescore.scoring.gated.packed_weights import pack
+from phrasescore.scoring.pair_order import cut_by_area, cut_in_groups, is_new, pair_order
 from phrasescore.table.block import LONGEST_PHRASE, read_blocks
-from phrasescore.table.phrase_table import Side, scored_tokens
+from phrasescore.table.phrase_table import Side
 from phrasescore.table.text_blocks import Texts
 from phrasescore.words.distinct_phrases import first_rows, is_first, phrase_digests
-from phrasescore.words.token_sequences import TokenSequences, from_lists
+from phrasescore.words.token_sequences import TokenSequences, as_matrix, from_lists
 from phrasescore.words.vocabulary import UNK_ID, Vocabulary
 
+_GROUP = {"cpu": 2048, "cuda": 16384}
+_CHUNK = {"cpu": 256, "cuda": 4096}
+_PANEL = 1024
+_LONG = 64  # words that a chunk is padded to at most
+_PHRASES_AT_ONCE = 16_384
+_TEXTS_AT_ONCE = 65_536
 
-@dataclass(frozen=True)
-class PhraseList:
-    """Some phrases and their texts, with no object for a phrase.
-
-    Args:
-        ids: N phrases in the model's numbers.
-        text: The bytes of all of them, one after the other.
-        offsets: (N + 1,) int64, where each begins.
-    """
-
-    ids: TokenSequences
-    text: bytes
-    offsets: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    def text_of(self, row: int) -> bytes:
-        """Return the text of one phrase."""
-        return self.text[self.offsets[row] : self.offsets[row + 1]]
-
-    def words_of(self, row: int) -> list[bytes]:
-        """Return the words of one phrase."""
-        return self.text_of(row).split(b" ")
-
-    def unknown_words(self, row: int) -> list[bytes]:
-        """Return the words of one phrase that the model does not know."""
-        return [
-            word
-            for word, number in zip(self.words_of(row), self.ids[row].tolist(), strict=True)
-            if number == UNK_ID
-        ]
-
-    @classmethod
-    def of(cls, ids: TokenSequences, texts: Sequence[bytes]) -> PhraseList:
-        """Join texts."""
-        return cls(ids, b"".join(texts), _offsets([len(text) for text in texts]))
-
-
-def read_side(loaded: LoadedModel) -> Side:
-    """Return which side of a table a model reads."""
-    return "source" if loaded.direction == "source-target" else "target"
+Rows: TypeAlias = NDArray[np.int64]
+# reads sorted, distinct phrases into their summaries, (N, H)
+Encode: TypeAlias = Callable[[TokenSequences], Tensor]
 
 
 class TablePhrases:
-    """The phrases of a table that a model knows, block by block, distinct within a block.
+    """The phrases of a table whose words a model knows, block by block, distinct within a block.
+
+    A phrase with an unknown word does not count: all unknown words are one to the model, so
+    different phrases would look alike. Phrases are ids; none takes a Python object.
 
     Args:
         path: A plain or gzip phrase table, or ``-``.
         loaded: The model.
-        least_words: How many words a phrase must have.
+        min_words: How many words a phrase must have.
 
     Attributes:
-        known: How many phrases it had so far.
-        unknown: How many were left out because of a word that the model does not know.
+        unknown: How many phrases were left out so far because of an unknown word.
     """
 
-    def __init__(self, path: str | Path, loaded: LoadedModel, least_words: int = 1) -> None:
-        self._path, self._least = path, least_words
-        self._vocabulary, self._side = loaded.source_vocabulary, read_side(loaded)
+    def __init__(self, path: str | Path, loaded: LoadedModel, min_words: int = 1) -> None:
+        self._path, self._min_words = path, min_words
+        self._vocabulary = loaded.source_vocabulary
+        self._side: Side = "source" if loaded.direction == "source-target" else "target"
         self._factor = loaded.model.settings.factor
-        self.known = self.unknown = 0
+        self.unknown = 0
 
     def blocks(self) -> Iterator[TokenSequences]:
         """Yield the phrases, as ids.
@@ -100,50 +79,42 @@ class TablePhrases:
         with Progress("reading the phrase table", unit="lines") as progress:
             for block in read_blocks(self._path):
                 spans = block.token_spans(self._side, self._factor)
-                ids = self._vocabulary.encode_spans(spans)
-                # unknown words are one id, so what is counted of their phrases is a little less
-                ids = ids.select(np.flatnonzero(is_distinct(ids)))
-                ids = ids.select(np.flatnonzero(ids.lengths >= self._least))
-                knows = _knows(ids)
-                known = int(knows.sum())
-                self.known, self.unknown = self.known + known, self.unknown + len(ids) - known
-                if known:
-                    yield ids.select(np.flatnonzero(knows))
+                ids = distinct(self._vocabulary.encode_spans(spans))
+                ids = ids.select(np.flatnonzero(ids.lengths >= self._min_words))
+                unknown_before = np.concatenate([[0], np.cumsum(ids.tokens == UNK_ID)])
+                known = np.flatnonzero(np.diff(unknown_before[ids.offsets]) == 0)
+                self.unknown += len(ids) - len(known)
+                if len(known):
+                    yield ids.select(known)
                 progress.advance(len(block))
 
-    def all(self) -> PhraseList:
-        """Return all the phrases of the table, each once, in the order of their first lines."""
-        blocks = list(self.blocks())
-        ids = joined(blocks)
-        ids = ids.select(np.flatnonzero(is_distinct(ids)))
+    def all(self) -> TokenSequences:
+        """Return all the phrases of the table, each once, in the order of their first lines.
+
+        Raises:
+            CorpusError: There is none.
+        """
+        ids = distinct(joined(list(self.blocks())))
         if not len(ids):
             raise self.none()
-        return with_texts(ids, self._vocabulary)
+        return ids
 
     def none(self) -> CorpusError:
         """Return the error for a table without any such phrase."""
-        least = "" if self._least == 1 else f" of at least {self._least} words"
+        at_least = "" if self._min_words == 1 else f" of at least {self._min_words} words"
         return CorpusError(
-            f"the model knows all words of no {self._side} phrase{least} in this table "
+            f"the model knows all words of no {self._side} phrase{at_least} in this table "
             f"({counted(self.unknown, 'phrase')} with unknown words)",
             path=self._path,
             remedy="name a table of the language that the model was trained on",
         )
 
 
-def with_texts(ids: TokenSequences, vocabulary: Vocabulary, at_once: int = 65_536) -> PhraseList:
-    """Write out phrases whose words are all known."""
-    parts, lengths = [], list[NDArray[np.int64]]()
-    for begin in range(0, len(ids), at_once):
-        rows = np.arange(begin, min(begin + at_once, len(ids)))
-        texts = phrase_texts(ids.select(rows), vocabulary)
-        parts.append(b"".join(texts))
-        lengths.append(np.array([len(text) for text in texts], np.int64))
-    return PhraseList(ids, b"".join(parts), _offsets(np.concatenate(lengths)))
-
-
-def read_phrases(path: str | Path, loaded: LoadedModel) -> PhraseList:
+def read_phrases(path: str | Path, loaded: LoadedModel) -> tuple[TokenSequences, JoinedTexts]:
     """Read phrases, one a line; words that the model does not know are ``<unk>`` to it.
+
+    Returns:
+        The ids of N phrases, and their texts.
 
     Raises:
         InputError: The file cannot be read.
@@ -156,66 +127,32 @@ def read_phrases(path: str | Path, loaded: LoadedModel) -> PhraseList:
         wrong = np.flatnonzero((words == 0) | (words > LONGEST_PHRASE))
         if len(wrong):
             row = int(wrong[0])
-            raise _unreadable(int(words[row])).at(path, block.first_line + row)
+            raise CorpusError(
+                f"a phrase of {words[row]:,} words, where a model reads at most {LONGEST_PHRASE:,}"
+                if words[row]
+                else "an empty phrase",
+                path=path,
+                line=block.first_line + row,
+                remedy="delete the line",
+            )
         ids.append(loaded.source_vocabulary.encode_spans(spans))
         lines = [b" ".join(spans.tokens(line)) for line in range(len(block))]
         texts.append(b"".join(lines))
         lengths += map(len, lines)
     if not ids:
         raise CorpusError("there is no phrase", path=path, remedy="write phrases, one a line")
-    return PhraseList(joined(ids), b"".join(texts), _offsets(lengths))
+    return joined(ids), (b"".join(texts), _offsets(lengths))
 
 
-def _unreadable(words: int) -> CorpusError:
-    if not words:
-        return CorpusError("an empty phrase", remedy="delete the line")
-    return CorpusError(
-        f"a phrase of {words:,} words, where a model reads at most {LONGEST_PHRASE:,}",
-        remedy="delete the line",
-    )
-
-
-def asked_phrases(
-    texts: Sequence[bytes], path: str | Path | None, loaded: LoadedModel
-) -> PhraseList:
-    """Take the phrases that a user typed, and then those of a file.
-
-    Raises:
-        InputError: The file cannot be read.
-        CorpusError: It has a line without a phrase.
-        SettingsError: What was typed has no word, or too many.
-        PhraseTableError: A word lacks the model's factor.
-    """
-    parts = [typed_phrase(text, loaded, read_side(loaded), "a PHRASE") for text in texts]
-    if path is not None:
-        parts.append(read_phrases(path, loaded))
-    ids = joined([part.ids for part in parts])
-    texts = [part.text_of(row) for part in parts for row in range(len(part))]
-    return PhraseList.of(ids, texts)
-
-
-def typed_phrase(text: bytes, loaded: LoadedModel, side: Side, label: str) -> PhraseList:
-    """Take apart a phrase that a user typed.
-
-    Args:
-        text: The phrase.
-        loaded: The model.
-        side: Of which side of a table it is.
-        label: What the command line calls it, for errors.
-
-    Raises:
-        SettingsError: It has no word, or too many.
-        PhraseTableError: A word lacks the model's factor.
-    """
-    words = scored_tokens(text, side, loaded.model.settings.factor)
-    if not 0 < len(words) <= LONGEST_PHRASE:
-        raise SettingsError(
-            f"{label} has {counted(len(words), 'word')}",
-            remedy=f"give it from 1 to {LONGEST_PHRASE:,} words, between quotes",
-        )
-    reads = side == read_side(loaded)
-    vocabulary = loaded.source_vocabulary if reads else loaded.target_vocabulary
-    return PhraseList.of(from_lists([vocabulary.encode(words)]), [b" ".join(words)])
+def texts_of(ids: TokenSequences, vocabulary: Vocabulary) -> JoinedTexts:
+    """Write out phrases whose words are all known, with few Python objects at a time."""
+    parts, lengths = [], list[NDArray[np.int64]]()
+    for begin in range(0, len(ids), _TEXTS_AT_ONCE):
+        rows = np.arange(begin, min(begin + _TEXTS_AT_ONCE, len(ids)))
+        texts = phrase_texts(ids.select(rows), vocabulary)
+        parts.append(b"".join(texts))
+        lengths.append(np.array([len(text) for text in texts], np.int64))
+    return b"".join(parts), _offsets(np.concatenate(lengths))
 
 
 def joined(parts: Sequence[TokenSequences]) -> TokenSequences:
@@ -226,16 +163,118 @@ def joined(parts: Sequence[TokenSequences]) -> TokenSequences:
     return TokenSequences(tokens, _offsets(np.concatenate([part.lengths for part in parts])))
 
 
-def is_distinct(ids: TokenSequences) -> NDArray[np.bool_]:
-    """(N,) bool, whether a phrase is the first of its kind."""
-    return is_first(first_rows(phrase_digests(ids.tokens, ids.offsets)))
-
-
-def _knows(ids: TokenSequences) -> NDArray[np.bool_]:
-    """(N,) bool, whether all words of a phrase are known."""
-    unknown_before = np.concatenate([[0], np.cumsum(ids.tokens == UNK_ID)])
-    return np.asarray(np.diff(unknown_before[ids.offsets]) == 0)
+def distinct(ids: TokenSequences) -> TokenSequences:
+    """Return each phrase where it comes first."""
+    return ids.select(np.flatnonzero(is_first(first_rows(phrase_digests(ids.tokens, ids.offsets)))))
 
 
 def _offsets(lengths: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
     return np.fromiter(itertools.accumulate(lengths, initial=0), np.int64, len(lengths) + 1)
+
+
+# -- summaries ---------------------------------------------------------------------------------
+
+
+class PhraseSummaries:
+    """The summaries c that a model makes of phrases.
+
+    Phrases are sorted and cut into groups, as for scores. Equal phrases are read once, and equal
+    prefixes where the kind of model has faster steps. Each core works on groups of its own.
+
+    Args:
+        loaded: The model, on any device.
+        device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
+
+    Attributes:
+        size: H, the numbers of a summary.
+
+    Raises:
+        ModelError: Models of its kind make no summary.
+    """
+
+    def __init__(self, loaded: LoadedModel, device: str = "auto") -> None:
+        must_summarise(loaded.model.settings, loaded.path)
+        model = loaded.model
+        assert isinstance(model, EncoderDecoder | AttentionModel)
+        place = choose_device(device)
+        self._folder = loaded.path
+        self.size = model.settings.hidden
+        self._group = _GROUP[place.type]
+        threads = torch.get_num_threads() if place.type == "cpu" else 1
+        self._pool = ThreadPoolExecutor(threads)
+        self._free: queue.SimpleQueue[Encode] = queue.SimpleQueue()
+        make = _encoder_maker(model, place)
+        with torch.inference_mode():
+            for _ in range(threads):
+                self._free.put(make())
+
+    def blocks(self, phrases: TokenSequences) -> Iterator[Vectors]:
+        """Yield the summaries of some thousand phrases at a time, in their order.
+
+        Raises:
+            ModelError: The model gives no numbers.
+        """
+        with Progress("reading phrases", len(phrases), "phrases") as progress:
+            for begin in range(0, len(phrases), _PHRASES_AT_ONCE):
+                rows = np.arange(begin, min(begin + _PHRASES_AT_ONCE, len(phrases)))
+                yield self.of(phrases.select(rows))
+                progress.advance(len(rows))
+
+    def of(self, phrases: TokenSequences) -> Vectors:
+        """Return the summaries of N phrases of ids, without </s>, ``(N, H)``, in their order.
+
+        Raises:
+            ModelError: The model gives no numbers.
+        """
+        found = np.empty((len(phrases), self.size), np.float32)
+        nothing = TokenSequences(np.empty(0, np.int32), np.zeros(len(phrases) + 1, np.int64))
+        order = pair_order(phrases, nothing)
+
+        def work(rows: Rows) -> None:
+            in_fitting_parts(lambda part: self._read(phrases, part, found), rows)
+
+        groups = [order[cut] for cut in cut_in_groups(order, phrases, self._group)]
+        list(each_on_one_core(self._pool, work, groups))
+        if not np.isfinite(found).all():
+            raise ModelError(
+                "the summaries of some phrases are no finite numbers",
+                path=self._folder,
+                remedy="train the model again, perhaps with a lower learning rate",
+            )
+        return found
+
+    def _read(self, phrases: TokenSequences, rows: Rows, found: Vectors) -> None:
+        """Fill in the summaries of sorted rows."""
+        part = phrases.select(rows)
+        new = is_new(part)
+        encode = self._free.get()
+        try:
+            with torch.inference_mode():
+                summaries = encode(part.select(np.flatnonzero(new))).cpu().numpy()
+                found[rows] = summaries[np.cumsum(new) - 1]
+        finally:
+            self._free.put(encode)
+
+
+def _encoder_maker(
+    model: EncoderDecoder | AttentionModel, device: torch.device
+) -> Callable[[], Encode]:
+    """Return a function that makes the encoder of one thread."""
+    group, chunk = _GROUP[device.type], _CHUNK[device.type]
+    if isinstance(model, EncoderDecoder) and model.settings.unit == "gated":
+        weights = pack(model, device, torch.float32, _PANEL)
+        return lambda: GatedSteps(weights, group, chunk).summaries
+    placed = copy.deepcopy(model).to(device).eval()
+
+    def encode(phrases: TokenSequences) -> Tensor:
+        """Read phrases, those of about one length together."""
+        order = np.argsort(phrases.lengths, kind="stable")
+        found = torch.empty(len(phrases), placed.settings.hidden, device=device)
+        for cut in cut_by_area(phrases.lengths[order], chunk, chunk * _LONG):
+            rows = order[cut]
+            padded = as_matrix(phrases.select(rows), END)
+            ids, lengths = (torch.from_numpy(each).to(device) for each in padded)
+            found[torch.from_numpy(rows).to(device)] = placed.summaries(ids, lengths)
+        return found
+
+    return lambda: encode

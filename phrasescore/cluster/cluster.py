@@ -17,20 +17,20 @@ import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable
-from concurrent.futures import CancelledError, Future
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from phrasescore.cluster.connection import address_of, connected, patience
-from phrasescore.cluster.tries import Tries, name_of
-from phrasescore.cluster.watch import ANSWER, LOOK, Watch, say
+from phrasescore.cluster.watch import ANSWER, LOOK, Watch, name_of, say
 from phrasescore.cluster.worker_side import UnfitWorkerError, versions
 from phrasescore.errors import ClusterError
 
 if TYPE_CHECKING:
     from distributed import Client
 
+Item = TypeVar("Item")
 Made = TypeVar("Made")
 
 # A task is late that takes so many times as long as its size and the median of others let expect:
@@ -39,6 +39,8 @@ _TIMES_LATE = 6.0
 _LEAST_LATE = 2.0  # times the patience with workers' signs of life, at least
 _REMEMBERED = 50  # tasks whose seconds are known
 _LOSSES = 8  # how often a task may lose the worker that has it, and those that Dask tries
+# times as many may be finished before their turn, while an early one is late
+_FINISHED = 3
 
 
 class LostWorkerError(ClusterError):
@@ -270,3 +272,92 @@ def _refuse_killer(losses: int) -> None:
             remedy="see the workers' logs, perhaps they need more memory (docs/cluster.md); the "
             "same command goes on",
         )
+
+
+class Tries:
+    """A task that is given to workers.
+
+    Args:
+        client: Gives it.
+        name: Unlike those of other tasks.
+        function: See `Cluster.start`.
+        arguments: Likewise.
+
+    Attributes:
+        waiting: Each try that has not ended, by what waits for it.
+        last: When the last one began.
+        workers: Who alone may do that; ``None`` for anyone.
+        patience: How many times as long as usual it may take until it is given again.
+    """
+
+    def __init__(
+        self, client: Client, name: str, function: Callable[..., Any], arguments: tuple[Any, ...]
+    ) -> None:
+        self._client, self.name = client, name
+        self._function, self._arguments = function, arguments
+        self._numbers = itertools.count()
+        self.waiting: dict[asyncio.Task[Any], Any] = {}
+        self.last = 0.0
+        self.workers: list[str] | None = None
+        self.patience = 1.0
+
+    def give(self, workers: list[str] | None, priority: int = 1) -> None:
+        """Give it to one of some workers, or to any."""
+        future = self._client.submit(
+            self._function,
+            *self._arguments,
+            key=f"{self.name}-{next(self._numbers)}",
+            pure=False,
+            workers=workers,
+            priority=priority,
+        )
+        self.waiting[asyncio.ensure_future(_outcome(future))] = future
+        self.last, self.workers = time.monotonic(), workers
+
+    def taken(self, ended: asyncio.Task[Any]) -> tuple[Any, BaseException | None]:
+        """Return what came of a try that has ended, and forget it."""
+        self.waiting.pop(ended).release()
+        return ended.result()
+
+    def drop(self) -> None:
+        """Drop all pending tries; running ones may finish and are ignored."""
+        for waiting, future in self.waiting.items():
+            waiting.cancel()
+            future.release()
+
+
+async def _outcome(future: Any) -> tuple[Any, BaseException | None]:
+    """Return what a task gave, or why it did not."""
+    try:
+        return await future, None
+    except (Exception, asyncio.CancelledError) as error:
+        return None, error
+
+
+def in_order(
+    items: Iterator[Item], start: Callable[[Item], Future[Made]], most: Callable[[], int]
+) -> Iterator[Made]:
+    """Yield what became of each item.
+
+    Args:
+        items: As many as there are; they are read no sooner than they are needed.
+        start: Begins the work on one.
+        most: How many may be under way now.
+    """
+    begun: deque[Future[Made]] = deque()
+    try:
+        while True:
+            under_way = [future for future in begun if not future.done()]
+            room = min(most() - len(under_way), (1 + _FINISHED) * most() - len(begun))
+            more = None
+            if room > 0 and (more := next(items, None)) is not None:
+                begun.append(start(more))
+            elif begun and begun[0].done():
+                yield begun.popleft().result()
+            elif begun:
+                wait(under_way, return_when=FIRST_COMPLETED)
+            else:
+                return
+    finally:
+        for future in begun:
+            future.cancel()

@@ -7,7 +7,6 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from phrasescore.cluster.tries import name_of
 from phrasescore.cluster.worker_side import UnfitWorkerError, versions
 from phrasescore.errors import ClusterError, counted
 
@@ -154,3 +153,8 @@ class Watch:
 def say(text: str) -> None:
     """Tell the user something on standard error."""
     print(f"cluster: {text}", file=sys.stderr, flush=True)  # noqa: T201 - a note to the user
+
+
+def name_of(key: str) -> str:
+    """Return the name of a task from the key of one of its tries."""
+    return key.rpartition("-")[0]

@@ -15,10 +15,9 @@ from phrasescore.errors import SettingsError
 from phrasescore.runs.identity import provenance
 
 if TYPE_CHECKING:
-    from phrasescore.generation.phrase_output import OutputFormat, PhraseCounts
-    from phrasescore.generation.streaming import GenerationReport
-    from phrasescore.generation.table_output import TableCounts
-    from phrasescore.generation.target_generator import Method, TargetGenerator
+    from phrasescore.generation.phrase_output import GenerationReport, OutputFormat, PhraseCounts
+    from phrasescore.generation.table_output import TableReport
+    from phrasescore.generation.targets import Method, TargetGenerator
     from phrasescore.model.folder import LoadedModel
 
 
@@ -146,7 +145,7 @@ def generate(
     both = reordering_pair(reordering, reordering_output, output)
     import torch
 
-    from phrasescore.generation.target_generator import TargetGenerator
+    from phrasescore.generation.targets import TargetGenerator
     from phrasescore.runs.file_kinds import can_be_read_again
     from phrasescore.runs.interruption import interruptible
 
@@ -159,7 +158,7 @@ def generate(
     asked["numerics"] = {"device": str(generator.device), "batch_size": batch_size}
     path = str(table or phrases)
     keeps = output != "-" and can_be_read_again(path)
-    report: GenerationReport[TableCounts] | GenerationReport[PhraseCounts]
+    report: TableReport | GenerationReport[PhraseCounts]
     with interruptible(output) if keeps else contextlib.nullcontext():
         if in_table:
             report = _write_table(path, output, loaded, generator, asked, extend, both)
@@ -248,9 +247,8 @@ def _write_table(
     asked: dict[str, Any],
     extend: bool,
     reordering: tuple[str, str] | None,
-) -> GenerationReport[TableCounts]:
-    from phrasescore.generation.streaming import generate_table
-    from phrasescore.generation.table_output import TableWriter
+) -> TableReport:
+    from phrasescore.generation.table_output import TableWriter, generate_table
     from phrasescore.scoring.shared_scorer import SharedScorer
 
     asked["form"] = "extended" if extend else "table"
@@ -267,8 +265,7 @@ def _write_phrases(
     asked: dict[str, Any],
     form: OutputFormat,
 ) -> GenerationReport[PhraseCounts]:
-    from phrasescore.generation.phrase_output import PhraseWriter
-    from phrasescore.generation.streaming import generate_for_phrases
+    from phrasescore.generation.phrase_output import PhraseWriter, generate_for_phrases
 
     asked["form"] = form
     writer = PhraseWriter(loaded, generator, form, drawn="samples" in asked)

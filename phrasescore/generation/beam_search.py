@@ -4,20 +4,35 @@ Each source has ``size`` places. A step fills them with the best continuations o
 that ends with </s> keeps its place, so that the beam of those that go on narrows, as in the program
 of Bahdanau et al. (2014). At its longest length a target must end. With as many places as there are
 targets the search is exhaustive.
+
+Rows are prefixes; those of a source are neighbours. Ties go to the earlier row and the lower id, so
+that a search gives the same targets however it is cut into groups.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from phrasescore.generation.choosing import best_rows, best_words
-from phrasescore.generation.model_rows import ModelRows
-from phrasescore.generation.targets import BeamSettings, Found, Targets, TargetSettings, ranked
+from phrasescore.compiled import compiled
+from phrasescore.generation.targets import (
+    BeamSettings,
+    Found,
+    ModelRows,
+    Targets,
+    TargetSettings,
+    ranked,
+)
+from phrasescore.model.fast_math import order, unorder
 from phrasescore.model.sequence_model import END, StepModel
 from phrasescore.words.token_sequences import TokenSequences
+
+_LEAST_KEY = np.int32(-0x80000000)
+_BLOCK = 64  # words compared at once with the worst that is kept
 
 
 class BeamSearch:
@@ -141,3 +156,83 @@ def _candidates(ln_p: Tensor, most: int) -> tuple[NDArray[np.int64], Tensor]:
     best = others.topk(min(most, others.shape[1]), dim=1, sorted=False).indices
     ids = torch.cat([best.new_full((len(best), 1), END), best.sort(dim=1).values + 1], dim=1)
     return ids.cpu().numpy(), ln_p.gather(1, ids)
+
+
+@compiled
+def best_words(ln_p: Any, most: Any, ending: Any, words: Any, gains: Any) -> None:
+    """Find the most probable words of each row.
+
+    Args:
+        ln_p: ``(rows, V)`` float32.
+        most: ``(rows,)`` how many to find.
+        ending: ``(rows,)`` bool, where only </s> is allowed.
+        words: ``(rows, K)`` their ids on return, the best first; -1 where there are fewer.
+        gains: ``(rows, K)`` float32, their ln p.
+    """
+    rows, V = ln_p.shape
+    for b in range(rows):
+        row, kept, wanted = ln_p[b], 0, most[b]
+        words[b, :] = -1
+        if ending[b]:
+            words[b, 0], gains[b, 0] = END, row[END]
+            continue
+        lowest = np.float32(-np.inf)
+        for first in range(0, V, _BLOCK):
+            last = min(first + _BLOCK, V)
+            highest = _LEAST_KEY
+            for v in range(first, last):
+                key = order(row[v])
+                highest = key if key > highest else highest
+            if not unorder(highest) > lowest:
+                continue
+            for v in range(first, last):
+                x = row[v]
+                if not x > lowest:
+                    continue
+                place = kept if kept < wanted else wanted - 1
+                while place > 0 and gains[b, place - 1] < x:
+                    gains[b, place], words[b, place] = gains[b, place - 1], words[b, place - 1]
+                    place -= 1
+                gains[b, place], words[b, place] = x, v
+                kept = min(kept + 1, wanted)
+                if kept == wanted:
+                    lowest = gains[b, wanted - 1]
+
+
+@compiled
+def best_rows(
+    begins: Any, totals: Any, words: Any, gains: Any, room: Any, heads: Any, chosen: Any, sums: Any
+) -> int:
+    """Choose the best continuations of each source, best first.
+
+    Args:
+        begins: ``(N + 1,)`` the rows of source n are begins[n] to begins[n + 1].
+        totals: ``(rows,)`` float64 ln p of each prefix.
+        words: ``(rows, K)`` continuations of each, the best first, -1 for none.
+        gains: ``(rows, K)`` float32, their ln p.
+        room: ``(N,)`` how many continuations to choose.
+        heads: ``(rows,)`` int64 scratch.
+        chosen: ``(any, 2)`` on return row and word of each.
+        sums: ``(any,)`` float64, their ln p.
+
+    Returns:
+        How many were chosen.
+    """
+    K, count = words.shape[1], 0
+    heads[:] = 0
+    for source in range(len(begins) - 1):
+        for _ in range(room[source]):
+            best, best_row = -np.inf, -1
+            for row in range(begins[source], begins[source + 1]):
+                at = heads[row]
+                if at < K and words[row, at] >= 0:
+                    total = totals[row] + gains[row, at]
+                    if total > best:
+                        best, best_row = total, row
+            if best_row < 0:
+                break
+            chosen[count, 0], chosen[count, 1] = best_row, words[best_row, heads[best_row]]
+            sums[count] = best
+            heads[best_row] += 1
+            count += 1
+    return count

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
-from phrasescore.errors import CorpusError, visible
-from phrasescore.generation.target_generator import TargetGenerator
-from phrasescore.generation.targets import Targets
+from phrasescore.errors import CorpusError, InputError, visible
+from phrasescore.generation.targets import TargetGenerator, Targets
 from phrasescore.model.folder import LoadedModel
+from phrasescore.runs.file_kinds import can_be_read_again
 from phrasescore.scoring.probability_column import ln_p_texts, probability_texts
+from phrasescore.table.block_stream import BlockStream, LineCounts, StreamReport, write_stream
+from phrasescore.table.input_files import InputCheck
 from phrasescore.table.phrase_table import SEPARATOR
-from phrasescore.table.text_blocks import TextBlock
+from phrasescore.table.text_blocks import TextBlock, Texts
 from phrasescore.words.known_words import warning_of
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import UNK_ID, Vocabulary
@@ -25,6 +29,10 @@ _BAR = b"|"
 _SHOWN = 60
 
 OutputFormat: TypeAlias = Literal["tsv", "json", "moses"]
+# of an output's block: some seconds of work, which is what a kill can lose
+PHRASES_PER_BLOCK = 2048
+
+Counts = TypeVar("Counts", bound=LineCounts)
 
 
 @dataclass(frozen=True)
@@ -169,3 +177,59 @@ def _by_source(
 
 def _as_text(phrase: bytes) -> str:
     return phrase.decode("utf-8", "backslashreplace")
+
+
+class GenerationReport(StreamReport[Counts]):
+    """The result of a run."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as JSON values."""
+        return {
+            **dataclasses.asdict(self.counts),
+            "resumed_lines": self.resumed,
+            "seconds": round(self.seconds, 3),
+            "input_sha256": self.sha256[0] if self.sha256 else None,
+        }
+
+    def __str__(self) -> str:
+        return f"{self.counts}\n{self.seconds:,.1f} s"
+
+
+def generate_for_phrases(
+    path: str | Path, output: str | Path, writer: PhraseWriter, asked: dict[str, Any]
+) -> GenerationReport[PhraseCounts]:
+    """Write a model's targets of the phrases in a file, a phrase in the first column of each line.
+
+    Args:
+        path: Plain, gzip or ``-``.
+        output: Where to; gzip if the name ends in ``.gz``; ``-`` is standard output.
+        writer: What writes a block.
+        asked: All else that decides the output's bytes, as JSON values.
+
+    Raises:
+        InputError: The file cannot be read, or a line has no phrase.
+        SettingsError: The output is the input, or cannot be written.
+        ModelError: The model gives no numbers.
+    """
+    texts = Texts((path,), columns=1, lines_per_block=PHRASES_PER_BLOCK)
+    stream = BlockStream(
+        lambda _, done: texts.blocks(skip=done),
+        writer.write,
+        PhraseCounts(),
+        **stream_settings(path, texts.blocks),
+    )
+    done = write_stream(stream, [path], [output], asked)
+    return GenerationReport(done.counts, done.resumed, done.seconds, done.sha256)
+
+
+def stream_settings(path: str | Path, whole: Callable[[], Iterator[Any]]) -> dict[str, Any]:
+    """Return how to check the input, which ``whole`` reads, and what the user sees of a stream."""
+    return {
+        "check": InputCheck(whole) if can_be_read_again(path) else None,
+        "changed": InputError(
+            "the file changed while it was being read", path=path, remedy="run the command again"
+        ),
+        "unlike": "other options, model or input",
+        "what": "generating",
+        "unit": "lines",
+    }

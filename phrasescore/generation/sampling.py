@@ -7,15 +7,26 @@ grouped changes no sample.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from phrasescore.generation.choosing import draw_words
-from phrasescore.generation.model_rows import ModelRows
-from phrasescore.generation.targets import Found, SampleSettings, Targets, TargetSettings, ranked
+from phrasescore.compiled import compiled
+from phrasescore.generation.targets import (
+    Found,
+    ModelRows,
+    SampleSettings,
+    Targets,
+    TargetSettings,
+    ranked,
+)
+from phrasescore.model.fast_math import exp, order, unorder
 from phrasescore.model.sequence_model import END, StepModel
 from phrasescore.words.token_sequences import TokenSequences
+
+_LEAST_KEY = np.int32(-0x80000000)
 
 
 class Sampling:
@@ -134,3 +145,49 @@ def _uniform(numbers: NDArray[np.int64], count: int, seed: int, step: int) -> ND
         for number in numbers
     ]
     return np.concatenate(drawn)
+
+
+@compiled
+def draw_words(
+    ln_p: Any, begins: Any, numbers: Any, ending: Any, inverse: float, sums: Any, drawn: Any
+) -> None:
+    """Draw a word for each sample from softmax(ln p / temperature).
+
+    Args:
+        ln_p: ``(rows, V)`` float32.
+        begins: ``(rows + 1,)`` the samples of row b are begins[b] to begins[b + 1].
+        numbers: ``(samples,)`` uniform in [0, 1).
+        ending: ``(rows,)`` bool, where only </s> is allowed.
+        inverse: 1 / temperature, float32.
+        sums: ``(V,)`` float64 scratch.
+        drawn: ``(samples,)`` the words on return.
+    """
+    rows, V = ln_p.shape
+    for b in range(rows):
+        row = ln_p[b]
+        if ending[b]:
+            drawn[begins[b] : begins[b + 1]] = END
+            continue
+        highest = _LEAST_KEY
+        for v in range(V):
+            key = order(row[v])
+            highest = key if key > highest else highest
+        top, lowest = unorder(highest), np.float32(-np.inf)
+        for v in range(V):
+            p = exp((row[v] - top) * inverse)
+            sums[v] = p if row[v] > lowest else np.float32(0.0)
+        total, last = 0.0, 0
+        for v in range(V):
+            last = v if sums[v] > 0.0 else last
+            total += sums[v]
+            sums[v] = total
+        for sample in range(begins[b], begins[b + 1]):
+            wanted = numbers[sample] * total
+            low, high = 0, last
+            while low < high:  # the first word whose sum is above what is wanted
+                middle = (low + high) // 2
+                if sums[middle] > wanted:
+                    high = middle
+                else:
+                    low = middle + 1
+            drawn[sample] = low

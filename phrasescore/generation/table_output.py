@@ -4,6 +4,10 @@ A decoder needs every score of every pair, and the model knows one of them. So a
 each score of the old table the geometric mean over its source's own pairs, which neither favours
 nor punishes it, and two more scores say what is known: p(target | source) by the model, and e for a
 new pair, 1 for one of the table, whose weight tuning finds.
+
+A decoder gives a pair without a line in the lexicalised reordering table the score 0, better than
+that of any other. So there a new pair gets the mean over its source's lines, which is again a
+distribution over orientations.
 """
 
 from __future__ import annotations
@@ -11,24 +15,35 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import PhraseTableError
-from phrasescore.generation.phrase_output import phrase_texts, refuse_bars
-from phrasescore.generation.target_generator import TargetGenerator
-from phrasescore.generation.targets import Targets
+from phrasescore.generation.phrase_output import (
+    GenerationReport,
+    phrase_texts,
+    refuse_bars,
+    stream_settings,
+)
+from phrasescore.generation.targets import TargetGenerator, Targets
 from phrasescore.model.folder import LoadedModel
+from phrasescore.runs.journal import JournaledOutputs
+from phrasescore.runs.progress import Progress
 from phrasescore.scoring.probability_column import FLOOR_LN, count_texts, probability_texts
 from phrasescore.scoring.shared_scorer import SharedScorer
-from phrasescore.table.block import TableBlock, TokenSpans
-from phrasescore.table.phrase_table import SEPARATOR
+from phrasescore.table.block import TableBlock, TokenSpans, read_source_runs
+from phrasescore.table.block_stream import BlockStream, write_stream
+from phrasescore.table.phrase_table import SEPARATOR, reordering_format
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import UNK_ID
 
 _BAR = ord("|")
 _OWN, _NEW = count_texts(np.array([0, 1]))  # whose logarithms are 0 and 1
+# of an output's block: some seconds of work, which is what a kill can lose
+TABLE_LINES_PER_BLOCK = 4096
 
 
 @dataclass(frozen=True)
@@ -220,3 +235,164 @@ def _refuse_rules_and_factors(block: TableBlock, targets: TokenSpans) -> None:
             line=block.first_line + line,
             remedy="give a table without factors",
         )
+
+
+@dataclass(frozen=True)
+class ReorderingCounts:
+    """What was written to a reordering table.
+
+    Args:
+        kept: Lines of the old one.
+        estimated: Lines of new pairs.
+        without: Pairs without a line, because the old table has none of their source.
+    """
+
+    kept: int = 0
+    estimated: int = 0
+    without: int = 0
+
+    def __str__(self) -> str:
+        text = f"reordering table: {self.kept:,} lines as they were, {self.estimated:,} estimated"
+        return text + (f"; {self.without:,} pairs have none" if self.without else "")
+
+
+def generate_reordering(
+    old: str | Path, output: str | Path, phrase_table: str | Path
+) -> ReorderingCounts:
+    """Write a line for each pair of a phrase table.
+
+    Args:
+        old: A plain or gzip reordering table with source and target, sorted.
+        output: Where to; gzip if the name ends in ``.gz``.
+        phrase_table: A plain or gzip phrase table, sorted.
+
+    Raises:
+        InputError: A table cannot be read, breaks its format or is not sorted.
+        SettingsError: The output cannot be written.
+    """
+    kept = estimated = without = 0
+    known = _Sources(read_source_runs(old, format_of=reordering_format))
+    # quickly made again, so nothing is kept of an interrupted run
+    with (
+        JournaledOutputs([output], None) as made_lines,
+        Progress("writing the reordering table", unit="pairs") as progress,
+    ):
+        for block in read_source_runs(phrase_table):
+            lines: list[bytes] = []
+            for source, targets in _runs(block):
+                own, mean = known.find(source)
+                new = [target for target in targets if target not in own]
+                without += 0 if own else len(new)
+                estimated += len(new) if own else 0
+                kept += len(targets) - len(new)
+                for target in targets:
+                    if own:
+                        made = SEPARATOR.join((source, target, mean)) + b"\n"
+                        lines.append(own.get(target, made))
+            made_lines.append([b"".join(lines)], {})
+            progress.advance(len(block))
+        made_lines.finish()
+    return ReorderingCounts(kept, estimated, without)
+
+
+class _Sources:
+    """The lines of a sorted reordering table, asked for source by source in its order."""
+
+    def __init__(self, blocks: Iterator[TableBlock]) -> None:
+        self._runs = (run for block in blocks for run in _lines_and_means(block))
+        self._next = next(self._runs, None)
+
+    def find(self, source: bytes) -> tuple[dict[bytes, bytes], bytes]:
+        """Return the line of each target of a source, and the scores of a new one."""
+        while self._next is not None and self._next[0] + SEPARATOR < source + SEPARATOR:
+            self._next = next(self._runs, None)
+        if self._next is None or self._next[0] != source:
+            return {}, b""
+        return self._next[1:]
+
+
+def _runs(block: TableBlock) -> Iterator[tuple[bytes, list[bytes]]]:
+    """Yield each source of a block and its targets, as they are written."""
+    spans = block.spans[:, :4].tolist()
+    offsets = block.run_offsets.tolist()
+    for begin, end in itertools.pairwise(offsets):
+        source = block.text[spans[begin][0] : spans[begin][1]]
+        yield source, [block.text[row[2] : row[3]] for row in spans[begin:end]]
+
+
+def _lines_and_means(block: TableBlock) -> Iterator[tuple[bytes, dict[bytes, bytes], bytes]]:
+    """Yield each source of a reordering table with its lines and the mean of their scores."""
+    lines = [line + b"\n" for line in block.text.removesuffix(b"\n").split(b"\n")]
+    means = _means(block)
+    for number, (source, targets) in enumerate(_runs(block)):
+        begin = int(block.run_offsets[number])
+        own = dict(zip(targets, lines[begin : begin + len(targets)], strict=True))
+        yield source, own, b" ".join(b"%.6g" % value for value in means[number].tolist())
+
+
+def _means(block: TableBlock) -> NDArray[np.float64]:
+    """(runs, scores) the arithmetic means over the lines of each source."""
+    sums = np.add.reduceat(block.score_values, block.run_offsets[:-1], axis=0)
+    means: NDArray[np.float64] = sums / np.diff(block.run_offsets)[:, None]
+    return means
+
+
+@dataclass(frozen=True)
+class TableReport(GenerationReport[TableCounts]):
+    """The result of a run.
+
+    Args:
+        reordering: What was done to a reordering table.
+    """
+
+    reordering: ReorderingCounts | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as JSON values."""
+        reordering = {"reordering": vars(self.reordering)} if self.reordering else {}
+        return {**super().to_json(), **reordering}
+
+    def __str__(self) -> str:
+        reordering = f"{self.reordering}\n" if self.reordering else ""
+        return f"{self.counts}\n{reordering}{self.seconds:,.1f} s"
+
+
+def generate_table(
+    path: str | Path,
+    output: str | Path,
+    writer: TableWriter,
+    asked: dict[str, Any],
+    reordering: tuple[str | Path, str | Path] | None = None,
+) -> TableReport:
+    """Write a phrase table of a model's targets for the sources of another one.
+
+    Args:
+        path: A plain or gzip phrase table in the order of its sources' bytes, or ``-``.
+        output: Where to; gzip if the name ends in ``.gz``; ``-`` is standard output.
+        writer: What writes a block.
+        asked: All else that decides the output's bytes, as JSON values.
+        reordering: The reordering table of the system, and where to write one for the output,
+            which must be a file then.
+
+    Raises:
+        InputError: A table cannot be read, breaks its format or is not sorted.
+        SettingsError: The output is the table, or cannot be written.
+        ModelError: The model gives no numbers.
+    """
+    stream = BlockStream(
+        lambda counts, _: read_source_runs(path, TABLE_LINES_PER_BLOCK, skip_lines=counts.lines),
+        writer.write,
+        TableCounts(),
+        **stream_settings(path, lambda: read_source_runs(path)),
+    )
+    made: list[ReorderingCounts] = []
+
+    def write_reordering(outputs: JournaledOutputs) -> None:
+        # before the table has its name: whoever is killed here has not to generate it again
+        if reordering:
+            made.append(generate_reordering(*reordering, outputs.part_path))
+
+    done = write_stream(stream, [path], [output], asked, write_reordering)
+    return TableReport(
+        done.counts, done.resumed, done.seconds, done.sha256, made[0] if made else None
+    )

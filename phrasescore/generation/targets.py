@@ -1,17 +1,32 @@
-"""What a search is asked for, and the targets that it found."""
+"""Targets that a model writes: settings of a search, its results, its loop over many sources."""
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
-from phrasescore.errors import SettingsError
-from phrasescore.words.token_sequences import TokenSequences
+from phrasescore.errors import ModelError, SettingsError
+from phrasescore.model.device import choose_device, each_on_one_core, in_fitting_parts
+from phrasescore.model.sequence_model import END, UNKNOWN, State, StepModel
+from phrasescore.scoring.pair_order import cut_by_area
+from phrasescore.words.token_sequences import TokenSequences, as_matrix
 
 # of the longest target without --max-length: times the source's words, and at least
 _TIMES_SOURCE, _SHORTEST_LIMIT = 3, 10
+Rows = NDArray[np.int64]
+# what to do with the ln p of rows a to b, (b - a, V) float32, where the model is
+Look = Callable[[int, int, Tensor], None]
+_GROUP = {"cpu": 128, "cuda": 4096}  # sources
+_AREA = {"cpu": 4096, "cuda": 65536}  # sources times words of the longest, in a group
+_CHUNK = {"cpu": 128, "cuda": 8192}  # prefixes
 
 
 @dataclass(frozen=True)
@@ -156,3 +171,174 @@ def ranked(
     np.cumsum(lengths, out=offsets[1:])
     words = TokenSequences(tokens.astype(np.int32), offsets).select(order)
     return Targets(begins.astype(np.int64), words, ln_p[order], counts[order])
+
+
+class Prefixes(Protocol):
+    """The prefixes of a search, a row each."""
+
+    @property
+    def last_words(self) -> Rows:
+        """(rows,) the word that each row reads next."""
+        ...
+
+    def prepare(self) -> None:
+        """Make place for the words that follow each row."""
+        ...
+
+    def look(self, a: int, b: int, ln_p: Tensor) -> None:
+        """Note of rows ``a`` to ``b`` what it needs of ``ln_p (b - a, V)``."""
+        ...
+
+    def extend(self) -> Rows:
+        """Choose what goes on; return the row that each new prefix came from."""
+        ...
+
+
+class ModelRows:
+    """The states of the prefixes of a search.
+
+    Args:
+        model: In evaluation mode, where it is to compute; several threads may share it.
+        unknown: Whether ``<unk>`` may be a word; if not, its ln p is -inf.
+        chunk: How many rows to take at a time, few enough that their ln p stay in the caches.
+    """
+
+    def __init__(self, model: StepModel, unknown: bool, chunk: int) -> None:
+        self._model, self._unknown, self._chunk = model, unknown, chunk
+        self._state: State
+
+    def search(self, sources: TokenSequences, prefixes: Prefixes) -> None:
+        """Read sources, a row for each, and then word after word until no prefix goes on."""
+        prefixes.prepare()
+        self._begin(sources, prefixes.look)
+        while len(parents := prefixes.extend()):
+            prefixes.prepare()
+            self._advance(parents, prefixes.last_words, prefixes.look)
+
+    def _begin(self, sources: TokenSequences, look: Look) -> None:
+        """Read sources, a row for each."""
+        kept = []
+        for a in range(0, len(sources), self._chunk):
+            b = min(a + self._chunk, len(sources))
+            ids, lengths = as_matrix(sources.select(np.arange(a, b)), END)
+            state, ln_p = self._model.start(self._index(ids), self._index(lengths), torch.float32)
+            self._show(a, b, ln_p, look)
+            kept.append(state)
+        self._state = kept[0].followed_by(kept[1:])
+
+    def _advance(self, rows: Rows, words: Rows, look: Look) -> None:
+        """Replace the rows by some of them, each with one more word.
+
+        Args:
+            rows: (R,) which; a row may come again.
+            words: (R,) the word that each reads.
+            look: Is shown ln p of what follows.
+        """
+        kept = []
+        for a in range(0, len(rows), self._chunk):
+            b = min(a + self._chunk, len(rows))
+            before = self._state.gathered(self._index(rows[a:b]))
+            state, ln_p = self._model.step(before, self._index(words[a:b]))
+            self._show(a, b, ln_p, look)
+            kept.append(state)
+        self._state = kept[0].followed_by(kept[1:])
+
+    def _show(self, a: int, b: int, ln_p: Tensor, look: Look) -> None:
+        if not self._unknown:
+            ln_p[:, UNKNOWN] = -np.inf
+        look(a, b, ln_p)
+
+    def _index(self, numbers: Rows) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(numbers)).to(self._model.device)
+
+
+class Method(Protocol):
+    """Beam search or sampling."""
+
+    def targets(
+        self, model: StepModel, sources: TokenSequences, numbers: NDArray[np.int64], chunk: int
+    ) -> Targets:
+        """Return targets of N sources, the ``numbers`` among all, ``chunk`` prefixes at a time."""
+        ...
+
+
+class TargetGenerator:
+    """Lets one model write targets.
+
+    Args:
+        model: Of any kind, on any device.
+        method: How.
+        device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
+        group: Sources at a time; ``None`` for the device's own. Long ones are fewer at a time.
+        chunk: Prefixes at a time; ``None`` for the device's own.
+
+    Attributes:
+        device: Where it computes.
+    """
+
+    def __init__(
+        self,
+        model: StepModel,
+        method: Method,
+        device: str = "auto",
+        group: int | None = None,
+        chunk: int | None = None,
+    ) -> None:
+        self.device = choose_device(device)
+        kind = self.device.type
+        self._model = copy.deepcopy(model).to(self.device).eval()
+        self._method = method
+        self._group, self._area = group or _GROUP[kind], _AREA[kind]
+        self._chunk = chunk or _CHUNK[kind]
+        threads = torch.get_num_threads() if kind == "cpu" else 1
+        # the same threads for all blocks: new ones would each leave memory behind
+        self._pool = ThreadPoolExecutor(threads)
+
+    def targets(self, sources: TokenSequences, first: int = 0) -> Targets:
+        """Return targets of N sources, in the order of the sources.
+
+        Args:
+            sources: Phrases of ids of the side that the model reads, without </s>.
+            first: The number of the first among all sources, for their random numbers.
+
+        Raises:
+            ModelError: The model gives no numbers.
+        """
+        # sources of one length have no padding, and end at about the same step
+        order = np.argsort(sources.lengths, kind="stable")
+        cuts = cut_by_area(sources.lengths[order], self._group, self._area)
+
+        def work(rows: NDArray[np.int64]) -> Targets:
+            with torch.inference_mode():
+                return self._method.targets(
+                    self._model, sources.select(rows), rows + first, self._chunk
+                )
+
+        groups = [order[c] for c in cuts]
+        parts = each_on_one_core(self._pool, lambda rows: in_fitting_parts(work, rows), groups)
+        found = [targets for each in parts for _, targets in each]
+        targets = _in_order(found, order)
+        if (np.diff(targets.offsets) == 0).any() or np.isnan(targets.ln_p).any():
+            raise ModelError(
+                "the model gives no numbers for a source",
+                remedy="train it again; its parameters are not finite",
+            )
+        return targets
+
+
+def _in_order(parts: Sequence[Targets], order: NDArray[np.int64]) -> Targets:
+    """Join the targets of sources ``order`` and put them in the order of the sources."""
+    counts = np.concatenate([np.diff(part.offsets) for part in parts])
+    rows = np.argsort(np.repeat(order, counts), kind="stable")
+    offsets = np.zeros(len(order) + 1, np.int64)
+    offsets[order + 1] = counts
+    lengths = np.concatenate([part.words.lengths for part in parts])
+    begins = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=begins[1:])
+    tokens = np.concatenate([part.words.tokens for part in parts])
+    return Targets(
+        np.cumsum(offsets),
+        TokenSequences(tokens, begins).select(rows),
+        np.concatenate([part.ln_p for part in parts])[rows],
+        np.concatenate([part.counts for part in parts])[rows],
+    )

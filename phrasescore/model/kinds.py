@@ -49,6 +49,9 @@ class Kind:
         aligns: Whether it says which source words it looks at (``AttentionModel.alignments``).
         summarises: Whether it reads a source into one vector c (``summaries``).
         regularised: Whether training may drop out units and smooth labels.
+        widths_compared: Whether several widths were compared in the same time, so that training may
+            advise a narrower one.
+        expects_words: Whether recipe fast begins with the frequencies of words (``expect_words``).
         fast_sizes: Sizes for the recipe ``fast`` where the settings' own are those of a paper that
             trained for days.
     """
@@ -64,6 +67,8 @@ class Kind:
     aligns: bool = False
     summarises: bool = False
     regularised: bool = False
+    widths_compared: bool = False
+    expects_words: bool = False
     fast_sizes: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -119,6 +124,8 @@ KINDS = (
         EncoderDecoderSettings,
         "phrasescore.model.networks.encoder_decoder:EncoderDecoder",
         summarises=True,
+        widths_compared=True,
+        expects_words=True,
     ),
     Kind(
         "feed-forward-phrase",

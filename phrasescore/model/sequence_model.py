@@ -153,11 +153,18 @@ class SequenceModel(StepModel):
 
     settings: ModelSettings
 
-    @abstractmethod
     def initialise(
         self, generator: torch.Generator, initialisation: Initialisation = "paper"
     ) -> None:
-        """Draw the initial weights from ``generator``."""
+        """Draw the initial weights from ``generator``; biases are 0.
+
+        In both ways each recurrent weight is the left singular vectors of a white Gaussian matrix
+        (Saxe et al., 2014). The others are normal with deviation 0.01 in the ``paper`` way (section
+        4.1.1). In the ``scaled`` way it is 1 for word vectors and 1 / sqrt(inputs) for the rest,
+        which passes a signal on at its strength: the decoder begins to listen to the encoder after
+        a few hundred updates instead of a few thousand.
+        """
+        draw_weights(self, generator, lambda name, of: initial_deviation(name, of, initialisation))
 
     @abstractmethod
     def loss(
@@ -181,6 +188,27 @@ class SequenceModel(StepModel):
         Training may keep these in that type; a kind that names none loses nothing but time.
         """
         return []
+
+    def expect_words(self, counts: Tensor) -> None:
+        """Let the output begin at how often words stand in the training text, not at all alike.
+
+        Only for kinds with ``Kind.expects_words``.
+
+        Args:
+            counts: ``(V,)`` of each word and of </s>.
+        """
+        raise NotImplementedError(f"{type(self).__name__} begins with all words alike")
+
+    def log_normalisers(self, batch: Batch) -> Tensor:
+        """Return ln Z of every target word and final </s>, ``(N,)``.
+
+        Only for models whose settings are ``is_self_normalised``, as :meth:`centre`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} is not self-normalised")
+
+    def centre(self, mean: float) -> None:
+        """Take the mean of ln Z from every logit; ln p stays, ln Z has the mean 0 then."""
+        raise NotImplementedError(f"{type(self).__name__} is not self-normalised")
 
     @abstractmethod
     def score(self, batch: Batch, dtype: torch.dtype | None = None) -> Tensor:

@@ -33,12 +33,9 @@ class RecurrentUnit(nn.Module, ABC):
 
     Attributes:
         carries: How many times H the state that is carried on has: 2 with a memory.
-        gate_names: What its gates are called, in the order of a projection's columns after the
-            candidate's.
     """
 
     carries: ClassVar[int] = 1
-    gate_names: ClassVar[tuple[str, ...]] = ()
     context_weight: nn.Parameter  # (C, parts * H), where a context enters (the decoder)
 
     def __init__(self, E: int, H: int, parts: int, biased: int = 1) -> None:
@@ -69,20 +66,6 @@ class RecurrentUnit(nn.Module, ABC):
             step carries on, ``(B, carries * H)``.
         """
 
-    def gates(self, inputs: Tensor, hidden: Tensor) -> Tensor:
-        """Return how far each gate was open at each step, 0 to 1, ``(L, B, gates * H)``.
-
-        Args:
-            inputs: ``(L, B, parts * H)``, all that reached the unit from outside the state.
-            hidden: ``(L, B, H)``, the state before each step.
-        """
-        H = hidden.shape[2]
-        return torch.sigmoid(inputs[:, :, H:] + hidden @ self._gate_recurrence().to(hidden.dtype))
-
-    def _gate_recurrence(self) -> Tensor:
-        """Return what the gates see of the state, ``(H, gates * H)``."""
-        raise NotImplementedError(f"{type(self).__name__} has no gates")
-
     def states_with_context_inside(
         self, inputs: Tensor, context: Tensor, start: Tensor
     ) -> tuple[Tensor, Tensor]:
@@ -110,17 +93,12 @@ class GatedUnit(RecurrentUnit):
         C: Size of a context that enters too (section 2.2), 0 for none.
     """
 
-    gate_names = ("update", "reset")
-
     def __init__(self, E: int, H: int, C: int = 0) -> None:
         super().__init__(E, H, 3)  # W, W_z, W_r
         self.gate_weight = nn.Parameter(torch.empty(H, 2 * H))  # U_z, U_r
         self.candidate_weight = nn.Parameter(torch.empty(H, H))  # U
         if C:
             self.context_weight = nn.Parameter(torch.empty(C, 3 * H))  # C, C_z, C_r
-
-    def _gate_recurrence(self) -> Tensor:
-        return self.gate_weight
 
     def states(
         self, inputs: Tensor, start: Tensor, waiting: Tensor | None = None
@@ -185,16 +163,12 @@ class LstmUnit(RecurrentUnit):
     """
 
     carries = 2  # h and the memory m
-    gate_names = ("input", "forget", "output")
 
     def __init__(self, E: int, H: int, C: int = 0) -> None:
         super().__init__(E, H, 4, biased=4)  # W, W_i, W_f, W_o
         self.recurrent_weight = nn.Parameter(torch.empty(H, 4 * H))  # U, U_i, U_f, U_o
         if C:
             self.context_weight = nn.Parameter(torch.empty(C, 4 * H))  # C, C_i, C_f, C_o
-
-    def _gate_recurrence(self) -> Tensor:
-        return self.recurrent_weight[:, len(self.recurrent_weight) :]
 
     def states(
         self, inputs: Tensor, start: Tensor, waiting: Tensor | None = None

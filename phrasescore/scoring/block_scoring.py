@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from phrasescore.errors import ModelError, SettingsError
 from phrasescore.model.model_settings import Direction
+from phrasescore.scoring.pair_order import SharedWork
 from phrasescore.scoring.probability_column import FLOOR_LN, count_texts, probability_texts
-from phrasescore.scoring.shared_work import SharedWork
 from phrasescore.table.block import TableBlock, TokenSpans
 from phrasescore.table.phrase_table import Side
 from phrasescore.words import Unknown

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from phrasescore.closed_settings import from_mapping
-from phrasescore.cluster.cluster import Cluster
-from phrasescore.cluster.in_order import in_order
+from phrasescore.cluster.cluster import Cluster, in_order
 from phrasescore.errors import ClusterError, counted
 from phrasescore.runs.final_names import GzipMember
 from phrasescore.scoring.block_scoring import ScoredBlock, ScoringCounts, ScoringSettings

@@ -11,9 +11,9 @@ from phrasescore.model.device import choose_device, has_fast_bf16, processor_of
 from phrasescore.model.folder import LoadedModel, load_model, load_outside
 from phrasescore.model.kinds import must_be_of_phrases
 from phrasescore.scoring.block_scoring import PairScorer, ScoringModel
+from phrasescore.scoring.pair_order import SharedWork
 from phrasescore.scoring.precision import Precision, PrecisionCheck, compare, sample_rows
 from phrasescore.scoring.shared_scorer import SharedScorer
-from phrasescore.scoring.shared_work import SharedWork
 from phrasescore.scoring.unshared_scorer import UnsharedScorer
 from phrasescore.table.block import TableBlock
 from phrasescore.table.phrase_table import Side

@@ -24,12 +24,16 @@ from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
 from phrasescore.model.sequence_model import SequenceModel
 from phrasescore.scoring.gated.gated_steps import GatedSteps
 from phrasescore.scoring.gated.packed_weights import pack
-from phrasescore.scoring.history_steps import HistorySteps
-from phrasescore.scoring.model_steps import ModelSteps, TrieSteps
-from phrasescore.scoring.pair_order import cut_by_area, cut_in_groups, is_new, pair_order
+from phrasescore.scoring.model_steps import HistorySteps, ModelSteps, TrieSteps
+from phrasescore.scoring.pair_order import (
+    SharedWork,
+    cut_by_area,
+    cut_in_groups,
+    is_new,
+    pair_order,
+)
 from phrasescore.scoring.precision import Precision
 from phrasescore.scoring.prefix_trie import PrefixTrie, build_trie
-from phrasescore.scoring.shared_work import SharedWork
 from phrasescore.words.token_sequences import TokenSequences
 
 _GROUP = {"cpu": 2048, "cuda": 32768}

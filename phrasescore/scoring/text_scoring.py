@@ -7,27 +7,109 @@ the same bytes at the end, and memory does not depend on how long the texts are 
 from __future__ import annotations
 
 import dataclasses
-import time
+import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore import __version__
-from phrasescore.errors import InputError, ModelError
+from phrasescore.errors import InputError, ModelError, counted
 from phrasescore.model.folder import LoadedModel
-from phrasescore.runs.file_kinds import can_be_read_again, refuse_same_file
-from phrasescore.runs.final_names import is_gzip_name
-from phrasescore.runs.identity import sha256_of
+from phrasescore.runs.file_kinds import can_be_read_again
+from phrasescore.scoring.pair_order import SharedWork
 from phrasescore.scoring.probability_column import ln_p_texts
-from phrasescore.scoring.shared_work import SharedWork
-from phrasescore.scoring.text_report import TextCounts, TextReport
-from phrasescore.table.block_stream import BlockStream
+from phrasescore.table.block_stream import BlockStream, StreamReport, write_stream
 from phrasescore.table.input_files import InputCheck
 from phrasescore.table.text_blocks import TextBlock, Texts
+from phrasescore.words.known_words import warning_of
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import UNK_ID
+
+
+@dataclass(frozen=True)
+class TextCounts:
+    """What happened in the lines read so far.
+
+    Args:
+        lines: All of them.
+        skipped: Those that could not be scored.
+        tokens: Tokens of the predicted texts, each ``</s>`` counted.
+        unknown: Those outside the model's shortlist.
+        ln_p: Their sum.
+        work: Steps asked for and done.
+    """
+
+    lines: int = 0
+    skipped: int = 0
+    tokens: int = 0
+    unknown: int = 0
+    ln_p: float = 0.0
+    work: SharedWork = dataclasses.field(default_factory=SharedWork)
+
+    @property
+    def perplexity(self) -> float | None:
+        """exp(-ln p / tokens); ``None`` without a token."""
+        if not self.tokens:
+            return None
+        try:
+            return math.exp(-self.ln_p / self.tokens)
+        except OverflowError:
+            return math.inf
+
+
+class TextReport(StreamReport[TextCounts]):
+    """The result of a run; its lines are pairs of texts."""
+
+    @property
+    def figures(self) -> dict[str, int | float | None]:
+        """What the model thinks of the texts, by name."""
+        counts = self.counts
+        return {
+            "lines": counts.lines,
+            "skipped": counts.skipped,
+            "tokens": counts.tokens,
+            "unknown": counts.unknown,
+            "ln_p": counts.ln_p,
+            "perplexity": counts.perplexity,
+        }
+
+    @property
+    def figures_text(self) -> str:
+        """The figures, one in a line, for people and for scripts."""
+        lines = []
+        for name, value in self.figures.items():
+            shown = f"{value:.6f}" if isinstance(value, float) else str(value).lower()
+            lines.append(f"{name} {shown}")
+        return "\n".join(lines)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as JSON values."""
+        work = self.counts.work
+        return {
+            **self.figures,
+            "resumed_lines": self.resumed,
+            "seconds": round(self.seconds, 3),
+            "pairs_per_second": round(self.per_second, 1),
+            "work": dataclasses.asdict(work),
+            "savings": dict(zip(("source", "target"), work.savings, strict=True)),
+            "sha256": list(self.sha256),
+        }
+
+    def __str__(self) -> str:
+        counts = self.counts
+        earlier = f", {self.resumed:,} of them earlier" if self.resumed else ""
+        said = f"{counted(counts.lines, 'line')}{earlier}, {self.per_second:,.0f} pairs/s"
+        if counts.tokens:
+            said += (
+                f"; ln p {counts.ln_p / counts.tokens:.4f} a token, {counts.unknown:,} of "
+                f"{counts.tokens:,} unknown (</s> counted), perplexity {counts.perplexity:.4f}"
+            )
+        if counts.skipped:
+            said += f"\n{counted(counts.skipped, 'line')} could not be scored: the score is empty"
+        words = max(1, counts.tokens - counts.lines + counts.skipped)
+        return "\n".join(filter(None, [said, warning_of(counts.unknown / words)]))
 
 
 class WordScorer(Protocol):
@@ -146,22 +228,13 @@ def score_texts(
         SettingsError: The output is an input, or cannot be written.
         ModelError: The model gives something that is not a log-probability.
     """
-    for path in texts.paths:
-        refuse_same_file(path, output, "one of the texts")
-    start = time.monotonic()
-    again = all(can_be_read_again(path) for path in texts.paths)
-    sha256 = tuple(sha256_of(path) for path in texts.paths) if again else ()
-    signature = None
-    if again:
-        signature = {
-            "phrasescore": __version__,
-            "texts_sha256": sha256,
-            "texts": {**dataclasses.asdict(texts), "paths": None},
-            "model": loaded.digest,
-            "words": words,
-            "numerics": numerics,
-            "gzip": is_gzip_name(output),
-        }
+    asked = {
+        "texts": {**dataclasses.asdict(texts), "paths": None},
+        "model": loaded.digest,
+        "words": words,
+        "numerics": numerics,
+    }
+    again = all(map(can_be_read_again, texts.paths))
     stream = BlockStream(
         lambda _, done: texts.blocks(skip=done),
         TextScorer(loaded, scorer, words).score,
@@ -174,5 +247,5 @@ def score_texts(
         ),
         unlike="other options, model or texts",
     )
-    counts, resumed = stream.write(output, signature)
-    return TextReport(counts, resumed, time.monotonic() - start, sha256)
+    done = write_stream(stream, texts.paths, [output], asked, role="one of the texts")
+    return TextReport(done.counts, done.resumed, done.seconds, done.sha256)

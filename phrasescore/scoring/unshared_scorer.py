@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from phrasescore.model.device import choose_device, each_on_one_core, in_fitting_parts
 from phrasescore.model.sequence_model import END, Batch, SequenceModel
-from phrasescore.scoring.shared_work import SharedWork
+from phrasescore.scoring.pair_order import SharedWork
 from phrasescore.words.token_sequences import TokenSequences, as_matrix
 
 Rows = NDArray[np.int64]

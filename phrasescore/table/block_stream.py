@@ -7,6 +7,8 @@ is a file is continued where an earlier run of the same work was killed.
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import time
 from collections.abc import Callable, Iterator, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
@@ -14,7 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
+from phrasescore import __version__
 from phrasescore.errors import PhrasescoreError
+from phrasescore.runs.file_kinds import can_be_read_again, refuse_same_file
+from phrasescore.runs.final_names import is_gzip_name
+from phrasescore.runs.identity import sha256_of
 from phrasescore.runs.journal import JournaledOutputs
 from phrasescore.runs.progress import Progress
 from phrasescore.table.input_files import InputCheck
@@ -120,6 +126,63 @@ class BlockStream(Generic[Block, Counts]):
             if check is not None and check.wait() != counts.lines and self.changed is not None:
                 raise self.changed
         return counts
+
+
+@dataclass(frozen=True)
+class StreamReport(Generic[Counts]):
+    """The result of a run.
+
+    Args:
+        counts: Over the whole input, those of an earlier, interrupted run included.
+        resumed: Lines that an earlier run had done.
+        seconds: How long this run took.
+        sha256: The digest of each input; empty where one is a pipe.
+    """
+
+    counts: Counts
+    resumed: int
+    seconds: float
+    sha256: tuple[str, ...]
+
+    @property
+    def per_second(self) -> float:
+        """Lines that this run did in a second."""
+        return (self.counts.lines - self.resumed) / max(self.seconds, 1e-9)
+
+
+def write_stream(
+    stream: BlockStream[Block, Counts],
+    inputs: Sequence[str | Path],
+    outputs: Sequence[str | Path],
+    asked: dict[str, Any],
+    before_name: Callable[[JournaledOutputs], None] = lambda outputs: None,
+    role: str = "the input",
+) -> StreamReport[Counts]:
+    """Write a stream's outputs; an interrupted run goes on if inputs and ``asked`` are the same.
+
+    Args:
+        stream: The work.
+        inputs: The files that it reads.
+        outputs: Where its texts go, the output itself first; gzip if a name ends in ``.gz``.
+        asked: All else that decides the outputs' bytes, as JSON values.
+        before_name: See :meth:`BlockStream.write`.
+        role: What an input is called where an output is the same file.
+
+    Raises:
+        InputError: Something is wrong with an input.
+        SettingsError: An output is an input, or cannot be written.
+    """
+    for path, output in itertools.product(inputs, outputs):
+        refuse_same_file(path, output, role)
+    start = time.monotonic()
+    sha256: tuple[str, ...] = ()
+    signature = None
+    if all(map(can_be_read_again, inputs)):
+        sha256 = tuple(map(sha256_of, inputs))
+        given = {"inputs": [*sha256], "gzip": [is_gzip_name(output) for output in outputs]}
+        signature = {"phrasescore": __version__, **given, **asked}
+    counts, resumed = stream.write(outputs[0], signature, before_name, outputs[1:])
+    return StreamReport(counts, resumed, time.monotonic() - start, sha256)
 
 
 def _ahead(blocks: Iterator[Block], reader: ThreadPoolExecutor) -> Iterator[Block]:

@@ -130,10 +130,10 @@ def bucket_plan(
     return [batches[at] for at in rng.permutation(len(batches)) if len(batches[at])]
 
 
-def make_batch(source: PhraseSide, target: PhraseSide, pairs: Indices) -> Batch:
-    """Gather the given pairs into one batch; shorter phrases are padded with </s>."""
-    source_ids, source_lengths = as_matrix(source.select(pairs), END)
-    target_ids, target_lengths = as_matrix(target.select(pairs), END)
+def make_batch(pairs: EncodedPairs, rows: Indices) -> Batch:
+    """Gather the given rows of the pairs into one batch; shorter phrases are padded with </s>."""
+    source_ids, source_lengths = as_matrix(pairs.source.select(rows), END)
+    target_ids, target_lengths = as_matrix(pairs.target.select(rows), END)
     lengths = None
     if _differ(source_lengths) or _differ(target_lengths):
         lengths = torch.from_numpy(source_lengths), torch.from_numpy(target_lengths)
@@ -141,7 +141,7 @@ def make_batch(source: PhraseSide, target: PhraseSide, pairs: Indices) -> Batch:
         torch.from_numpy(source_ids),
         torch.from_numpy(target_ids),
         lengths,
-        words=int(target_lengths.sum()) + len(pairs),
+        words=int(target_lengths.sum()) + len(rows),
     )
 
 

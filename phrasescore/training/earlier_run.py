@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from phrasescore.errors import SettingsError
-from phrasescore.model.folder import PROVENANCE
+from phrasescore.model.folder import CURVES, PROVENANCE
 from phrasescore.runs.identity import refuse_differences
 from phrasescore.runs.json_files import read_object, write_json
 from phrasescore.training.checkpoint import BEST, LATEST, TrainingState
-from phrasescore.training.evaluation import CURVES
-from phrasescore.training.training_settings import INPUT
+from phrasescore.training.settings import INPUT
 from phrasescore.training.work_folder import SETTINGS, known_settings
 
 _LIMITS = ("max_epochs", "max_seconds")

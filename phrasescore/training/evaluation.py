@@ -24,13 +24,11 @@ import torch
 from numpy.typing import NDArray
 
 from phrasescore.errors import MissingDependencyError, ModelError
-from phrasescore.model.model_settings import EncoderDecoderSettings, ModelSettings
-from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
 from phrasescore.model.sequence_model import END, SequenceModel
 from phrasescore.runs.file_kinds import read_regular
 from phrasescore.runs.final_names import own_file, write_atomically
 from phrasescore.runs.json_files import parse_object
-from phrasescore.training.batches import Indices, Plan, make_batch, uniform_plan, word_counts
+from phrasescore.training.batches import Indices, Plan, make_batch, word_counts
 from phrasescore.training.pairs import EncodedPairs, PhraseSide, Remainder
 
 _BATCH = 512
@@ -83,10 +81,10 @@ def score_share(
     model: SequenceModel,
     pairs: EncodedPairs,
     rows: Indices,
-    plan: Plan = uniform_plan,
-    dtype: torch.dtype | None = None,
-    at: int = 0,
-    count: int = 1,
+    plan: Plan,
+    dtype: torch.dtype | None,
+    at: int,
+    count: int,
 ) -> tuple[float, int]:
     """Score a share of held-out pairs; return the sum of their negative ln p, and their words.
 
@@ -99,18 +97,17 @@ def score_share(
         at: Which share, from 0.
         count: Of how many.
     """
-    parts = plan(*pairs.lengths(rows), _BATCH, np.random.default_rng(0))
     total, words = 0.0, 0
     with torch.no_grad():
-        for part in parts[at::count]:
-            batch = make_batch(pairs.source, pairs.target, rows[part]).to(model.device)
+        for part in _parts(pairs, rows, plan)[at::count]:
+            batch = make_batch(pairs, part).to(model.device)
             total -= float(model.score(batch, dtype).sum(dtype=torch.float64))
             words += batch.words
     return total, words
 
 
 def normalisers(
-    model: FeedForwardLm, pairs: EncodedPairs, rows: Indices, plan: Plan
+    model: SequenceModel, pairs: EncodedPairs, rows: Indices, plan: Plan
 ) -> tuple[float, float]:
     """Return mean and deviation of ln Z over the target words and </s> of some pairs.
 
@@ -120,19 +117,18 @@ def normalisers(
         rows: ``(N,)`` which pairs, one at least.
         plan: How to cut them into batches.
     """
-    parts = plan(*pairs.lengths(rows), _BATCH, np.random.default_rng(0))
     with torch.no_grad():
         found = [
-            model.log_normalisers(
-                make_batch(pairs.source, pairs.target, rows[part]).to(model.device)
-            )
-            for part in parts
+            model.log_normalisers(make_batch(pairs, part).to(model.device))
+            for part in _parts(pairs, rows, plan)
         ]
     every = torch.cat(found).double()
     return float(every.mean()), float(every.std(correction=0))
 
 
-CURVES = "curves.jsonl"
+def _parts(pairs: EncodedPairs, rows: Indices, plan: Plan) -> list[Indices]:
+    """Cut some rows of pairs into those of batches, in the same way every time."""
+    return [rows[part] for part in plan(*pairs.lengths(rows), _BATCH, np.random.default_rng(0))]
 
 
 class Curves:
@@ -215,23 +211,19 @@ _LEARNT = 0.95  # of the nats per word that word frequencies give: a model of us
 _BUSY = 0.6  # of the time with a core: a process that is left less shares it with others
 
 
-def better_size(model: ModelSettings, passes: float) -> int | None:
-    """Return how many hidden units would do better in the same time; ``None`` for no fewer.
+def better_width(hidden: int, passes: float) -> int:
+    """Return how many hidden units would do best in the same time, ``hidden`` at most.
 
     Args:
-        model: What is trained.
+        hidden: Units of the model that is trained.
         passes: How often the run will have seen each pair when its time is over.
 
-    >>> sizes = {"source_vocabulary": 9, "target_vocabulary": 9}
-    >>> [better_size(EncoderDecoderSettings(**sizes), passes) for passes in (0.5, 1.2, 1.6)]
-    [250, 500, None]
+    >>> [better_width(1000, passes) for passes in (0.5, 1.2, 1.6)]
+    [250, 500, 1000]
     """
-    if not isinstance(model, EncoderDecoderSettings):
-        return None
-    hidden = model.hidden
     while passes < _ENOUGH and hidden // 2 >= _SMALLEST:
         hidden, passes = hidden // 2, passes * _FASTER
-    return hidden if hidden < model.hidden else None
+    return hidden
 
 
 def frequency_nll(side: PhraseSide, training: Remainder, held_out: NDArray[np.int64]) -> float:

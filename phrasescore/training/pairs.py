@@ -8,14 +8,15 @@ from which a language model learns, is pairs without a source.
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.closed_settings import from_mapping
+from phrasescore.closed_settings import Between, check_bounds, from_mapping
 from phrasescore.errors import InputError, ModelError, SettingsError
 from phrasescore.model.model_settings import Direction
 from phrasescore.runs.json_files import read_object
@@ -40,16 +41,12 @@ class PairSettings:
         factor: Which factor of a factored token counts, from 0.
     """
 
-    source_words: int = SHORTLIST_WORDS
-    target_words: int = SHORTLIST_WORDS
-    factor: int = 0
+    source_words: Annotated[int, Between(1, math.inf)] = SHORTLIST_WORDS
+    target_words: Annotated[int, Between(1, math.inf)] = SHORTLIST_WORDS
+    factor: Annotated[int, Between(0, math.inf)] = 0
 
     def __post_init__(self) -> None:
-        for name in ("source_words", "target_words"):
-            if getattr(self, name) < 1:
-                raise SettingsError(f"{name} is {getattr(self, name)}, expected 1 or more")
-        if self.factor < 0:
-            raise SettingsError(f"factor is {self.factor}; factors are counted from 0")
+        check_bounds(self)
 
 
 @dataclass(frozen=True)

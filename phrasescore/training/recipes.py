@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from phrasescore.model.kinds import Material
-from phrasescore.model.model_settings import EncoderDecoderSettings, ModelSettings
+from phrasescore.model.model_settings import ModelSettings
 from phrasescore.model.sequence_model import Initialisation
 from phrasescore.training.batches import (
     Plan,
@@ -23,13 +23,13 @@ from phrasescore.training.batches import (
     uniform_plan,
 )
 from phrasescore.training.optimization.optimizers import Adadelta, Adam, Optimizer
-from phrasescore.training.training_settings import RecipeName, TrainingSettings
+from phrasescore.training.settings import RecipeName, TrainingSettings
 
 _MAX_NORM = 1.0  # of the gradient, both recipes; the authors' cutoff
 # the learning rate rises over so many updates, or this share of a short run
 _WARM_UP_UPDATES, _WARM_UP_SHARE = 200, 0.05
 # Adam moves each weight by about the learning rate, and a sum over H weights by H times as much
-_RATE_OF_WIDTH, _WIDTH, _MOST_TIMES = 2e-3, 1000, 4.0
+_RATE_OF_WIDTH, _WIDTH, _MAX_TIMES = 2e-3, 1000, 4.0
 _SHRINKAGE = 0.1  # the authors replace a gradient that is not finite by this times the weights
 
 
@@ -47,6 +47,8 @@ class Recipe:
         optimizer: How gradients change the weights.
         initialisation: How the weights begin.
         keeps_best: Whether the model is the best one evaluated, or the last.
+        plan_held_out: Cuts what is held out into batches.
+        min_share: Pairs; a smaller share of a batch leaves the matrix products too thin.
     """
 
     plan: Plan
@@ -57,6 +59,8 @@ class Recipe:
     optimizer: Optimizer
     initialisation: Initialisation
     keeps_best: bool
+    plan_held_out: Plan = uniform_plan
+    min_share: int = 8
 
     def rate(self, highest: float, updates: int, progress: float, *, begun: int = 0) -> float:
         """Return the learning rate after ``updates``, ``progress`` (0 to 1) through the run.
@@ -97,9 +101,20 @@ RECIPES = {
 # For sentences; the paper's is that of Bahdanau et al. (2014), appendix B.2.
 SENTENCE_RECIPES = {
     "fast": dataclasses.replace(
-        RECIPES["fast"], plan=bucket_plan, batch_size=64, learning_rate=1e-3
+        RECIPES["fast"],
+        plan=bucket_plan,
+        batch_size=64,
+        learning_rate=1e-3,
+        plan_held_out=bucket_plan,
+        min_share=32,
     ),
-    "paper": dataclasses.replace(RECIPES["paper"], plan=paper_sentence_plan, batch_size=80),
+    "paper": dataclasses.replace(
+        RECIPES["paper"],
+        plan=paper_sentence_plan,
+        batch_size=80,
+        plan_held_out=bucket_plan,
+        min_share=32,
+    ),
 }
 
 
@@ -134,8 +149,8 @@ def recipe_of(
     """
     recipe = recipe_named(settings.recipe, settings.learns_from)
     rate = recipe.learning_rate
-    if recipe is RECIPES["fast"] and isinstance(model, EncoderDecoderSettings):
-        rate = learning_rate_for(model)
+    if recipe is RECIPES["fast"] and model.rate_by_width:
+        rate = rate_of_width(model.hidden)
     return (
         recipe,
         settings.batch_size or recipe.batch_size or batch_size_for(pairs),
@@ -143,17 +158,13 @@ def recipe_of(
     )
 
 
-def learning_rate_for(model: EncoderDecoderSettings) -> float:
-    """Return Adam's highest learning rate for a model of phrases: smaller ones stand a higher one.
+def rate_of_width(hidden: int) -> float:
+    """Return Adam's highest learning rate for so many hidden units: fewer stand a higher one.
 
-    It was tried on gated units of 128 to 400; other units keep that of the paper's size.
-
-    >>> sizes = {"source_vocabulary": 9, "target_vocabulary": 9}
-    >>> [learning_rate_for(EncoderDecoderSettings(hidden=H, **sizes)) for H in (100, 400, 1000)]
+    >>> [rate_of_width(hidden) for hidden in (100, 400, 1000)]
     [0.008, 0.005, 0.002]
     """
-    times = _WIDTH / model.hidden if model.unit == "gated" else 1.0
-    return _RATE_OF_WIDTH * min(_MOST_TIMES, times)
+    return _RATE_OF_WIDTH * min(_MAX_TIMES, _WIDTH / hidden)
 
 
 def batch_size_for(pairs: int) -> int:

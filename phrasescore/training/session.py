@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 import click
@@ -14,6 +15,7 @@ import torch
 from phrasescore.errors import InputError, ResumeError, SettingsError
 from phrasescore.model.device import choose_device, has_fast_bf16
 from phrasescore.model.folder import (
+    CURVES,
     is_model_folder,
     load_model,
     put_right,
@@ -21,10 +23,8 @@ from phrasescore.model.folder import (
     save_model,
 )
 from phrasescore.model.kinds import build
-from phrasescore.model.networks.encoder_decoder import EncoderDecoder
-from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
-from phrasescore.model.sequence_model import END
-from phrasescore.runs.file_kinds import only_regular_files
+from phrasescore.model.sequence_model import END, SequenceModel
+from phrasescore.runs.file_kinds import can_be_read_again, only_regular_files
 from phrasescore.runs.final_names import remove_parts
 from phrasescore.runs.identity import provenance, sha256_of
 from phrasescore.runs.interruption import interruptible
@@ -33,20 +33,19 @@ from phrasescore.runs.system_errors import full_disk_named
 from phrasescore.training.batches import word_counts
 from phrasescore.training.checkpoint import LATEST
 from phrasescore.training.earlier_run import finished_state, go_on_or_begin, is_longer_asked
+from phrasescore.training.encoding import encode_table, encode_texts
 from phrasescore.training.evaluation import (
-    CURVES,
     HeldOutFigure,
     frequency_nll,
     normalisers,
     refuse_divergence,
     warning_of,
 )
-from phrasescore.training.loop import Run, Trainer
+from phrasescore.training.loop import Trainer
 from phrasescore.training.optimization.process_group import Processes
-from phrasescore.training.pairs import EncodedPairs, Split, split
+from phrasescore.training.pairs import EncodedPairs, PairSettings, Split, load_pairs, split
 from phrasescore.training.recipes import batch_size_for, recipe_named
-from phrasescore.training.request import TrainingRequest
-from phrasescore.training.training_settings import INPUT, TrainingSettings
+from phrasescore.training.settings import INPUT, TrainingSettings
 from phrasescore.training.work_folder import PAIRS, SETTINGS, is_begun, remove_work
 
 # dropout moves ln Z, which is put right over this many sentences that were trained on
@@ -57,34 +56,34 @@ _LARGEST_HELD_OUT_SHARE = 20  # of a small table, at most one pair in this many 
 _NOTHING, _SHORTER, _TRAINED = range(3)
 
 
-def train_model(request: TrainingRequest) -> None:
+def train_model(settings: TrainingSettings) -> None:
     """Train a model and write its folder, or continue where the same call was stopped.
 
     Raises:
-        SettingsError: The request cannot be meant, or would overwrite something unasked.
-        ResumeError: The model, finished or not, was begun with other settings; another process
-            trains it; or there is nothing to resume.
+        SettingsError: The settings contradict each other, or something would be overwritten.
+        ResumeError: The model, finished or not, was begun with other settings, or another process
+            trains it.
         PhraseTableError: The table breaks its format.
         InterruptedWorkError: A signal came; the state is saved.
     """
-    device = choose_device(request.device)
-    threads = request.threads or torch.get_num_threads()
-    torch.set_num_threads(threads)
+    settings.check()
+    device = choose_device(settings.device)
+    settings = dataclasses.replace(settings, threads=settings.threads or torch.get_num_threads())
+    torch.set_num_threads(settings.threads or 1)
     processes = Processes(device)
     try:
         with contextlib.ExitStack() as stack:
-            stack.enter_context(interruptible(request.work_folder, without="--overwrite"))
+            stack.enter_context(interruptible(settings.work_folder, without="--overwrite"))
             if processes.leads:
-                stack.enter_context(_place_for(request))
-            _train(request, device, threads, processes)
+                stack.enter_context(_place_for(settings.model, settings.work_folder))
+            _train(settings, device, processes)
     finally:
         processes.close()
 
 
 @contextlib.contextmanager
-def _place_for(request: TrainingRequest) -> Iterator[None]:
-    """Have the model's place to ourselves; what is refused leaves nothing there."""
-    model, work = request.model, request.work_folder
+def _place_for(model: Path, work: Path) -> Iterator[None]:
+    """Have the model's place to ourselves; a refused run leaves nothing there."""
     made = [folder for folder in model.absolute().parents if not folder.exists()]
     model.parent.mkdir(parents=True, exist_ok=True)
     begun = False
@@ -107,76 +106,62 @@ def _place_for(request: TrainingRequest) -> Iterator[None]:
         raise
 
 
-def _train(
-    request: TrainingRequest, device: torch.device, threads: int, processes: Processes
-) -> None:
+def _train(settings: TrainingSettings, device: torch.device, processes: Processes) -> None:
     say: Callable[[str], None] = _say if processes.leads else _say_nothing
-    work = request.work_folder
-    precision = _precision(request, device)
+    work = settings.work_folder
+    precision = _precision(settings, device)
     asked: dict[str, Any] = {}
     earlier = _NOTHING
     if processes.leads:
-        asked = request.asked(precision)
-        earlier = _earlier_model(request, asked)
+        again = all(can_be_read_again(path) for path in settings.files)
+        digest = " ".join(sha256_of(path) for path in settings.files) if again else None
+        asked = settings.asked(precision, digest)
+        earlier = _earlier_model(settings, asked)
         if earlier == _TRAINED:
             say(
-                f"{request.model}/ is trained already, with the same options and input; a larger "
+                f"{settings.model}/ is trained already, with the same options and input; a larger "
                 "--max-time or --max-epochs trains it further"
             )
         else:
-            _encode(request, asked)
+            _encode(settings, asked)
     # the others wait here for the encoded pairs
     earlier = int(processes.agree(float(earlier)))
     if earlier == _TRAINED:
         return
-    pairs = request.pairs(work / PAIRS)
+    pairs = load_pairs(work / PAIRS).in_direction(settings.direction or "source-target")
     for line in pairs.described():
         say(line)
-    if device.type == "cpu" and request.precision == "auto" and _is_small(request, len(pairs)):
+    if device.type == "cpu" and settings.precision == "auto" and _is_small(settings, len(pairs)):
         precision = "fp32"
-    parts, settings = _settings(request, pairs, precision, say)
-    model_settings = request.model_settings(pairs)
-    model = build(model_settings)
-    recipe = recipe_named(settings.recipe, settings.learns_from)
-    model.initialise(torch.Generator().manual_seed(settings.seed), recipe.initialisation)
-    if isinstance(model, EncoderDecoder) and recipe.initialisation == "scaled":
-        counts = word_counts(pairs.target, parts.training)
-        counts[END] = len(parts.training)
-        model.expect_words(torch.from_numpy(counts))
-    run = Run(
-        model.to(device),
-        pairs,
-        parts,
-        settings,
-        folder=work,
-        threads=threads,
-        processes=processes,
-        checkpoint_every=request.checkpoint_every,
-        tensorboard=request.tensorboard if processes.leads else None,
+    sources, others = _held_out(settings, len(pairs), say)
+    settings = dataclasses.replace(
+        settings.in_force(), held_out_sources=sources, held_out_pairs=others, precision=precision
     )
-    trainer = Trainer(run, say)
+    parts = split(pairs, sources, others, settings.seed)
+    model = _new_model(settings, pairs, parts).to(device)
+    trainer = Trainer(model, pairs, parts, settings, processes, say)
     if (work / LATEST).exists():
         trainer.resume()
         say(f"resuming after {trainer.state.updates:,} updates, {trainer.state.seconds:,.0f} s")
     elif earlier == _SHORTER:
         trainer.go_on_from(
-            load_model(request.model).model.state_dict(),
-            finished_state(request.model),
-            request.model / CURVES,
+            load_model(settings.model).model.state_dict(),
+            finished_state(settings.model),
+            settings.model / CURVES,
         )
         say(
-            f"training {request.model}/ further, after {trainer.state.updates:,} updates, "
+            f"training {settings.model}/ further, after {trainer.state.updates:,} updates, "
             f"{trainer.state.seconds:,.0f} s"
         )
-    what = "sentences" if settings.learns_from == "text" else "pairs"
     say(
         f"training {sum(p.numel() for p in model.parameters()):,} parameters on "
-        f"{len(parts.training):,} {what} ({settings.recipe} recipe, {settings.precision}, {device})"
+        f"{len(parts.training):,} {_unit(settings)} ({settings.recipe} recipe, "
+        f"{settings.precision}, {device})"
     )
     with contextlib.closing(trainer):
         trainer.train()
         if processes.leads:
-            _finish(request, asked, trainer, pairs, parts, settings, say)
+            _finish(trainer, asked, say)
 
 
 def _say(text: str) -> None:
@@ -187,29 +172,32 @@ def _say_nothing(text: str) -> None:
     pass
 
 
-def _precision(request: TrainingRequest, device: torch.device) -> Literal["bf16", "fp32"]:
-    if request.precision == "auto":
-        fast = request.recipe == "fast" and has_fast_bf16(device)
+def _unit(settings: TrainingSettings) -> str:
+    return "sentences" if settings.learns_from == "text" else "pairs"
+
+
+def _precision(settings: TrainingSettings, device: torch.device) -> Literal["bf16", "fp32"]:
+    if settings.precision == "auto":
+        fast = settings.recipe == "fast" and has_fast_bf16(device)
     else:
-        fast = request.precision == "bf16"
+        fast = settings.precision == "bf16"
     return "bf16" if fast else "fp32"
 
 
-def _is_small(request: TrainingRequest, pairs: int) -> bool:
+def _is_small(settings: TrainingSettings, pairs: int) -> bool:
     """Tell whether products end before it has paid to convert what they multiply to bfloat16."""
-    kind = request.described_kind
-    hidden = request.sizes.get("hidden", getattr(kind.settings, "hidden", 0))
-    rows = request.batch_size or batch_size_for(pairs)
-    return kind.learns_from == "phrases" and rows * hidden < _LEAST_FOR_BF16
+    hidden = settings.model_settings(2, 2).hidden
+    rows = settings.batch_size or batch_size_for(pairs)
+    return settings.learns_from == "phrases" and rows * hidden < _LEAST_FOR_BF16
 
 
-def _earlier_model(request: TrainingRequest, asked: dict[str, Any]) -> int:
+def _earlier_model(settings: TrainingSettings, asked: dict[str, Any]) -> int:
     """Tell whether a model is there that is asked for, or may be trained further; refuse others."""
-    model, work = request.model, request.work_folder
+    model, work = settings.model, settings.work_folder
     found = _NOTHING
     # automatic precision is another one on another machine
-    any_precision = request.precision == "auto"
-    if request.overwrite:
+    any_precision = settings.precision == "auto"
+    if settings.overwrite:
         remove_work(work)
     elif not (work / SETTINGS).exists():
         if is_model_folder(model):
@@ -217,8 +205,6 @@ def _earlier_model(request: TrainingRequest, asked: dict[str, Any]) -> int:
             if not is_longer_asked(model, asked, any_precision=any_precision):
                 remove_work(work)
                 return _TRAINED
-        elif request.resume and not work.exists():
-            raise ResumeError("there is no interrupted run to resume", path=work)
     elif not (work / LATEST).exists() and is_model_folder(model):
         # killed before its first checkpoint: a longer run of this model, or one to replace it
         with contextlib.suppress(ResumeError, SettingsError):
@@ -228,12 +214,22 @@ def _earlier_model(request: TrainingRequest, asked: dict[str, Any]) -> int:
     return found
 
 
-def _encode(request: TrainingRequest, asked: dict[str, Any]) -> None:
+def _encode(settings: TrainingSettings, asked: dict[str, Any]) -> None:
     """Make the work folder ready, and encode the input there unless an earlier run did."""
-    work, folder = request.work_folder, request.work_folder / PAIRS
+    work, folder = settings.work_folder, settings.work_folder / PAIRS
     go_on_or_begin(work, asked)
+    encoding = PairSettings(*settings.shortlists, factor=settings.factor or 0)
     with full_disk_named(folder):
-        request.encode(folder)
+        if settings.learns_from == "phrases":
+            encode_table(settings.inputs[0], folder, encoding)
+        else:
+            encode_texts(
+                settings.inputs,
+                folder,
+                encoding,
+                max_length=settings.length_limit,
+                held_out=settings.held_out_text,
+            )
     if asked[INPUT] is not None:
         return
     # what comes through a pipe is known when it is encoded
@@ -242,109 +238,67 @@ def _encode(request: TrainingRequest, asked: dict[str, Any]) -> None:
     go_on_or_begin(work, asked)
 
 
-def _settings(
-    request: TrainingRequest,
-    pairs: EncodedPairs,
-    precision: Literal["bf16", "fp32"],
-    say: Callable[[str], None],
-) -> tuple[Split, TrainingSettings]:
-    most, asked = len(pairs) // _LARGEST_HELD_OUT_SHARE, request.held_out_of(len(pairs))
-    sources, others = (min(wanted, most) for wanted in asked)
-    kind = request.described_kind
+def _held_out(
+    settings: TrainingSettings, pairs: int, say: Callable[[str], None]
+) -> tuple[int, int]:
+    """Return how many pairs to hold out by source and at random: of a small table only a few."""
+    limit, asked = pairs // _LARGEST_HELD_OUT_SHARE, settings.held_out_of(pairs)
+    sources, others = (min(wanted, limit) for wanted in asked)
     if (sources, others) != asked:
+        kind = settings.model_kind
         what = "text" if kind.of_sentences else "table"
         held_out = f"{sources:,} and {others:,} pairs are"
         if not kind.reads_source:
             held_out = f"{sources:,} are"
         say(f"a small {what}: {held_out} held out, one in twenty at most")
-    settings = TrainingSettings(
-        recipe=request.recipe,
-        learns_from=kind.learns_from,
-        max_epochs=request.epochs,
-        max_seconds=request.max_seconds,
-        batch_size=request.batch_size,
-        learning_rate=request.learning_rate,
-        held_out_sources=sources,
-        held_out_pairs=others,
-        evaluations=request.evaluations_in_force,
-        patience=request.patience_in_force,
-        dropout=request.regularisation[0],
-        label_smoothing=request.regularisation[1],
-        seed=request.seed,
-        precision=precision,
-    )
-    return split(pairs, sources, others, settings.seed), settings
+    return sources, others
 
 
-def _warn(
-    trainer: Trainer,
-    parts: Split,
-    figures: tuple[HeldOutFigure | None, HeldOutFigure | None],
-    say: Callable[[str], None],
-) -> None:
-    """Say so if the run was too short to teach the model anything."""
-    compared = None
-    for figure, rows in zip(figures, (parts.held_out_sources, parts.held_out_pairs), strict=True):
-        if figure is not None and compared is None:
-            known = frequency_nll(trainer.run.pairs.target, parts.training, rows)
-            compared = figure.nll, known
-    warning = warning_of(
-        trainer.passes,
-        compared,
-        timed=trainer.run.settings.max_seconds is not None,
-        processor_share=trainer.processor_share,
-    )
-    if warning is not None:
-        say(f"warning: {warning}")
+def _new_model(settings: TrainingSettings, pairs: EncodedPairs, parts: Split) -> SequenceModel:
+    """Return a model with its initial weights."""
+    sizes = len(pairs.source.vocabulary), len(pairs.target.vocabulary)
+    model = build(settings.model_settings(*sizes))
+    recipe = recipe_named(settings.recipe, settings.learns_from)
+    model.initialise(torch.Generator().manual_seed(settings.seed), recipe.initialisation)
+    if settings.model_kind.expects_words and recipe.initialisation == "scaled":
+        counts = word_counts(pairs.target, parts.training)
+        counts[END] = len(parts.training)
+        model.expect_words(torch.from_numpy(counts))
+    return model
 
 
-def _finish(
-    request: TrainingRequest,
-    asked: Mapping[str, Any],
-    trainer: Trainer,
-    pairs: EncodedPairs,
-    parts: Split,
-    settings: TrainingSettings,
-    say: Callable[[str], None],
-) -> None:
-    model = trainer.run.model
-    if isinstance(model, FeedForwardLm) and model.settings.self_normalise:
-        sample = parts.training[:: max(1, len(parts.training) // _SENTENCES_TO_CENTRE)]
-        model.centre(normalisers(model, pairs, sample, trainer.plan_held_out)[0])
-    figures: dict[str, Any] = {}
-    of_text = settings.learns_from == "text"
-    unseen = "unseen sentences" if of_text else "pairs of unseen sources"
+def _finish(trainer: Trainer, asked: Mapping[str, Any], say: Callable[[str], None]) -> None:
+    """Say how well the model does, and write its folder."""
+    model, settings, state = trainer.model, trainer.settings, trainer.state
+    pairs, plan = trainer.pairs, trainer.recipe.plan_held_out
+    rows = trainer.split.training
+    if model.settings.is_self_normalised:
+        sample = rows[:: max(1, len(rows) // _SENTENCES_TO_CENTRE)]
+        model.centre(normalisers(model, pairs, sample, plan)[0])
     held_out = trainer.held_out()
-    measured = [
-        (name, figure, what)
-        for figure, (name, what) in zip(
-            held_out,
-            (("held_out_sources", unseen), ("held_out_pairs", "unseen pairs drawn at random")),
-            strict=True,
-        )
-    ]
-    refuse_divergence(request.model, model, (figure for _, figure, _ in measured))
-    for name, figure, what in measured:
+    refuse_divergence(settings.model, model, held_out)
+    figures: dict[str, Any] = {}
+    unseen = "unseen sentences" if settings.learns_from == "text" else "pairs of unseen sources"
+    names = ("held_out_sources", unseen), ("held_out_pairs", "unseen pairs drawn at random")
+    for (name, what), figure in zip(names, held_out, strict=True):
         if figure is not None:
             figures[name] = dataclasses.asdict(figure)
             say(
                 f"{figure.pairs:,} {what}: {figure.nll:.4f} nats per word (</s> counted), "
                 f"perplexity {figure.perplexity:.2f}"
             )
-    if isinstance(model, FeedForwardLm) and model.settings.self_normalise and figures:
-        mean, deviation = normalisers(model, pairs, parts.held_out_sources, trainer.plan_held_out)
+    if model.settings.is_self_normalised and figures:
+        mean, deviation = normalisers(model, pairs, trainer.split.held_out_sources, plan)
         figures["ln Z"] = {"mean": mean, "deviation": deviation}
         say(f"ln Z of their words: mean {mean:.4f}, deviation {deviation:.4f}")
-    state = trainer.state
-    what = "sentences" if of_text else "pairs"
     say(
         f"saw {state.words:,} words in {state.updates:,} updates: {trainer.passes:.2f} passes over "
-        f"the {what}"
+        f"the {_unit(settings)}"
     )
     if settings.max_epochs != 0:
-        _warn(trainer, parts, held_out, say)
-    record = provenance(settings=dataclasses.asdict(settings))
-    record["inputs"] = dict(zip(map(str, request.files), pairs.digests, strict=True))
+        _warn(trainer, held_out, say)
+    record = provenance(settings=settings.record())
+    record["inputs"] = dict(zip(map(str, settings.files), pairs.digests, strict=True))
     record["asked"] = dict(asked)
     record["held_out"] = figures
     record["training"] = {
@@ -357,7 +311,26 @@ def _finish(
         **({"continued_after_updates": state.begun} if state.begun else {}),
     }
     vocabularies = pairs.source.vocabulary, pairs.target.vocabulary
-    curves, outside = request.work_folder / CURVES, pairs.target.outside
-    save_model(request.model, model, vocabularies, record, curves=curves, outside=outside)
-    remove_work(request.work_folder)
-    say(f"wrote {request.model}/")
+    curves, outside = settings.work_folder / CURVES, pairs.target.outside
+    save_model(settings.model, model, vocabularies, record, curves=curves, outside=outside)
+    remove_work(settings.work_folder)
+    say(f"wrote {settings.model}/")
+
+
+def _warn(
+    trainer: Trainer, held_out: Sequence[HeldOutFigure | None], say: Callable[[str], None]
+) -> None:
+    """Say so if the run was too short to teach the model anything."""
+    parts, compared = trainer.split, None
+    for figure, rows in zip(held_out, (parts.held_out_sources, parts.held_out_pairs), strict=True):
+        if figure is not None and compared is None:
+            known = frequency_nll(trainer.pairs.target, parts.training, rows)
+            compared = figure.nll, known
+    warning = warning_of(
+        trainer.passes,
+        compared,
+        timed=trainer.settings.max_time is not None,
+        processor_share=trainer.processor_share,
+    )
+    if warning is not None:
+        say(f"warning: {warning}")

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from phrasescore.errors import ResumeError, visible
+from phrasescore.model.folder import CURVES
 from phrasescore.runs.final_names import part_path, remove, whole_name
 from phrasescore.runs.json_files import read_object
 from phrasescore.training.checkpoint import BEST, LATEST, load_checkpoint
 from phrasescore.training.encoding import FILES_OF_PAIRS
-from phrasescore.training.evaluation import CURVES
-from phrasescore.training.training_settings import INPUT
+from phrasescore.training.settings import INPUT
 
 SETTINGS = "settings.json"
 PAIRS = "pairs"

@@ -98,7 +98,7 @@ def test_the_paper_s_recipe_ends_by_itself(phrasescore: Phrasescore, tmp_path: P
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["--order", "1"], 2, "the model's order is 1, below 2: an n-gram is a word and at least"),
+        (["--order", "1"], 2, "'--order': 1 is not in the range 2<=x<=100"),
         (["--held-out-text", "dev.fr", "dev.en"], 2, "TEXT MODEL/, and 3 names are given"),
         (["--held-out-text", "a", "--held-out-text", "b"], 2, "takes TEXT, and another number of"),
         (["--rank", "5"], 2, "--rank is not an option of --kind feed-forward-lm. It belongs to"),

@@ -8,24 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
-
 from tests.conftest import PROJECT
 from tests.hostile.world import write_world
 from tests.support.warm_process import Surroundings, WarmProcesses
-
-
-def test_vectors_that_are_compressed(warm_processes: WarmProcesses, tmp_path: Path) -> None:
-    """A small file that holds 256 MiB of text is no file of vectors that a command wrote."""
-    write_world(tmp_path)
-    with np.load(tmp_path / "in/vectors.npz") as arrays:
-        kept = {name: arrays[name] for name in arrays} | {"text": np.zeros(1 << 28, np.uint8)}
-    np.savez_compressed(tmp_path / "in/vectors.npz", **kept)
-    call = "analyze nearest --model in/model --vectors in/vectors.npz s0"
-    here = Surroundings(tmp_path, dict(os.environ), memory=3 << 30)
-    ended = warm_processes.observe(call.split(" "), here)
-    assert (ended.status, b"an array is compressed" in ended.errors) == (3, True), ended.errors
-    assert ended.peak < 200 << 20
 
 
 def test_an_alignment_of_long_lines(warm_processes: WarmProcesses, tmp_path: Path) -> None:

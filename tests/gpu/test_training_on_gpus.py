@@ -16,7 +16,7 @@ from phrasescore.training.encoding import encode_table
 from phrasescore.training.optimization.flat_weights import FlatWeights
 from phrasescore.training.optimization.gradient import ShareGradient
 from phrasescore.training.pairs import EncodedPairs, PairSettings
-from phrasescore.training.training_settings import TrainingSettings
+from phrasescore.training.settings import TrainingSettings
 from tests.conftest import Phrasescore
 from tests.support.builders import write_phrase_table
 

@@ -12,7 +12,7 @@ from moses_integration.system_building.corpus.text_preparation import (
     write_settings,
 )
 from tests.support.neural_language_models import save_random_language_model
-from tests.support.random_models import save_random_model, write_random_vectors
+from tests.support.random_models import save_random_model
 from tests.support.toy_system import toy_list, write_toy_system
 
 SOURCE = [b"s%d" % number for number in range(6)]
@@ -89,7 +89,6 @@ def write_world(folder: Path) -> None:
     (there / "system").mkdir()
     write_settings(there / "system", SystemText(TextSettings("en"), TextSettings("fr")))
     save_random_model(there / "model", SOURCE, TARGET)
-    write_random_vectors(there / "vectors.npz", there / "model", SOURCE)
     save_random_model(there / "search", SOURCE, TARGET, kind="search")
     save_random_language_model(there / "lm", TARGET, self_normalise=0.1)
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
-from phrasescore.analysis.vector_files import write_vectors
-from phrasescore.model.folder import digest_of_folder, save_model
+from phrasescore.model.folder import save_model
 from phrasescore.model.kinds import build, kind_named, read_settings
 from phrasescore.model.model_settings import Direction
 from phrasescore.words.vocabulary import Vocabulary
@@ -55,12 +53,3 @@ def save_random_model(
             parameter.normal_(0.0, 0.3, generator=generator)
     save_model(folder, model, (read, predicted), {})
     return folder
-
-
-def write_random_vectors(path: Path, model: Path, phrases: Sequence[bytes]) -> None:
-    """Write a file of vectors that ``analyze nearest`` takes for a model's own."""
-    offsets = np.cumsum([0, *map(len, phrases)], dtype=np.int64)
-    vectors = np.random.default_rng(1).normal(size=(len(phrases), _SIZES["hidden"]))
-    texts = b"".join(phrases), offsets
-    digest = digest_of_folder(model)
-    write_vectors(path, "phrases", digest, texts, [vectors.astype(np.float32)], _SIZES["hidden"])

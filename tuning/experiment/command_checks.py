@@ -95,9 +95,9 @@ def _given_twice(
 
 def _check_training(context: click.Context) -> None:
     """See whether a kind of model has the options that are given to it."""
-    from phrasescore.commands.train import request_of
+    from phrasescore.commands.train import settings_of
 
-    request_of(**context.params)
+    settings_of(**context.params)
 
 
 def _refused(step: CommandStep, where: str, why: str) -> SettingsError:

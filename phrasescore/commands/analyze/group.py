@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import click
 
-from phrasescore.commands.analyze.gates import gates
 from phrasescore.commands.analyze.map import map_command
-from phrasescore.commands.analyze.nearest import nearest
 from phrasescore.commands.analyze.scatter import scatter
 from phrasescore.commands.analyze.top import top
 from phrasescore.commands.analyze.vectors import vectors
@@ -20,6 +18,4 @@ def analyze() -> None:
 analyze.add_command(top)
 analyze.add_command(scatter)
 analyze.add_command(map_command)
-analyze.add_command(nearest)
 analyze.add_command(vectors)
-analyze.add_command(gates)

@@ -7,28 +7,28 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from phrasescore.commands.analyze.model_options import (
+from phrasescore.commands.analyze.options import (
+    compute_options,
     model_option,
     refuse_side_without_words,
-    threads_option,
+    seed_option,
+    use_threads,
     words_options,
 )
-from phrasescore.commands.device_option import device_option
-from phrasescore.commands.numbers import SEED, WORDS, Whole
+from phrasescore.commands.numbers import WORDS, Whole
 from phrasescore.commands.paths import INPUT, OUTPUT
 from phrasescore.errors import SettingsError, counted
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.runs.system_errors import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
-    from phrasescore.analysis.maps.drawn_map import DrawnMap
-    from phrasescore.analysis.maps.points import MapPoints
+    from phrasescore.analysis.maps import DrawnMap, MapPoints
 
 _PAGES = (".html", ".htm")
 
 
 @click.command("map", short_help="Lay out phrases or words in a map, to browse or to print.")
-@model_option
+@model_option()
 @click.argument("table", type=INPUT, required=False, metavar="[PHRASE-TABLE]")
 @words_options
 @click.option(
@@ -57,11 +57,8 @@ _PAGES = (".html", ".htm")
     metavar="N",
     help="Of a phrase, at least.",
 )
-@click.option(
-    "--seed", type=SEED, default=1, show_default=True, metavar="N", help="For all that is random."
-)
-@device_option
-@threads_option
+@seed_option("For all that is random.")
+@compute_options
 def map_command(
     folder: str,
     table: str | None,
@@ -86,8 +83,6 @@ def map_command(
 
     Needs the extra report: pip install 'phrasescore[report]'
     """
-    from phrasescore.analysis.maps.layout import check_layout
-
     refuse_side_without_words(words, side)
     if table is None and not words:
         raise SettingsError(
@@ -96,94 +91,71 @@ def map_command(
         )
     is_page = Path(output).suffix.lower() in _PAGES
     _check_output(output, is_page)
-    check_layout()
     if words:
         points = _words(folder, table, side, count)
-        subtitle = _words_told(points, folder)
+        subtitle = (
+            f"The {len(points):,} most frequent of {points.of:,} words, by the model {folder}."
+        )
     else:
         assert table is not None
-        points = _phrases(folder, table, count, least, seed, device, threads)
-        subtitle = _phrases_told(points, folder, table, least)
+        use_threads(threads)
+        points = _phrases(folder, table, count, least, seed, device)
+        subtitle = (
+            f"{len(points):,} of the {points.of:,} phrases of at least {least} words in {table}, "
+            f"drawn at random, by the summaries that the model {folder} makes of them."
+        )
     drawn = _laid_out(points, subtitle, seed, threads)
-    if is_page:
-        from phrasescore.analysis.maps.page import write_map_page
+    from phrasescore.analysis.map_results import draw_map, write_map_page
 
-        write_map_page(output, drawn)
-    else:
-        from phrasescore.analysis.maps.picture import draw_map
-
-        draw_map(output, drawn)
+    (write_map_page if is_page else draw_map)(output, drawn)
     many, clusters = counted(len(points), points.noun), counted(len(drawn.clusters), "cluster")
     click.echo(f"{output}: {many} of {points.of:,}, {clusters}", err=True)
 
 
 def _check_output(output: str, is_page: bool) -> None:
-    if is_page:
-        from phrasescore.analysis.maps.page import check_page
-
-        check_page()
-        return
+    """Find out before the work begins whether its result can be written."""
+    from phrasescore.analysis.map_results import check_page
+    from phrasescore.analysis.maps import check_layout
     from phrasescore.pictures.figure_files import FORMATS, check_figure
 
-    if Path(output).suffix[1:].lower() not in FORMATS:
+    if is_page:
+        check_page()
+    elif Path(output).suffix[1:].lower() in FORMATS:
+        check_figure(output)
+    else:
         raise SettingsError(
             "a map's format goes by its name, and this names none",
             path=STANDARD_OUTPUT if output == STANDARD_STREAM else output,
             remedy="end the name in .html for a page, or in .svg, .pdf or .png for a picture",
         )
-    check_figure(output)
+    check_layout()
 
 
 def _words(folder: str, table: str | None, side: Any, count: int) -> MapPoints:
-    from phrasescore.analysis.maps.points import frequent_words
-    from phrasescore.analysis.word_vectors import word_vectors
+    from phrasescore.analysis.maps import frequent_words
+    from phrasescore.analysis.vectors import word_vectors
     from phrasescore.model.folder import load_weights
 
     stored = load_weights(folder)
     return frequent_words(word_vectors(stored, side), count, table, stored.settings.factor)
 
 
-def _phrases(
-    folder: str,
-    table: str,
-    count: int,
-    least: int,
-    seed: int,
-    device: str,
-    threads: int | None,
-) -> MapPoints:
-    import torch
-
-    from phrasescore.analysis.maps.points import random_phrases
-    from phrasescore.analysis.phrases import TablePhrases
-    from phrasescore.analysis.summaries import SummaryVectors
+def _phrases(folder: str, table: str, count: int, least: int, seed: int, device: str) -> MapPoints:
+    from phrasescore.analysis.maps import random_phrases
+    from phrasescore.analysis.phrases import PhraseSummaries, TablePhrases
     from phrasescore.model.folder import load_model
 
-    if threads is not None:
-        torch.set_num_threads(threads)
     loaded = load_model(folder)
-    summaries = SummaryVectors(loaded, folder, device)
+    summaries = PhraseSummaries(loaded, device)
     phrases = TablePhrases(table, loaded, least)
-    return random_phrases(phrases, loaded, summaries, count, seed)
-
-
-def _words_told(points: MapPoints, folder: str) -> str:
-    return f"The {len(points):,} most frequent of {points.of:,} words, by the model {folder}."
-
-
-def _phrases_told(points: MapPoints, folder: str, table: str, least: int) -> str:
-    return (
-        f"{len(points):,} of the {points.of:,} phrases of at least {least} words in {table}, drawn "
-        f"at random, by the summaries that the model {folder} makes of them."
-    )
+    return random_phrases(phrases, loaded.source_vocabulary, summaries, count, seed)
 
 
 def _laid_out(points: MapPoints, subtitle: str, seed: int, threads: int | None) -> DrawnMap:
-    from phrasescore.analysis.maps.clusters import find_clusters
-    from phrasescore.analysis.maps.drawn_map import DrawnMap
-    from phrasescore.analysis.maps.layout import lay_out
+    from phrasescore.analysis.maps import DrawnMap, find_clusters, lay_out
     from phrasescore.runs.processes import usable_cores
 
+    click.echo(f"laying out {counted(len(points), points.noun)}", err=True)
     places = lay_out(points.vectors, seed, threads or usable_cores())
     clusters = tuple(find_clusters(places, points.texts))
     title = f"Map of {points.noun}s"

@@ -6,19 +6,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from phrasescore.commands.device_option import device_option
-from phrasescore.commands.numbers import COLUMN, ITEMS, SEED, THREADS, Whole
+from phrasescore.commands.analyze.options import (
+    compute_options,
+    model_option,
+    seed_option,
+    use_threads,
+)
+from phrasescore.commands.numbers import COLUMN, ITEMS, Whole
 from phrasescore.commands.options import json_options, print_result
-from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT_FOLDER
+from phrasescore.commands.paths import INPUT, OUTPUT_FOLDER
 from phrasescore.errors import SettingsError
 
 if TYPE_CHECKING:
-    from phrasescore.analysis.scatter.pairs import Scores
+    from phrasescore.analysis.scatter import Scores
 
 
 @click.command("scatter")
 @click.argument("table", type=INPUT)
-@click.option("--model", "folder", type=INPUT_FOLDER, metavar="FOLDER", help="A model folder.")
+@model_option(required=False)
 @click.option(
     "--model-column",
     type=COLUMN,
@@ -48,7 +53,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Pairs to draw at random, for the picture and the figures.",
 )
-@click.option("--seed", type=SEED, metavar="N", default=1, show_default=True, help="For the draw.")
+@seed_option("For the draw.")
 @click.option(
     "--disagreements",
     type=ITEMS,
@@ -71,8 +76,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Of the picture.",
 )
-@device_option
-@click.option("--threads", type=THREADS, metavar="N", help="CPU threads.")
+@compute_options
 @json_options
 def scatter(
     table: str,
@@ -105,15 +109,16 @@ def scatter(
     import dataclasses
     from pathlib import Path
 
-    from phrasescore.analysis.scatter.comparison import ScatterSettings, compare
-    from phrasescore.analysis.scatter.results import (
+    from phrasescore.analysis.scatter import ScatterSettings, compare
+    from phrasescore.analysis.scatter_results import (
         PICTURE,
+        SUMMARY,
         described_lists,
         write_comparison,
-        write_summary,
     )
     from phrasescore.pictures.figure_files import check_figure
     from phrasescore.runs.identity import provenance
+    from phrasescore.runs.json_files import write_json
 
     check_figure(f"{PICTURE}.{form}")
     settings = ScatterSettings(**asked)
@@ -127,7 +132,7 @@ def scatter(
     by = model_column if isinstance(scores.model, int) else scores.model.digest
     used = {"column": scores.column, "model": by, **dataclasses.asdict(settings)}
     result = {**figures, "provenance": provenance(inputs=[table], settings=used)}
-    write_summary(place, result)
+    write_json(place / SUMMARY, result)
     print_result(result, as_json, json_file)
 
 
@@ -144,7 +149,7 @@ def _scores(
             "one thing is compared with the table: a model, or a score that one has written",
             remedy="give one of --model FOLDER and --model-column N",
         )
-    from phrasescore.analysis.scatter.pairs import Scores
+    from phrasescore.analysis.scatter import Scores
 
     if model_column is not None:
         scores = Scores(column or 3, model_column)
@@ -154,12 +159,9 @@ def _scores(
                 remedy="name another --column or --model-column",
             )
         return scores
-    import torch  # not for scores that stand in the table: it takes longer than they do
-
     from phrasescore.scoring.model_loading import ComputeSettings, load_models
 
-    if threads is not None:
-        torch.set_num_threads(threads)
+    use_threads(threads)
     ready = load_models([str(folder)], ComputeSettings(device, "fp32"), None, None)
     (model,) = ready.models
     usual = 3 if model.direction == "source-target" else 1

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from phrasescore.commands.device_option import device_option
-from phrasescore.commands.numbers import BEAM, COLUMN, ITEMS, SEED, THREADS, WORDS, Whole
+from phrasescore.commands.analyze.options import (
+    compute_options,
+    model_option,
+    seed_option,
+    use_threads,
+)
+from phrasescore.commands.numbers import BEAM, COLUMN, ITEMS, WORDS, Whole
 from phrasescore.commands.options import json_options, print_result
-from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
-from phrasescore.errors import SettingsError, counted
+from phrasescore.commands.paths import INPUT, OUTPUT
+from phrasescore.errors import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from phrasescore.analysis.targets.preferences import Preferences
-    from phrasescore.analysis.targets.source_drawing import Draw, DrawSettings
-    from phrasescore.model.folder import LoadedModel
+    from phrasescore.analysis.top import DrawSettings
 
 
 @click.command("top")
 @click.argument("table", type=INPUT)
-@click.option(
-    "--model", "folder", required=True, type=INPUT_FOLDER, metavar="FOLDER", help="A model folder."
-)
+@model_option()
 @click.option(
     "-o",
     "--output",
@@ -89,17 +88,9 @@ if TYPE_CHECKING:
     show_default=True,
     help="Targets to draw from the model for each source; the five best distinct ones are shown.",
 )
-@click.option(
-    "--seed",
-    type=SEED,
-    metavar="N",
-    default=1,
-    show_default=True,
-    help="For the sources and the samples.",
-)
+@seed_option("For the sources and the samples.")
 @click.option("--no-unknown", is_flag=True, help="No <unk> in samples.")
-@device_option
-@click.option("--threads", type=THREADS, metavar="N", help="CPU threads.")
+@compute_options
 @json_options
 def top(
     table: str,
@@ -130,28 +121,37 @@ def top(
     """
     import dataclasses
 
-    import torch
-
-    from phrasescore.analysis.targets.preferences import PreferenceSettings, find_preferences
-    from phrasescore.analysis.targets.source_drawing import DrawSettings
-    from phrasescore.analysis.targets.tables import json_values, written
+    from phrasescore.analysis.top import (
+        DrawSettings,
+        PreferenceSettings,
+        draw_sources,
+        find_preferences,
+        find_sources,
+        read_phrases,
+    )
+    from phrasescore.analysis.top_results import json_values, summarised, written
     from phrasescore.model.folder import load_model
     from phrasescore.model.kinds import must_write_targets
     from phrasescore.runs.final_names import write_atomically
     from phrasescore.runs.identity import provenance
 
-    if threads is not None:
-        torch.set_num_threads(threads)
+    use_threads(threads)
     given = {name: value for name, value in asked.items() if value is not None}
     settings = DrawSettings(**given, seed=seed)
     _check(settings, sources, given)
     loaded = load_model(folder)
     must_write_targets(loaded.model.settings, folder)
-    draw = _draw(table, column, loaded, settings, sources)
+    factor = loaded.model.settings.factor
+    if sources is None:
+        draw = draw_sources(table, column, factor, settings)
+    else:
+        draw = find_sources(table, column, factor, read_phrases(sources))
     shown = PreferenceSettings(best, samples, seed=seed, unknown=not no_unknown)
     preferences = find_preferences(loaded, draw.sources, shown, device)
     write_atomically(output, written(preferences, output))
-    figures = _tell(draw, preferences, settings)
+    lines, figures = summarised(draw, preferences, settings)
+    for line in lines:
+        click.echo(line, err=True)
     used = {"column": column, **dataclasses.asdict(settings), **dataclasses.asdict(shown)}
     result = {
         "drawn_from": draw.among,
@@ -175,44 +175,3 @@ def _check(settings: DrawSettings, sources: str | None, given: dict[str, int]) -
             f"a source that was extracted {settings.rare:,} times would be both rare and frequent",
             remedy="give a --frequent above --rare",
         )
-
-
-def _draw(
-    table: str, column: int, loaded: LoadedModel, settings: DrawSettings, sources: str | None
-) -> Draw:
-    from phrasescore.analysis.targets.source_drawing import draw_sources, find_sources, read_phrases
-
-    factor = loaded.model.settings.factor
-    if sources is None:
-        return draw_sources(table, column, factor, settings)
-    return find_sources(table, column, factor, read_phrases(sources))
-
-
-def _tell(
-    draw: Draw, preferences: Sequence[Preferences], settings: DrawSettings
-) -> dict[str, dict[str, Any]]:
-    """Say what was drawn, from how many, and what it has in common; return that by group."""
-    import dataclasses
-
-    from phrasescore.analysis.targets.figures import ListFigures
-
-    meaning = {
-        "frequent": f"extracted {settings.frequent:,} times or more",
-        "rare": f"extracted {settings.rare:,} times or less",
-        "long": "without counts",
-    }
-    long = f"of at least {counted(settings.min_words, 'word')} with at least "
-    long += counted(settings.min_targets, "target")
-    by_group: dict[str, dict[str, Any]] = {}
-    for group, among in draw.among.items():
-        members = [each for each in preferences if each.source.group == group]
-        drawn = len(members)
-        if group == "given":
-            click.echo(f"{among:,} of {drawn:,} sources are in the table", err=True)
-        elif among or (group != "long" and not draw.among["long"]):
-            click.echo(f"{drawn:,} of {among:,} sources {long}, {meaning[group]}", err=True)
-        found = ListFigures.of(members)
-        if found is not None:
-            click.echo(str(found), err=True)
-            by_group[group] = dataclasses.asdict(found)
-    return by_group

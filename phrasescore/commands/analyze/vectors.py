@@ -6,19 +6,19 @@ from typing import Any
 
 import click
 
-from phrasescore.commands.analyze.model_options import (
+from phrasescore.commands.analyze.options import (
+    compute_options,
     model_option,
     refuse_side_without_words,
-    threads_option,
+    use_threads,
     words_options,
 )
-from phrasescore.commands.device_option import device_option
 from phrasescore.commands.paths import INPUT, OUTPUT
 from phrasescore.errors import SettingsError, counted
 
 
 @click.command("vectors", short_help="Write summaries of phrases, or word vectors, for numpy.")
-@model_option
+@model_option()
 @click.argument("phrases", type=INPUT, required=False, metavar="[PHRASES]")
 @click.option(
     "--table",
@@ -31,8 +31,7 @@ from phrasescore.errors import SettingsError, counted
 @click.option(
     "-o", "--output", required=True, type=OUTPUT, metavar="FILE", help="The .npz to write."
 )
-@device_option
-@threads_option
+@compute_options
 def vectors(
     folder: str,
     phrases: str | None,
@@ -51,7 +50,6 @@ def vectors(
 
     The file has the arrays vectors (N, D) in float32; text and offsets, in which the text of
     row i is text[offsets[i]:offsets[i + 1]]; what, phrases or words; and model, a digest.
-    analyze nearest reads it.
     """
     refuse_side_without_words(words, side)
     if phrases is not None and table is not None:
@@ -76,8 +74,7 @@ def vectors(
 def _write_words(folder: str, phrases: str | None, side: Any, output: str) -> tuple[int, int]:
     import numpy as np
 
-    from phrasescore.analysis.vector_files import write_vectors
-    from phrasescore.analysis.word_vectors import word_vectors
+    from phrasescore.analysis.vectors import word_vectors, write_vectors
     from phrasescore.model.folder import load_weights
 
     stored = load_weights(folder)
@@ -87,9 +84,8 @@ def _write_words(folder: str, phrases: str | None, side: Any, output: str) -> tu
         rows = found.rows_in(phrases)
         words, values = tuple(words[row] for row in rows), values[rows]
     offsets = np.cumsum([0, *map(len, words)], dtype=np.int64)
-    write_vectors(
-        output, "words", stored.digest, (b"".join(words), offsets), [values], values.shape[1]
-    )
+    texts = b"".join(words), offsets
+    write_vectors(output, "words", stored.digest, texts, [values], values.shape[1])
     return values.shape[0], values.shape[1]
 
 
@@ -101,23 +97,19 @@ def _write_phrases(
     device: str,
     threads: int | None,
 ) -> tuple[int, int]:
-    import torch
-
-    from phrasescore.analysis.phrases import TablePhrases, read_phrases
-    from phrasescore.analysis.summaries import SummaryVectors
-    from phrasescore.analysis.vector_files import write_vectors
+    from phrasescore.analysis.phrases import PhraseSummaries, TablePhrases, read_phrases, texts_of
+    from phrasescore.analysis.vectors import write_vectors
     from phrasescore.model.folder import load_model
 
-    if threads is not None:
-        torch.set_num_threads(threads)
+    use_threads(threads)
     loaded = load_model(folder)
-    summaries = SummaryVectors(loaded, folder, device)
+    summaries = PhraseSummaries(loaded, device)
     if table is not None:
-        found = TablePhrases(table, loaded).all()
+        ids = TablePhrases(table, loaded).all()
+        texts = texts_of(ids, loaded.source_vocabulary)
     else:
         assert phrases is not None
-        found = read_phrases(phrases, loaded)
-    texts = found.text, found.offsets
-    blocks = summaries.blocks(found)
+        ids, texts = read_phrases(phrases, loaded)
+    blocks = summaries.blocks(ids)
     write_vectors(output, "phrases", loaded.digest, texts, blocks, summaries.size)
-    return len(found), summaries.size
+    return len(ids), summaries.size

@@ -185,21 +185,13 @@ class AttentionModel(MaxoutReadout):
 
     # -- what every kind of model offers -------------------------------------------------------
 
-    def loss(
+    def _features(
         self,
         batch: Batch,
         dtype: torch.dtype | None = None,
         regularisation: Regularisation | None = None,
     ) -> Tensor:
-        """See :meth:`SequenceModel.loss`."""
-        features = self._run(batch, dtype, regularisation)[0]
-        return self._summed_loss(features, batch, regularisation)
-
-    def score(self, batch: Batch, dtype: torch.dtype | None = None) -> Tensor:
-        """See :meth:`SequenceModel.score`."""
-        found = self._log_probabilities(self._run(batch, dtype, None)[0], batch.ended)
-        counted = batch.counted
-        return found if counted is None else found.masked_fill(~counted, 0.0)
+        return self._run(batch, dtype, regularisation)[0]
 
     def start(
         self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None

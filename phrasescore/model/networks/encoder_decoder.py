@@ -24,11 +24,8 @@ from phrasescore.model.networks.maxout_readout import MaxoutReadout
 from phrasescore.model.sequence_model import (
     END,
     Batch,
-    Initialisation,
     Regularisation,
     State,
-    draw_weights,
-    initial_deviation,
 )
 from phrasescore.model.units import UNITS
 
@@ -57,19 +54,6 @@ class EncoderDecoder(MaxoutReadout):
         self.decoder = unit(E, H, C)
         self._add_readout(H, E, C, M, R, V_t)
 
-    def initialise(
-        self, generator: torch.Generator, initialisation: Initialisation = "paper"
-    ) -> None:
-        """Draw the initial weights from ``generator``; biases are 0.
-
-        In both ways each recurrent weight is the left singular vectors of a white Gaussian matrix
-        (Saxe et al., 2014). The others are normal with deviation 0.01 in the ``paper`` way (section
-        4.1.1). In the ``scaled`` way it is 1 for word vectors and 1 / sqrt(inputs) for the rest,
-        which passes a signal on at its strength: the decoder begins to listen to the encoder after
-        a few hundred updates instead of a few thousand.
-        """
-        draw_weights(self, generator, lambda name, of: initial_deviation(name, of, initialisation))
-
     # -- encoder, section 2.2 ------------------------------------------------------------------
 
     def summaries(
@@ -88,18 +72,6 @@ class EncoderDecoder(MaxoutReadout):
             # the words and the first </s> are read, positions 0 .. length; the rest is waited out
             waiting = torch.arange(len(inputs), device=source.device)[:, None] > lengths[None, :]
         return self._summary(self._encoded(inputs, waiting)[-1])
-
-    def encoder_gates(self, source: Tensor) -> Tensor:
-        """Return how far each gate of the encoder is open while it reads words and </s>.
-
-        Args:
-            source: ``(B, S)`` word ids without </s>.
-
-        Returns:
-            ``(S + 1, B, gates * H)``, in the order of the unit's ``gate_names``.
-        """
-        inputs = self._encoder_inputs(source, self.source_embedding.dtype)
-        return self.encoder.gates(inputs, self._encoded(inputs)[:-1])
 
     def _encoder_inputs(self, source: Tensor, dtype: torch.dtype) -> Tensor:
         B = len(source)
@@ -140,25 +112,6 @@ class EncoderDecoder(MaxoutReadout):
             hidden = self._run(previous, start, projected)[0][1:]
         return self._readout(hidden, previous, self._read(context))
 
-    def decoder_gates(self, context: Tensor, target: Tensor) -> Tensor:
-        """Return how far each gate of the decoder is open while it reads its own words.
-
-        Args:
-            context: ``(B, H)`` summaries.
-            target: ``(B, T)`` word ids without </s>.
-
-        Returns:
-            ``(L, B, gates * H)``; L is T in the ``code`` formulation, T + 1 in the other, whose
-            first step reads no word.
-        """
-        embedded = self._embedded(target.t(), context.dtype)
-        if self.settings.formulation == "appendix":
-            embedded = torch.cat([embedded.new_zeros(1, *embedded.shape[1:]), embedded])
-        projected, start = self._projected(context), self._first_state(context)
-        before = self._run(embedded, start, projected)[0][:-1]
-        inputs = self.decoder.inputs(embedded)
-        return self.decoder.gates(inputs if projected is None else inputs + projected, before)
-
     def _projected(self, context: Tensor) -> Tensor | None:
         """Return c's part of the unit's inputs; ``None`` if no step sees c."""
         if not self._sees_context:
@@ -198,30 +151,21 @@ class EncoderDecoder(MaxoutReadout):
 
     # -- what every kind of model offers -------------------------------------------------------
 
-    def loss(
+    def _features(
         self,
         batch: Batch,
         dtype: torch.dtype | None = None,
         regularisation: Regularisation | None = None,
     ) -> Tensor:
-        """See :meth:`SequenceModel.loss`."""
         lengths = batch.lengths
         context = self.summaries(batch.source, lengths[0] if lengths else None, dtype)
-        return self._summed_loss(self.features(context, batch.target), batch)
+        return self.features(context, batch.target)
 
     def multiplied(self) -> list[nn.Parameter]:
         """See :meth:`SequenceModel.multiplied`: not what is looked up, nor what softmax sums."""
         summed = self.source_embedding, self.target_embedding, self.output_words
         known = set(map(id, summed))
         return [each for each in self.parameters() if each.ndim > 1 and id(each) not in known]
-
-    def score(self, batch: Batch, dtype: torch.dtype | None = None) -> Tensor:
-        """See :meth:`SequenceModel.score`."""
-        lengths = batch.lengths
-        context = self.summaries(batch.source, lengths[0] if lengths else None, dtype)
-        found = self.log_probabilities(context, batch.target)
-        counted = batch.counted
-        return found if counted is None else found.masked_fill(~counted, 0.0)
 
     def start(
         self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None

@@ -107,12 +107,12 @@ class FeedForwardLm(SequenceModel):
         return hidden if regularisation is None else regularisation.dropped(hidden)
 
     def log_normalisers(self, batch: Batch) -> Tensor:
-        """Return ln Z of every target word and final </s>, ``(N,)``."""
+        """See :meth:`SequenceModel.log_normalisers`."""
         histories, _ = self._n_grams(batch)
         return log_normalisers(self.features(histories), self.output_words, self.output_bias)
 
     def centre(self, mean: float) -> None:
-        """Take the mean of ln Z from every logit; ln p stays, ln Z has the mean 0 then."""
+        """See :meth:`SequenceModel.centre`."""
         with torch.no_grad():
             self.output_bias.sub_(mean)
 

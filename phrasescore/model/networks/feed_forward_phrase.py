@@ -19,12 +19,9 @@ from phrasescore.model.model_settings import FeedForwardPhraseSettings
 from phrasescore.model.sequence_model import (
     END,
     Batch,
-    Initialisation,
     Regularisation,
     SequenceModel,
     State,
-    draw_weights,
-    initial_deviation,
 )
 from phrasescore.model.softmax import gathered_log_softmax, log_softmax, summed_cross_entropy
 
@@ -51,12 +48,6 @@ class FeedForwardPhrase(SequenceModel):
         self.place_bias = nn.Parameter(torch.empty(K * R))
         self.output_words = nn.Parameter(torch.empty(V_t, R))
         self.output_bias = nn.Parameter(torch.empty(V_t))
-
-    def initialise(
-        self, generator: torch.Generator, initialisation: Initialisation = "paper"
-    ) -> None:
-        """Draw the initial weights from ``generator``: normal, or 0 for biases."""
-        draw_weights(self, generator, lambda name, of: initial_deviation(name, of, initialisation))
 
     def features(
         self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None

@@ -6,12 +6,16 @@ appendix A.2.2), then an output layer factored in two (the authors' programs).
 
 from __future__ import annotations
 
-from abc import ABC
+from abc import ABC, abstractmethod
 
 import torch
 from torch import Tensor, nn
 
-from phrasescore.model.sequence_model import Batch, Regularisation, SequenceModel
+from phrasescore.model.sequence_model import (
+    Batch,
+    Regularisation,
+    SequenceModel,
+)
 from phrasescore.model.softmax import (
     gathered_log_softmax,
     log_softmax,
@@ -51,12 +55,23 @@ class MaxoutReadout(SequenceModel, ABC):
         self.output_words = nn.Parameter(torch.empty(V, R))  # G_l, a row for each word
         self.output_bias = nn.Parameter(torch.empty(V))
 
-    def expect_words(self, counts: Tensor) -> None:
-        """Let the output begin at how often words stand in the training text, not at all alike.
+    @abstractmethod
+    def _features(
+        self,
+        batch: Batch,
+        dtype: torch.dtype | None = None,
+        regularisation: Regularisation | None = None,
+    ) -> Tensor:
+        """Return what the output layer sees of each position of a batch, ``(T + 1, B, R)``.
 
         Args:
-            counts: ``(V,)`` of each word and of </s>.
+            batch: As :meth:`loss` takes it.
+            dtype: What the matrix products run in; ``None`` for the parameters' own.
+            regularisation: What drops elements of word vectors, contexts and maxout units.
         """
+
+    def expect_words(self, counts: Tensor) -> None:
+        """See :meth:`SequenceModel.expect_words`."""
         shares = (counts + 0.5) / (counts.sum() + 0.5 * len(counts))
         with torch.no_grad():
             self.output_bias.copy_(torch.log(shares))
@@ -92,17 +107,27 @@ class MaxoutReadout(SequenceModel, ABC):
             larger = regularisation.dropped(larger)
         return larger @ self.output_inner.to(dtype)
 
-    def _summed_loss(
-        self, features: Tensor, batch: Batch, regularisation: Regularisation | None = None
+    def loss(
+        self,
+        batch: Batch,
+        dtype: torch.dtype | None = None,
+        regularisation: Regularisation | None = None,
     ) -> Tensor:
-        """Return the loss of features ``(T + 1, B, R)``, a scalar."""
-        features, wanted = features.flatten(0, 1), batch.ended.t().flatten()
+        """See :meth:`SequenceModel.loss`."""
+        features = self._features(batch, dtype, regularisation).flatten(0, 1)
+        wanted = batch.ended.t().flatten()
         if (counted := batch.counted) is not None:
             inside = counted.t().flatten()
             features, wanted = features[inside], wanted[inside]
         smoothing = regularisation.label_smoothing if regularisation else 0.0
         layer = self.output_words, self.output_bias
         return summed_cross_entropy(features, *layer, wanted, smoothing)
+
+    def score(self, batch: Batch, dtype: torch.dtype | None = None) -> Tensor:
+        """See :meth:`SequenceModel.score`."""
+        found = self._log_probabilities(self._features(batch, dtype), batch.ended)
+        counted = batch.counted
+        return found if counted is None else found.masked_fill(~counted, 0.0)
 
     def _log_probabilities(
         self, features: Tensor, ended: Tensor, dtype: torch.dtype | None = None

@@ -15,11 +15,8 @@ from phrasescore.model.model_settings import RnnLmSettings
 from phrasescore.model.networks.maxout_readout import MaxoutReadout
 from phrasescore.model.sequence_model import (
     Batch,
-    Initialisation,
     Regularisation,
     State,
-    draw_weights,
-    initial_deviation,
 )
 from phrasescore.model.units import UNITS
 
@@ -37,26 +34,14 @@ class RnnLm(MaxoutReadout):
         self.unit = UNITS[settings.unit](E, H)
         self._add_readout(H, E, 0, settings.maxout, settings.rank, V)
 
-    def initialise(
-        self, generator: torch.Generator, initialisation: Initialisation = "paper"
-    ) -> None:
-        """Draw the initial weights as those of the RNN Encoder-Decoder; biases are 0."""
-        draw_weights(self, generator, lambda name, of: initial_deviation(name, of, initialisation))
-
-    def features(
+    def _features(
         self,
-        target: Tensor,
+        batch: Batch,
         dtype: torch.dtype | None = None,
         regularisation: Regularisation | None = None,
     ) -> Tensor:
-        """Return what the output layer sees of each position, ``(T + 1, B, R)``.
-
-        Args:
-            target: ``(B, T)`` word ids without </s>; padding changes nothing before it.
-            dtype: What the matrix products run in; ``None`` for the parameters' own.
-            regularisation: What drops elements of word vectors and maxout units.
-        """
-        words = self._embedded(target.t(), dtype or self.target_embedding.dtype)  # (T, B, E)
+        # padding changes nothing before it
+        words = self._embedded(batch.target.t(), dtype or self.target_embedding.dtype)  # (T, B, E)
         if regularisation is not None:
             words = regularisation.dropped(words)
         previous = torch.cat([words.new_zeros(1, *words.shape[1:]), words])
@@ -64,22 +49,6 @@ class RnnLm(MaxoutReadout):
         return self._readout(hidden, previous, self._bias(previous), regularisation)
 
     # -- what every kind of model offers -------------------------------------------------------
-
-    def loss(
-        self,
-        batch: Batch,
-        dtype: torch.dtype | None = None,
-        regularisation: Regularisation | None = None,
-    ) -> Tensor:
-        """See :meth:`SequenceModel.loss`."""
-        features = self.features(batch.target, dtype, regularisation)
-        return self._summed_loss(features, batch, regularisation)
-
-    def score(self, batch: Batch, dtype: torch.dtype | None = None) -> Tensor:
-        """See :meth:`SequenceModel.score`."""
-        found = self._log_probabilities(self.features(batch.target, dtype), batch.ended)
-        counted = batch.counted
-        return found if counted is None else found.masked_fill(~counted, 0.0)
 
     def start(
         self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None

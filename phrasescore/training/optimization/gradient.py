@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from phrasescore.model.sequence_model import Batch, Regularisation, SequenceModel
 from phrasescore.training.batches import Indices, make_batch, with_unknown
 from phrasescore.training.pairs import EncodedPairs
-from phrasescore.training.training_settings import TrainingSettings
+from phrasescore.training.settings import TrainingSettings
 
 
 class ShareGradient:
@@ -67,18 +67,19 @@ class ShareGradient:
             The summed loss in nats.
         """
         if not len(rows):
-            torch._foreach_zero_(list(gradient))
+            for each in gradient:
+                each.zero_()
             return 0.0
         regularisation = self._regularisation(update, share)
-        batch = make_batch(self._pairs.source, self._pairs.target, rows).to(self._device)
+        batch = make_batch(self._pairs, rows).to(self._device)
         if self._recorded is not None and regularisation is None and batch.lengths is None:
             recorded, found = self._recorded(batch)
-            torch._foreach_copy_(list(gradient), found)
+            _copy(found, gradient)
             return recorded.item()
         if self._rare is not None and regularisation is not None:
             batch = with_unknown(batch, self._rare, regularisation.generator)
         loss = self._model.loss(batch, self._dtype, regularisation)
-        torch._foreach_copy_(list(gradient), list(torch.autograd.grad(loss, self._parameters)))
+        _copy(torch.autograd.grad(loss, self._parameters), gradient)
         return loss.item()
 
     def _regularisation(self, update: int, share: int) -> Regularisation | None:
@@ -88,7 +89,13 @@ class ShareGradient:
         place = [settings.seed, update, self._rank, share]
         seed = int(np.random.SeedSequence(place).generate_state(1, np.uint64)[0])
         generator = torch.Generator(self._device).manual_seed(seed)
-        return Regularisation(settings.dropout, settings.label_smoothing, generator)
+        dropout, smoothing = settings.dropout or 0.0, settings.label_smoothing or 0.0
+        return Regularisation(dropout, smoothing, generator)
+
+
+def _copy(found: Sequence[Tensor], into: Sequence[Tensor]) -> None:
+    for source, target in zip(found, into, strict=True):
+        target.copy_(source)
 
 
 _MOST = 512  # recordings; each takes some memory of the driver's
@@ -154,4 +161,4 @@ class RecordedGradients:
     def _differentiate(self, batch: Batch) -> None:
         loss = self._model.loss(batch, self._dtype)
         self._loss.copy_(loss.detach())
-        torch._foreach_copy_(self._gradients, list(torch.autograd.grad(loss, self._parameters)))
+        _copy(torch.autograd.grad(loss, self._parameters), self._gradients)

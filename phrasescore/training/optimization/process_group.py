@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import torch
 import torch.distributed
@@ -75,11 +75,10 @@ class Processes:
         """Whether this process writes files and shows progress."""
         return self.rank == 0
 
-    def add_up(self, tensors: Sequence[Tensor]) -> None:
-        """Replace tensors by their sums over all processes."""
+    def add_up(self, tensor: Tensor) -> None:
+        """Replace a tensor by its sum over all processes."""
         if self.world > 1:
-            for tensor in tensors:
-                torch.distributed.all_reduce(tensor)
+            torch.distributed.all_reduce(tensor)
 
     def agree(self, value: float) -> float:
         """Return the leading process's value in every process."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from phrasescore.model.sequence_model import SequenceModel
-from phrasescore.training.batches import Indices, Plan, share
+from phrasescore.training.batches import Indices, share
 from phrasescore.training.evaluation import HeldOutFigure, score_share
 from phrasescore.training.optimization.crew import (
     Crew,
@@ -28,72 +27,56 @@ from phrasescore.training.optimization.crew import (
 )
 from phrasescore.training.optimization.flat_weights import FlatWeights, shared_array
 from phrasescore.training.optimization.gradient import ShareGradient
-from phrasescore.training.optimization.optimizers import Optimizer
 from phrasescore.training.optimization.process_group import Processes
 from phrasescore.training.pairs import EncodedPairs
-from phrasescore.training.recipes import bound_gradient
-from phrasescore.training.training_settings import TrainingSettings
+from phrasescore.training.recipes import Recipe, bound_gradient
+from phrasescore.training.settings import TrainingSettings
 
-# pairs; a smaller share leaves the matrix products too thin
-LEAST_SHARE = {"phrases": 8, "sentences": 32, "text": 32}
 _GRADIENT, _SUM, _STEP, _SCORE = range(4)
-
-
-@dataclass(frozen=True)
-class Work:
-    """What is trained on what.
-
-    Attributes:
-        model: On its device; its parameters move into one stretch of memory.
-        pairs: All pairs.
-        settings: Whose dropout and label smoothing the loss has.
-        optimizer: By which gradients change the weights.
-        plan: Cuts held-out pairs into batches.
-        dtype: What the matrix products run in; ``None`` for the parameters' own.
-        largest: Rows that are worked on at once, at most.
-        least: Pairs of a share, at least.
-        rare: ``(V,)`` source and target words that are learnt as unknown at times, or ``None``.
-    """
-
-    model: SequenceModel
-    pairs: EncodedPairs
-    settings: TrainingSettings
-    optimizer: Optimizer
-    plan: Plan
-    dtype: torch.dtype | None
-    largest: int
-    least: int
-    rare: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
 
 
 class Updates:
     """Changes the weights of a model batch by batch, and says how well it does.
 
     Args:
-        work: What is trained on what.
-        threads: Cores to use.
+        model: On its device; its parameters move into one stretch of memory.
+        pairs: All pairs.
+        settings: How to train: cores, precision, dropout and label smoothing.
+        recipe: Its optimiser, and how batches are cut and shared.
         processes: Those of ``torchrun`` that share the work.
+        max_rows: How many rows are worked on at once, at most.
+        rare: ``(V,)`` source and target words that are learnt as unknown at times, or ``None``.
     """
 
-    def __init__(self, work: Work, threads: int, processes: Processes) -> None:
-        self._work, self._processes = work, processes
-        alone = work.model.device.type != "cpu" or not can_fork()
-        self._members = 1 if alone else threads
-        self._weights = FlatWeights(work.model, self._members, work.dtype)
+    def __init__(
+        self,
+        model: SequenceModel,
+        pairs: EncodedPairs,
+        settings: TrainingSettings,
+        recipe: Recipe,
+        processes: Processes,
+        max_rows: int,
+        rare: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None,
+    ) -> None:
+        self._model, self._pairs, self._recipe, self._processes = model, pairs, recipe, processes
+        self._dtype = torch.bfloat16 if settings.precision == "bf16" else None
+        self._threads = settings.threads or torch.get_num_threads()
+        on_cpu = model.device.type == "cpu"
+        self._members = self._threads if on_cpu and can_fork() else 1
+        self._weights = FlatWeights(model, self._members, self._dtype)
         self.moments = self._weights.moments
-        given = self._weights.working, work.pairs, work.dtype, work.settings, processes.rank
-        self._gradient = ShareGradient(*given, work.rare)
-        self._rows = shared_array(work.largest, np.int64)
+        given = self._weights.working, pairs, self._dtype, settings, processes.rank
+        self._gradient = ShareGradient(*given, rare)
+        self._rows = shared_array(max_rows, np.int64)
         self._asked = shared_array(6, np.float64)
         self._found = shared_array(2 * self._members, np.float64).reshape(-1, 2)
-        self._keeps_memory = work.model.device.type == "cpu"
-        if self._keeps_memory:
+        self._keeps_memory = on_cpu
+        if on_cpu:
             keep_freed_memory()
         steps = self._differentiate, self._add_up, self._step, self._score
         self._crew = Crew(self._members, steps)
         if self._members > 1:
             torch.set_num_threads(1)
-        self._threads = threads
 
     def __call__(
         self, rows: Indices, number: int, rate: float, scale: float, begun: int = 0
@@ -110,14 +93,14 @@ class Updates:
         Returns:
             The summed loss in nats, before.
         """
-        shares = max(1, min(self._members, len(rows) // self._work.least))
+        shares = max(1, min(self._members, len(rows) // self._recipe.min_share))
         self._ask(rows, shares, number, rate, scale, begun)
         self._crew.do(_GRADIENT)
         loss = float(self._found[:shares, 0].sum())
         self._crew.do(_SUM)
         if self._processes.world > 1:
             gradient = self._weights.gradient
-            self._processes.add_up([gradient])
+            self._processes.add_up(gradient)
             self._found[:, 1] = 0.0
             self._found[0, 1] = float(torch.linalg.vector_norm(gradient)) ** 2
         self._crew.do(_STEP)
@@ -147,7 +130,7 @@ class Updates:
         Raises:
             RuntimeError: They are another model's.
         """
-        self._work.model.load_state_dict(weights)
+        self._model.load_state_dict(weights)
         self.moments.copy_(moments)
         self._weights.narrow()
 
@@ -185,12 +168,12 @@ class Updates:
 
         def change(values: Tensor, gradient: Tensor, moments: Tensor) -> None:
             bound_gradient(values, gradient, norm, scale)
-            self._work.optimizer.step(values, gradient, moments, rate, remembered + 1)
+            self._recipe.optimizer.step(values, gradient, moments, rate, remembered + 1)
 
         self._weights.change(self._weights.part(member, self._members), change)
 
     def _score(self, member: int) -> None:
-        rows, work = self._rows[: int(self._asked[0])], self._work
-        dtype = None if self._asked[4] else work.dtype
-        asked = work.model, work.pairs, rows, work.plan, dtype
+        rows, plan = self._rows[: int(self._asked[0])], self._recipe.plan_held_out
+        dtype = None if self._asked[4] else self._dtype
+        asked = self._model, self._pairs, rows, plan, dtype
         self._found[member] = score_share(*asked, member, self._members)

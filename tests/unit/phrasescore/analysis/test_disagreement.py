@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from phrasescore.analysis.scatter.agreement import Agreement
-from phrasescore.analysis.scatter.disagreement import Expectation, Strongest
-from phrasescore.analysis.scatter.pairs import PairScores
+from phrasescore.analysis.scatter import (
+    Agreement,
+    Expectation,
+    PairScores,
+    StrongestDisagreements,
+)
 from phrasescore.table.block import read_blocks
 
 COEFFICIENTS = np.array([-1.0, 0.5, -2.0, 1.5])
@@ -56,12 +59,12 @@ def test_the_strongest_each_way(rng: np.random.Generator, tmp_path: Path, most: 
     strengths = (scores.model - expected_by(fitted, scores)) / np.sqrt(scores.words)
     strengths /= fitted.deviation
     for size in (11, 300):
-        strongest = Strongest(most, fitted)
+        strongest = StrongestDisagreements(most, fitted)
         for block in read_blocks(tmp_path / "table", size):
             rows = slice(block.first_line - 1, block.first_line - 1 + len(block))
             part = PairScores(scores.table[rows], scores.model[rows], scores.words[rows])
-            strongest.look(block, part)
-        for sign, found in ((1, strongest.higher), (-1, strongest.lower)):
+            strongest.add(block, part)
+        for sign, found in ((1, strongest.higher.items()), (-1, strongest.lower.items())):
             way = (sign * strengths > 0) & (sign * (scores.model - scores.table) > 0)
             rows_by_hand = sorted(np.flatnonzero(way), key=lambda r: -sign * strengths[r])[:most]
             assert [each.entry.source for each in found] == [b"a%d" % r for r in rows_by_hand]

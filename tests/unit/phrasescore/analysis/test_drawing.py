@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from phrasescore.analysis.drawing import Least, random_numbers
+from phrasescore.analysis.table_lines import LowestItems, random_numbers
 
 
 def test_numbers_depend_on_seed_and_line_alone() -> None:
@@ -32,13 +32,13 @@ def test_numbers_are_uniform() -> None:
 def test_the_least_stay(rng: np.random.Generator, most: int) -> None:
     """Whatever the order; of equal numbers the first; in blocks or one by one."""
     numbers = rng.integers(0, 20, 50).astype(np.float64)
-    one_by_one: Least[int] = Least(most)
+    one_by_one: LowestItems[int] = LowestItems(most)
     for place in rng.permutation(50).tolist():
         one_by_one.offer(numbers[place], place, place)
-    in_blocks: Least[int] = Least(most)
+    in_blocks: LowestItems[int] = LowestItems(most)
     for begin in range(0, 50, 7):
         block = numbers[begin : begin + 7]
-        for row in in_blocks.below(block).tolist():
+        for row in in_blocks.candidates(block).tolist():
             in_blocks.offer(block[row], begin + row, begin + row)
     expected = sorted(range(50), key=lambda place: (numbers[place], place))[:most]
     assert one_by_one.items() == in_blocks.items() == expected

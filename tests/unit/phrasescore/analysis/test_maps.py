@@ -9,10 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from phrasescore.analysis.maps.clusters import find_clusters
-from phrasescore.analysis.maps.points import random_phrases, shown
-from phrasescore.analysis.phrases import TablePhrases
-from phrasescore.analysis.summaries import SummaryVectors
+from phrasescore.analysis.maps import find_clusters, lay_out, random_phrases, shown
+from phrasescore.analysis.phrases import PhraseSummaries, TablePhrases
 from phrasescore.errors import CorpusError, SettingsError
 from phrasescore.model.folder import LoadedModel, load_model
 from tests.support.random_models import save_random_model
@@ -37,10 +35,10 @@ def test_each_phrase_is_drawn_alike(loaded: LoadedModel, tmp_path: Path) -> None
     known = [b"w%d w%d w%d" % (a, b, a) for a in range(20) for b in range(10)]
     sources = [*known, known[3], known[3], known[3], b"w1 w2", b"w1 w2 stranger", known[7]]
     there = TablePhrases(table_of(tmp_path / "t", sources), loaded, 3)
-    summaries = SummaryVectors(loaded, loaded.path, "cpu")
+    summaries = PhraseSummaries(loaded, "cpu")
     drawn = Counter[str]()
     for seed in range(200):
-        points = random_phrases(there, loaded, summaries, 20, seed)
+        points = random_phrases(there, loaded.source_vocabulary, summaries, 20, seed)
         assert len(set(points.texts)) == 20
         assert points.of == 200
         drawn.update(points.texts)
@@ -55,11 +53,11 @@ def test_each_phrase_is_drawn_alike(loaded: LoadedModel, tmp_path: Path) -> None
 def test_the_order_of_the_table_does_not_matter(loaded: LoadedModel, tmp_path: Path) -> None:
     """The same seed draws the same phrases, with the same vectors."""
     sources = [b"w%d w%d w%d w1" % (a, b, c) for a in range(9) for b in range(9) for c in range(9)]
-    summaries = SummaryVectors(loaded, loaded.path, "cpu")
+    summaries = PhraseSummaries(loaded, "cpu")
     found = []
     for each in (sources, sources[::-1]):
         there = TablePhrases(table_of(tmp_path / "t", each), loaded, 4)
-        found.append(random_phrases(there, loaded, summaries, 50, 7))
+        found.append(random_phrases(there, loaded.source_vocabulary, summaries, 50, 7))
     assert found[0].texts == found[1].texts
     assert len(found[0]) == 50
     assert np.allclose(found[0].vectors, found[1].vectors, atol=1e-6)
@@ -71,7 +69,7 @@ def test_a_table_without_any(loaded: LoadedModel, tmp_path: Path) -> None:
     with pytest.raises(
         CorpusError, match=r"no source phrase of at least 2 words .*\(1 phrase with"
     ):
-        random_phrases(there, loaded, SummaryVectors(loaded, loaded.path), 5, 1)
+        random_phrases(there, loaded.source_vocabulary, PhraseSummaries(loaded), 5, 1)
 
 
 def test_the_layout_keeps_groups_together(
@@ -79,8 +77,6 @@ def test_the_layout_keeps_groups_together(
 ) -> None:
     """Four groups that are far apart are four clusters, called by their own words."""
     pytest.importorskip("sklearn")
-    from phrasescore.analysis.maps.layout import lay_out
-
     middles = rng.normal(size=(4, 60)) * 10
     groups = np.repeat(np.arange(4), 40)
     vectors = (middles[groups] + rng.normal(size=(160, 60))).astype(np.float32)
@@ -121,8 +117,6 @@ def test_words_are_called_by_the_most_frequent(rng: np.random.Generator) -> None
 def test_no_map_of_nothing(vectors: np.ndarray, message: str) -> None:
     """Too few, or all in one place."""
     pytest.importorskip("sklearn")
-    from phrasescore.analysis.maps.layout import lay_out
-
     with pytest.raises(SettingsError, match=message):
         lay_out(vectors.astype(np.float32), 1, 1)
 
@@ -130,8 +124,6 @@ def test_no_map_of_nothing(vectors: np.ndarray, message: str) -> None:
 def test_narrow_vectors_have_a_map() -> None:
     """Even of one number."""
     pytest.importorskip("sklearn")
-    from phrasescore.analysis.maps.layout import lay_out
-
     assert np.isfinite(lay_out(np.arange(12, dtype=np.float32)[:, None], 1, 1)).all()
 
 

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 import torch
 
-from phrasescore.analysis.drawing import random_numbers
-from phrasescore.analysis.scatter.pairs import Scores, draw_pairs, score_drawn, scored_blocks
+from phrasescore.analysis.scatter import Scores, draw_pairs, score_drawn
+from phrasescore.analysis.table_lines import random_numbers
 from phrasescore.errors import ModelError, PhraseTableError
 from phrasescore.model.folder import load_model
 from phrasescore.scoring.model_loading import ComputeSettings, load_models, scoring_model
 from phrasescore.scoring.shared_scorer import SharedScorer
+from phrasescore.table.block import read_blocks
 from tests.support.builders import write_phrase_table
 from tests.support.random_models import save_random_model
 
@@ -63,8 +64,8 @@ def test_scores(tmp_path: Path, direction: Any) -> None:
     assert found.words.tolist() == [len(entry[predicted].split()) + 1 for entry in entries]
     exact = Scores(2, plain).of(next(iter(drawn.blocks()))).model
     np.testing.assert_allclose(found.model, exact, atol=1e-4)
-    whole = list(scored_blocks(tmp_path / "table", scores, 4, lines_per_block=3))
-    together = np.concatenate([each.model for _, each in whole])
+    blocks = read_blocks(tmp_path / "table", 3)
+    together = np.concatenate([scores.of(block).model for block in blocks])
     np.testing.assert_allclose(together[np.array(drawn.numbers) - 1], found.model, atol=1e-4)
 
 

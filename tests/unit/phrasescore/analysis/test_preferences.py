@@ -8,15 +8,23 @@ import numpy as np
 import pytest
 import torch
 
-from phrasescore.analysis.targets.figures import ListFigures
-from phrasescore.analysis.targets.preferences import (
+from phrasescore.analysis.top import (
+    DrawnSource,
+    Group,
     Preferences,
     PreferenceSettings,
     Preferred,
+    TableTarget,
     find_preferences,
 )
-from phrasescore.analysis.targets.source_drawing import DrawnSource, Group, TableTarget
-from phrasescore.analysis.targets.tables import HEADER, json_values, markdown, tsv, written
+from phrasescore.analysis.top_results import (
+    HEADER,
+    ListFigures,
+    json_values,
+    markdown,
+    tsv,
+    written,
+)
 from phrasescore.errors import ModelError
 from phrasescore.model.folder import LoadedModel, load_model
 from phrasescore.scoring.unshared_scorer import UnsharedScorer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from phrasescore.analysis.scatter.reasons import SeenPair, described, reasons, shares
+from phrasescore.analysis.scatter_results import SeenPair, described, reasons, shares
 from phrasescore.table.phrase_table import Entry
 from phrasescore.words.vocabulary import Vocabulary
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from phrasescore.analysis.drawing import random_numbers
-from phrasescore.analysis.targets.source_drawing import (
+from phrasescore.analysis.table_lines import random_numbers
+from phrasescore.analysis.top import (
     DrawSettings,
     draw_sources,
     find_sources,

@@ -7,8 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from phrasescore.analysis.counts import Counts, source_counts
-from phrasescore.analysis.probabilities import logarithms, probabilities
+from phrasescore.analysis.table_lines import (
+    Counts,
+    logarithms,
+    probabilities,
+    source_counts,
+)
 from phrasescore.errors import PhraseTableError, SettingsError
 from phrasescore.table.block import TableBlock, read_blocks
 

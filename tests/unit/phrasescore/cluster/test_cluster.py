@@ -15,8 +15,7 @@ import pytest
 
 from phrasescore.cluster import cluster as cluster_module
 from phrasescore.cluster import watch
-from phrasescore.cluster.cluster import Cluster, LostWorkerError
-from phrasescore.cluster.in_order import in_order
+from phrasescore.cluster.cluster import Cluster, LostWorkerError, in_order
 from phrasescore.cluster.worker_side import UnfitWorkerError, own_name
 from phrasescore.errors import ClusterError, InputError, MissingDependencyError, SettingsError
 from phrasescore.runs.identity import sha256_of

@@ -11,10 +11,9 @@ import pytest
 import torch
 
 from phrasescore.errors import ModelError, SettingsError
-from phrasescore.generation import target_generator
+from phrasescore.generation import targets as targets_module
 from phrasescore.generation.beam_search import BeamSearch
-from phrasescore.generation.target_generator import TargetGenerator
-from phrasescore.generation.targets import BeamSettings, Targets, TargetSettings
+from phrasescore.generation.targets import BeamSettings, TargetGenerator, Targets, TargetSettings
 from phrasescore.model.model_settings import RnnEncdecSettings
 from phrasescore.model.sequence_model import END, UNKNOWN, SequenceModel
 from phrasescore.words.token_sequences import from_lists
@@ -194,7 +193,7 @@ def test_long_sources_stand_in_small_groups(monkeypatch: pytest.MonkeyPatch) -> 
     model, method = tiny_sentence_model(), BeamSearch(BeamSettings(2, 1), TargetSettings(3))
     sources = from_lists([[2] * length for length in (3, 40, 50, 1)])
     whole = TargetGenerator(model, method, "cpu").targets(sources)
-    monkeypatch.setattr(target_generator, "_AREA", {"cpu": 45})
+    monkeypatch.setattr(targets_module, "_AREA", {"cpu": 45})
     sizes: list[int] = []
     targets = method.targets
     monkeypatch.setattr(

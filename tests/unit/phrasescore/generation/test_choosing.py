@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from phrasescore.generation.choosing import best_words, draw_words
+from phrasescore.generation.beam_search import best_words
+from phrasescore.generation.sampling import draw_words
 
 
 @given(st.integers(1, 300), st.integers(1, 12), st.integers(0, 10_000), st.booleans())

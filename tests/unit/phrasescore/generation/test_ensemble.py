@@ -6,9 +6,8 @@ import numpy as np
 import torch
 
 from phrasescore.generation.beam_search import BeamSearch
-from phrasescore.generation.ensemble import Ensemble
-from phrasescore.generation.target_generator import TargetGenerator
-from phrasescore.generation.targets import BeamSettings, TargetSettings
+from phrasescore.generation.sentence_models import Ensemble
+from phrasescore.generation.targets import BeamSettings, TargetGenerator, TargetSettings
 from phrasescore.model.model_settings import RnnEncdecSettings
 from phrasescore.model.sequence_model import END, SequenceModel
 from phrasescore.words.token_sequences import from_lists

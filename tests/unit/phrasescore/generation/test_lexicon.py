@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from phrasescore.errors import CorpusError
-from phrasescore.generation.lexicon import read_lexicon
+from phrasescore.generation.translator import read_lexicon
 
 ENGLISH, FRENCH = frozenset([b"the", b"dog", b"six"]), frozenset([b"le", b"la", b"chien", b"six"])
 TABLE = b"""le the 0.5

@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from phrasescore.generation.sampling import Sampling
-from phrasescore.generation.target_generator import TargetGenerator
-from phrasescore.generation.targets import SampleSettings, Targets, TargetSettings
+from phrasescore.generation.targets import SampleSettings, TargetGenerator, Targets, TargetSettings
 from phrasescore.model.sequence_model import END, UNKNOWN, SequenceModel
 from phrasescore.words.token_sequences import from_lists
 from tests.unit.phrasescore.generation.tiny_models import (

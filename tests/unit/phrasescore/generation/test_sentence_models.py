@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from phrasescore.errors import ModelError
-from phrasescore.generation.ensemble import Ensemble
-from phrasescore.generation.sentence_models import load_sentence_models
+from phrasescore.generation.sentence_models import Ensemble, load_sentence_models
 from tests.support.random_models import save_random_model
 
 ENGLISH, FRENCH = [b"a", b"b"], [b"A", b"B"]

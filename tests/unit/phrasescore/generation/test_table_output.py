@@ -9,10 +9,8 @@ import pytest
 
 from phrasescore.errors import PhraseTableError
 from phrasescore.generation.beam_search import BeamSearch
-from phrasescore.generation.streaming import generate_table
-from phrasescore.generation.table_output import TableCounts, TableWriter
-from phrasescore.generation.target_generator import TargetGenerator
-from phrasescore.generation.targets import BeamSettings, TargetSettings
+from phrasescore.generation.table_output import TableCounts, TableWriter, generate_table
+from phrasescore.generation.targets import BeamSettings, TargetGenerator, TargetSettings
 from phrasescore.model.folder import LoadedModel, load_model
 from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.table.block import read_blocks

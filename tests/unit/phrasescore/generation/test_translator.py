@@ -8,10 +8,8 @@ import pytest
 from phrasescore.generation.beam_search import BeamSearch
 from phrasescore.generation.sentence_models import SentenceModels, load_sentence_models
 from phrasescore.generation.soft_alignments import SoftAlignments
-from phrasescore.generation.target_generator import TargetGenerator
-from phrasescore.generation.targets import BeamSettings, TargetSettings
-from phrasescore.generation.translator import Translated, Translator
-from phrasescore.generation.unknown_words import UnknownWords
+from phrasescore.generation.targets import BeamSettings, TargetGenerator, TargetSettings
+from phrasescore.generation.translator import Translated, Translator, UnknownWords
 from phrasescore.table.block import TokenSpans
 from phrasescore.table.text_blocks import Texts
 from phrasescore.words.token_sequences import from_lists

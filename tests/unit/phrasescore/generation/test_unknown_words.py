@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from phrasescore.generation.unknown_words import UnknownWords
+from phrasescore.generation.translator import UnknownWords
 
 WORDS, IDS = [b"<unk>", b"le", b"<unk>"], np.array([1, 5, 1], np.int32)
 SOURCE = [b"the", b"zebra"]

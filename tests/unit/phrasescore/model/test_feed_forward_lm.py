@@ -92,9 +92,9 @@ def test_how_weights_begin() -> None:
 @pytest.mark.parametrize(
     ("sizes", "problem"),
     [
-        ({"order": 1}, "the model's order is 1, below 2: an n-gram is a word and at least one"),
-        ({"second_hidden": 0}, "second_hidden is 0, below 1"),
-        ({"self_normalise": -0.1}, "self_normalise is -0.1; it must be 0, which is off, or more"),
+        ({"order": 1}, "the model's order is 1, expected 2 to 100,000,000"),
+        ({"second_hidden": 0}, "second_hidden is 0, expected 1 to 100,000,000"),
+        ({"self_normalise": -0.1}, "self_normalise is -0.1, expected 0 to below inf"),
         ({"self_normalise": float("nan")}, "self_normalise is nan"),
     ],
 )

@@ -97,34 +97,3 @@ def test_a_waiting_state_stays(name: UnitName) -> None:
     # what is carried on waited, too: a phrase read alone carries the same
     alone = unit.states(unit.inputs(words[:1, 1:]), start[1:])[1]
     torch.testing.assert_close(last[1:], alone, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("name", ["gated", "lstm"])
-def test_gates_are_those_that_made_the_states(name: UnitName) -> None:
-    """The states that follow from the gates and the candidates are the unit's own."""
-    H, L = 4, 5
-    unit = random_unit(name, 3, H)
-    words, start = torch.randn(L, 2, 3).double(), torch.randn(2, H * unit.carries).double()
-    inputs = unit.inputs(words)
-    states, _ = unit.states(inputs, start)
-    gates = dict(zip(unit.gate_names, unit.gates(inputs, states[:-1]).split(H, 2), strict=True))
-    h, memory = start[:, :H], start[:, H:]
-    for t in range(L):
-        opened = {each: values[t] for each, values in gates.items()}
-        if name == "gated":
-            seen = (opened["reset"] * h) @ unit.candidate_weight
-            k = torch.tanh(inputs[t, :, :H] + seen)
-            h = opened["update"] * h + (1 - opened["update"]) * k
-        else:
-            k = torch.tanh(inputs[t, :, :H] + h @ unit.recurrent_weight[:, :H])
-            memory = opened["forget"] * memory + opened["input"] * k
-            h = opened["output"] * torch.tanh(memory)
-        torch.testing.assert_close(states[t + 1], h, rtol=0, atol=1e-12)
-
-
-def test_a_plain_unit_has_no_gates() -> None:
-    """And says so."""
-    unit = random_unit("tanh", 3, 4)
-    assert unit.gate_names == ()
-    with pytest.raises(NotImplementedError, match="TanhUnit has no gates"):
-        unit.gates(torch.zeros(1, 1, 4).double(), torch.zeros(1, 1, 4).double())

@@ -19,7 +19,7 @@ from phrasescore.scoring.block_scoring import (
     ScoringModel,
     ScoringSettings,
 )
-from phrasescore.scoring.shared_work import SharedWork
+from phrasescore.scoring.pair_order import SharedWork
 from phrasescore.table.block import checked_block
 from phrasescore.table.phrase_table import TableFormat, parse_entry, parse_scores
 from phrasescore.words import Unknown

@@ -22,8 +22,7 @@ from phrasescore.model.folder import LoadedModel, load_model
 from phrasescore.model.model_settings import Direction
 from phrasescore.model.sequence_model import Batch
 from phrasescore.scoring.shared_scorer import SharedScorer
-from phrasescore.scoring.text_report import TextCounts, TextReport
-from phrasescore.scoring.text_scoring import TextScorer, score_texts
+from phrasescore.scoring.text_scoring import TextCounts, TextReport, TextScorer, score_texts
 from phrasescore.table.text_blocks import Texts
 from phrasescore.words.token_sequences import TokenSequences
 from tests.conftest import PROJECT
@@ -243,8 +242,8 @@ def test_kill_9_and_go_on(
     scorer = Scorer(loaded.model, "cpu")
     report = score(pairs, tmp_path / name, loaded, scorer)
     # blocks of 2, 5, 20, 20 ... lines; the fourth may have been on its way to the disk
-    assert (report.resumed_lines, scorer.calls) in {(47, 6), (27, 7)}
-    assert f"going on after line {report.resumed_lines}, where" in capsys.readouterr().err
+    assert (report.resumed, scorer.calls) in {(47, 6), (27, 7)}
+    assert f"going on after line {report.resumed}, where" in capsys.readouterr().err
     whole = score(pairs, tmp_path / f"whole-{name}", loaded)
     assert (tmp_path / name).read_bytes() == (tmp_path / f"whole-{name}").read_bytes()
     assert report.counts == whole.counts
@@ -277,9 +276,9 @@ def test_another_run_starts_anew(
     report = score(texts, tmp_path / "out", other, **options)
     said = capsys.readouterr().err
     if change == "nothing":
-        assert report.resumed_lines in {7, 27}
+        assert report.resumed in {7, 27}
     else:
-        assert report.resumed_lines == 0
+        assert report.resumed == 0
         assert "with other options, model or texts is thrown away" in said
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.scoring.block_scoring import BlockScorer, ScoringModel, ScoringSettings
-from phrasescore.scoring.shared_work import SharedWork
+from phrasescore.scoring.pair_order import SharedWork
 from phrasescore.scoring.table_rescoring import RescoringReport, rescore_table
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import Vocabulary

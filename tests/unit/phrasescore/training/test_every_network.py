@@ -20,8 +20,8 @@ from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.scoring.unshared_scorer import UnsharedScorer
 from phrasescore.table.block import read_blocks
 from phrasescore.table.input_files import read_lines
-from phrasescore.training.request import TrainingRequest
 from phrasescore.training.session import train_model
+from phrasescore.training.settings import TrainingSettings
 from phrasescore.words.token_sequences import TokenSequences
 from tests.support.builders import write_phrase_table
 
@@ -68,11 +68,11 @@ def inputs_of(kind: str, table: Path) -> tuple[Path, ...]:
 def train(table: Path, model: Path, kind: str, sizes: dict[str, str | int]) -> None:
     options = {each.name for each in dataclasses.fields(kind_named(kind).settings)}
     train_model(
-        TrainingRequest(
+        TrainingSettings(
             kind,
             inputs_of(kind, table),
             model,
-            {**{name: size for name, size in SMALL.items() if name in options}, **sizes},
+            **{**{name: size for name, size in SMALL.items() if name in options}, **sizes},
             max_epochs=4,
             evaluations=2,
             patience=0,

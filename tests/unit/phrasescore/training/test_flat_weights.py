@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,11 +18,11 @@ from phrasescore.training.encoding import encode_table
 from phrasescore.training.optimization import flat_weights
 from phrasescore.training.optimization.flat_weights import FlatWeights
 from phrasescore.training.optimization.gradient import ShareGradient
-from phrasescore.training.optimization.optimizers import Adam
 from phrasescore.training.optimization.process_group import Processes
-from phrasescore.training.optimization.updates import Updates, Work
+from phrasescore.training.optimization.updates import Updates
 from phrasescore.training.pairs import EncodedPairs, PairSettings
-from phrasescore.training.training_settings import TrainingSettings
+from phrasescore.training.recipes import RECIPES
+from phrasescore.training.settings import TrainingSettings
 from tests.support.builders import write_phrase_table
 
 SETTINGS = TrainingSettings(max_epochs=1)
@@ -112,8 +113,9 @@ def test_weights_that_are_taken_up_go_on_as_if_nothing_had_been(
     """The narrow ones, too: after four updates, and four more in another trainer."""
 
     def updates_of(model: EncoderDecoder) -> Updates:
-        work = Work(model, pairs, SETTINGS, Adam(), uniform_plan, KIND, len(pairs), least=4)
-        return Updates(work, threads, Processes(torch.device("cpu")))
+        settings = TrainingSettings(threads=threads, precision="bf16")
+        recipe = dataclasses.replace(RECIPES["fast"], min_share=4)
+        return Updates(model, pairs, settings, recipe, Processes(torch.device("cpu")), len(pairs))
 
     batches = batches_of(pairs)[:8]
     first, second = model_of(pairs), model_of(pairs)

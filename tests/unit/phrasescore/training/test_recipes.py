@@ -11,7 +11,7 @@ import torch
 from phrasescore.model.model_settings import EncoderDecoderSettings, FeedForwardPhraseSettings
 from phrasescore.training.optimization.optimizers import Adadelta
 from phrasescore.training.recipes import RECIPES, batch_size_for, bound_gradient, recipe_of
-from phrasescore.training.training_settings import TrainingSettings
+from phrasescore.training.settings import TrainingSettings
 
 SIZES = EncoderDecoderSettings(source_vocabulary=9, target_vocabulary=9, hidden=300)
 

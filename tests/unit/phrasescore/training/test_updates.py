@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import subprocess
@@ -18,14 +19,15 @@ from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.training.batches import uniform_plan
 from phrasescore.training.encoding import encode_table
 from phrasescore.training.optimization.crew import Crew
-from phrasescore.training.optimization.optimizers import Adam
 from phrasescore.training.optimization.process_group import Processes
-from phrasescore.training.optimization.updates import Updates, Work
+from phrasescore.training.optimization.updates import Updates
 from phrasescore.training.pairs import EncodedPairs, PairSettings
-from phrasescore.training.training_settings import TrainingSettings
+from phrasescore.training.recipes import RECIPES
+from phrasescore.training.settings import TrainingSettings
 from tests.support.builders import write_phrase_table
 
 CPU = torch.device("cpu")
+RECIPE = dataclasses.replace(RECIPES["fast"], min_share=4)
 
 
 @pytest.fixture(scope="module")
@@ -43,10 +45,9 @@ def trained(pairs: EncodedPairs, threads: int) -> tuple[torch.Tensor, float, flo
     )
     model = EncoderDecoder(sizes)
     model.initialise(torch.Generator().manual_seed(2), "scaled")
-    settings = TrainingSettings(max_epochs=1)
-    work = Work(model, pairs, settings, Adam(), uniform_plan, None, largest=len(pairs), least=4)
+    settings = TrainingSettings(threads=threads, precision="fp32")
     before = torch.get_num_threads()
-    updates = Updates(work, threads, Processes(CPU))
+    updates = Updates(model, pairs, settings, RECIPE, Processes(CPU), len(pairs))
     rows = np.arange(len(pairs))
     loss = 0.0
     for number, batch in enumerate(

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 
+from phrasescore.analysis.phrases import PhraseSummaries
+from phrasescore.model.folder import LoadedModel
 from phrasescore.model.kinds import build, read_settings
 from phrasescore.model.networks.attention_model import AttentionModel
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
-from phrasescore.scoring.phrase_summaries import PhraseSummaries
-from phrasescore.words.token_sequences import from_lists
+from phrasescore.words.token_sequences import TokenSequences, from_lists
+from phrasescore.words.vocabulary import Vocabulary
 
 _SIZES: dict[str, Any] = {"hidden": 7, "embedding": 5, "maxout": 4, "rank": 3}
 _SIZES |= {"source_vocabulary": 9, "target_vocabulary": 6}
@@ -27,6 +31,14 @@ def random_model(**settings: Any) -> EncoderDecoder | AttentionModel:
             parameter.normal_(0.0, 0.5, generator=generator)
     assert isinstance(model, EncoderDecoder | AttentionModel)
     return model.eval()
+
+
+def summaries_of(
+    model: EncoderDecoder | AttentionModel, phrases: TokenSequences
+) -> NDArray[np.float32]:
+    """Return the summaries of phrases by a model that has no words."""
+    nothing = Vocabulary.from_words([])
+    return PhraseSummaries(LoadedModel(model, nothing, nothing, "", Path("m")), "cpu").of(phrases)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +58,7 @@ def test_each_phrase_as_if_it_were_alone(
     model = random_model(**settings)
     phrases = [rng.integers(1, 9, length).tolist() for length in rng.integers(0, 6, 3000)]
     phrases[7], phrases[2500] = [4] * 70, phrases[3]
-    found = PhraseSummaries(model, "cpu").of(from_lists(phrases))
+    found = summaries_of(model, from_lists(phrases))
     assert found.dtype == np.float32
     assert found.shape == (3000, 7)
     assert (found[2500] == found[3]).all()
@@ -61,6 +73,6 @@ def test_a_copy_on_the_device_leaves_the_model_alone() -> None:
     model = random_model(kind="rnn-encoder-decoder")
     threads = torch.get_num_threads()
     before = {name: value.clone() for name, value in model.state_dict().items()}
-    PhraseSummaries(model, "cpu").of(from_lists([[2, 3]]))
+    summaries_of(model, from_lists([[2, 3]]))
     assert torch.get_num_threads() == threads
     assert all((before[name] == value).all() for name, value in model.state_dict().items())

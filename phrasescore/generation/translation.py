@@ -1,23 +1,30 @@
-"""What is written of translated lines: the translations, their alignments, other forms; counts."""
+"""Stream a text past models that translate it, to one output or several; resumable."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from phrasescore.errors import counted
+from phrasescore.errors import CorpusError, InputError, counted
 from phrasescore.generation.translator import Translated, Translator
-from phrasescore.table.text_blocks import TextBlock
+from phrasescore.runs.file_kinds import can_be_read_again
+from phrasescore.table.block_stream import BlockStream, StreamReport, write_stream
+from phrasescore.table.input_files import InputCheck
+from phrasescore.table.text_blocks import TextBlock, Texts
 from phrasescore.words.vocabulary import EOS
 
 # what one output has of a line
 Form: TypeAlias = Callable[[Translated], bytes]
 
 _DECIMALS = 4  # of alpha
+# of an output's block: some seconds of work, which is what a kill can lose
+SENTENCES_PER_BLOCK = 512
 
 
 @dataclass(frozen=True)
@@ -117,3 +124,93 @@ def alignment_line(line: Translated) -> bytes:
 
 def _as_texts(words: Sequence[bytes]) -> list[str]:
     return [word.decode("utf-8", "backslashreplace") for word in words]
+
+
+class TranslationReport(StreamReport[TranslationCounts]):
+    """The result of a run; its lines are sentences."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as JSON values."""
+        counts = dataclasses.asdict(self.counts)
+        return {
+            "sentences": counts.pop("lines"),
+            **counts,
+            "mean_ln_p": self.counts.mean_ln_p,
+            "resumed_sentences": self.resumed,
+            "seconds": round(self.seconds, 3),
+            "sentences_per_second": round(self.per_second, 3),
+            "input_sha256": self.sha256[0] if self.sha256 else None,
+        }
+
+    def __str__(self) -> str:
+        return f"{self.counts}\n{self.seconds:,.1f} s, {self.per_second:,.1f} sentences/s"
+
+
+def translate_text(
+    path: str | Path,
+    outputs: Sequence[str | Path],
+    writer: TranslationWriter,
+    asked: dict[str, Any],
+    *,
+    factor: int = 0,
+    longest: int,
+) -> TranslationReport:
+    """Write the translations of a text, a sentence a line.
+
+    Args:
+        path: Plain, gzip or ``-``.
+        outputs: Where the writer's texts go; gzip if a name ends in ``.gz``; ``-`` is standard
+            output.
+        writer: What writes a block.
+        asked: All else that decides the outputs' bytes, as JSON values.
+        factor: Which factor of a token the models read.
+        longest: Words of the longest sentence that is accepted.
+
+    Raises:
+        InputError: The text cannot be read, or has a longer sentence.
+        SettingsError: An output is the input, or cannot be written.
+        ModelError: A model gives no numbers.
+    """
+    texts = Texts(
+        (path,),
+        columns=1,
+        factor=factor,
+        whole_lines=True,
+        lines_per_block=SENTENCES_PER_BLOCK,
+    )
+
+    def blocks(skip: int = 0) -> Iterator[TextBlock]:
+        return _short_enough(texts.blocks(skip=skip), longest)
+
+    stream = BlockStream(
+        lambda _, done: blocks(done),
+        writer.write,
+        TranslationCounts(),
+        check=InputCheck(blocks) if can_be_read_again(path) else None,
+        changed=InputError(
+            "the text changed while it was being translated",
+            path=path,
+            remedy="run the command again",
+        ),
+        unlike="other options, models or input",
+        what="translating",
+        unit="sentences",
+    )
+    done = write_stream(stream, [path], outputs, asked)
+    return TranslationReport(done.counts, done.resumed, done.seconds, done.sha256)
+
+
+def _short_enough(blocks: Iterator[TextBlock], longest: int) -> Iterator[TextBlock]:
+    """Pass blocks on; raise for a sentence with too many words."""
+    for block in blocks:
+        lengths = np.diff(block.tokens[0].offsets)
+        too_long = np.flatnonzero(lengths > longest)
+        if len(too_long):
+            row = int(too_long[0])
+            raise CorpusError(
+                f"{int(lengths[row]):,} words, and a sentence may have {longest:,}",
+                path=block.path,
+                line=block.first_line + row,
+                remedy="give one sentence a line, or raise --max-sentence-length",
+            )
+        yield block

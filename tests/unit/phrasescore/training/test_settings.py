@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from phrasescore.errors import SettingsError
-from phrasescore.training.request import TrainingRequest
+from phrasescore.training.settings import TrainingSettings
 
 TEXTS = (Path("train.en"), Path("train.fr"))
 
 
-def request(kind: str, inputs: tuple[Path, ...] = TEXTS, **options: Any) -> TrainingRequest:
-    """Return a request for a model called ``model``."""
-    return TrainingRequest(kind, inputs, Path("model"), **options)
+def request(kind: str, inputs: tuple[Path, ...] = TEXTS, **options: Any) -> TrainingSettings:
+    """Return checked settings for a model called ``model``."""
+    settings = TrainingSettings(kind, inputs, Path("model"), **options)
+    settings.check()
+    return settings
+
+
+def regularisation(settings: TrainingSettings) -> tuple[float | None, float | None]:
+    """Return the dropout and the label smoothing in force."""
+    settings = settings.in_force()
+    return settings.dropout, settings.label_smoothing
 
 
 @pytest.mark.parametrize(
@@ -24,9 +33,9 @@ def request(kind: str, inputs: tuple[Path, ...] = TEXTS, **options: Any) -> Trai
     [
         ("search", {"inputs": TEXTS[:1]}, "--kind search takes SOURCE-TEXT TARGET-TEXT MODEL/"),
         ("phrase", {}, "--kind phrase takes PHRASE-TABLE MODEL/, and 3 names are given"),
-        ("search", {"sizes": {"unit": "lstm"}}, "--unit is not an option of --kind search. It bel"),
-        ("encdec", {"sizes": {"alignment": 5}}, "--alignment is not an option of --kind encdec"),
-        ("search", {"sizes": {"formulation": "appendix"}}, "none of: code, paper"),
+        ("search", {"unit": "lstm"}, "--unit is not an option of --kind search. It bel"),
+        ("encdec", {"alignment": 5}, "--alignment is not an option of --kind encdec"),
+        ("search", {"formulation": "appendix"}, "none of: code, paper"),
         ("phrase", {"inputs": TEXTS[:1], "dropout": 0.2}, "--dropout is not an option of --kind"),
         ("phrase", {"inputs": TEXTS[:1], "max_length": 30}, "belongs to --kind search and --kind"),
         ("phrase", {"inputs": TEXTS[:1], "held_out_text": TEXTS}, "--held-out-text is not an opt"),
@@ -43,15 +52,15 @@ def test_what_a_kind_does_not_have(kind: str, options: dict[str, Any], problem: 
 def test_recipes_bring_sizes_and_regularisation() -> None:
     """The paper's recipe has the paper's sizes and nothing else; what is given stands."""
     fast, paper = request("search"), request("search", recipe="paper")
-    assert (fast.regularisation, paper.regularisation) == ((0.3, 0.1), (0.0, 0.0))
+    assert (regularisation(fast), regularisation(paper)) == ((0.3, 0.1), (0.0, 0.0))
     assert (fast.held_out, paper.held_out) == ((1000, 0), (0, 0))
     sizes = ("hidden", "embedding", "maxout", "rank", "alignment")
-    settings = [vars(each._settings(9, 9)) for each in (fast, paper)]
+    settings = [vars(each.model_settings(9, 9)) for each in (fast, paper)]
     assert [settings[0][name] for name in sizes] == [512, 256, 256, 256, 512]
     assert [settings[1][name] for name in sizes] == [1000, 620, 500, 620, 1000]
-    own = request("search", sizes={"hidden": 100}, dropout=0.0, held_out_text=TEXTS)
-    assert vars(own._settings(9, 9))["alignment"] == 100
-    assert own.regularisation == (0.0, 0.1)
+    own = request("search", hidden=100, dropout=0.0, held_out_text=TEXTS)
+    assert vars(own.model_settings(9, 9))["alignment"] == 100
+    assert regularisation(own) == (0.0, 0.1)
     assert own.held_out == (0, 0)
     assert own.files == (*TEXTS, *TEXTS)
 
@@ -59,25 +68,25 @@ def test_recipes_bring_sizes_and_regularisation() -> None:
 def test_a_text() -> None:
     """One in a thousand is held out, 500 at least; the paper's training ends when nothing gains."""
     fast, paper = (request("feed-forward-lm", TEXTS[1:], recipe=r) for r in ("fast", "paper"))
-    assert (fast.regularisation, paper.regularisation) == ((0.15, 0.0), (0.0, 0.0))
+    assert (regularisation(fast), regularisation(paper)) == ((0.15, 0.0), (0.0, 0.0))
     assert fast.held_out_of(29_000) == paper.held_out_of(29_000) == (500, 0)
     assert fast.held_out_of(2_000_000) == (2000, 0)
     asked = request("rnn-lm", TEXTS[1:], held_out_pairs=30)
     assert asked.held_out_of(2_000_000) == (30, 0)
     given = request("rnn-lm", TEXTS[1:], held_out_text=TEXTS[1:])
     assert given.held_out_of(2_000_000) == (0, 0)
-    assert (fast.epochs, fast.patience_in_force, fast.evaluations_in_force) == (10, 5, 10)
-    assert (paper.epochs, paper.patience_in_force, paper.evaluations_in_force) == (None, 10, None)
+    ends = [(s.max_epochs, s.patience, s.evaluations) for s in (fast.in_force(), paper.in_force())]
+    assert ends == [(10, 5, 10), (None, 10, None)]
     endless = request("rnn-lm", TEXTS[1:], recipe="paper", patience=0)
-    assert endless.epochs == 10
+    assert endless.in_force().max_epochs == 10
     sizes = ("order", "embedding", "hidden", "second_hidden")
-    assert [vars(paper._settings(2, 9))[name] for name in sizes] == [7, 512, 1536, 1024]
+    assert [vars(paper.model_settings(2, 9))[name] for name in sizes] == [7, 512, 1536, 1024]
 
 
 def test_phrases_have_no_dropout_and_hold_out_two_parts() -> None:
     """The recipe of phrase models is what it was."""
     phrases = request("phrase", TEXTS[:1])
-    assert phrases.regularisation == (0.0, 0.0)
+    assert regularisation(phrases) == (0.0, 0.0)
     assert phrases.held_out == (5000, 5000)
 
 
@@ -87,3 +96,18 @@ def test_one_pipe_for_two_texts(tmp_path: Path) -> None:
     for path in (Path("-"), tmp_path / "pipe"):
         with pytest.raises(SettingsError, match="a pipe can be read once, and it is named twice"):
             request("search", (path, path))
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"max_time": 0.0}, "max_time is 0.0, expected above 0 to 316,224,000"),
+        ({"dropout": 1.0}, "dropout is 1.0, expected 0 to below 1"),
+        ({"hidden": 0}, "hidden is 0, expected 1 to 32,768"),
+        ({"learning_rate": float("nan")}, "learning_rate is nan, expected above 0 to 100"),
+    ],
+)
+def test_numbers_that_cannot_be_meant(options: dict[str, Any], problem: str) -> None:
+    """Each is refused in the name of its option."""
+    with pytest.raises(SettingsError, match=re.escape(problem)):
+        TrainingSettings(**options)

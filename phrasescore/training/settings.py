@@ -1,0 +1,476 @@
+"""The settings of ``train``: each option is declared here once, with its default, bounds and help.
+
+``phrasescore/commands/train.py`` makes the command line from the fields of
+:class:`TrainingSettings`; ``phrasescore/training`` reads them. Imports no torch, so that ``--help``
+is quick.
+"""
+
+# ruff: noqa: RUF009 - what _option and _size return is a dataclasses.field
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from phrasescore.closed_settings import Between, check_bounds
+from phrasescore.errors import SettingsError
+from phrasescore.model.kinds import KINDS, Kind, Material, kind_named, read_settings
+from phrasescore.model.model_settings import (
+    ContextName,
+    Direction,
+    EncoderDecoderSettings,
+    FeedForwardLmSettings,
+    FeedForwardPhraseSettings,
+    Formulation,
+    ModelSettings,
+    Reading,
+    UnitName,
+)
+from phrasescore.runs.file_kinds import STANDARD_STREAM
+from phrasescore.words import PAPER_SENTENCE_WORDS, SHORTLIST_WORDS
+
+T = TypeVar("T")
+RecipeName = Literal["fast", "paper"]
+
+INPUT = "sha256 of the input"  # among what a run was asked for
+DEFAULT_EPOCHS = 10
+# Where a recipe decides and the user does not. The authors of the translation models held nothing
+# out and never stopped early; their language model stops after 10 passes without gain.
+PATIENCE: dict[RecipeName, int] = {"fast": 5, "paper": 0}
+PATIENCE_OF_TEXT: dict[RecipeName, int] = {"fast": 5, "paper": 10}
+EVALUATIONS = 10
+HELD_OUT: dict[RecipeName, int] = {"fast": 5000, "paper": 0}
+# A sentence stands in few pairs, so those drawn by source and at random would be much the same.
+HELD_OUT_SENTENCES: dict[RecipeName, int] = {"fast": 1000, "paper": 0}
+# Of a text one sentence in a thousand, as in the paper, but no fewer than this.
+HELD_OUT_OF_TEXT, HELD_OUT_SHARE_OF_TEXT = 500, 1000
+MAX_LENGTH = 50  # words of a sentence to learn from, the larger of the paper's two
+DROPOUT, LABEL_SMOOTHING = 0.3, 0.1  # of the fast recipe for sentences
+DROPOUT_OF_TEXT = 0.15  # of the fast recipe for a text, whose labels are not smoothed
+
+_PHRASE, _FEED_FORWARD, _LM = (
+    EncoderDecoderSettings,
+    FeedForwardPhraseSettings,
+    FeedForwardLmSettings,
+)
+_FAST, _FAST_LM, _FAST_RNN = (
+    kind_named(name).fast_sizes for name in ("search", "feed-forward-lm", "rnn-lm")
+)
+_SELF_NORMALISE = 0.1  # Devlin et al. (2014), section 2.2
+_SHORTLIST_DEFAULT = (
+    f"[default: {SHORTLIST_WORDS}; search, encdec with --recipe paper: {PAPER_SENTENCE_WORDS}]"
+)
+
+Often = Annotated[int, Between(1, 10**9)]
+OftenOrNever = Annotated[int, Between(0, 10**9)]
+# units of a layer; a square matrix of them has a thousand million weights
+Units = Annotated[int, Between(1, 1 << 15)]
+# pairs, sentences, words of a list: as many as a corpus has
+Items = Annotated[int, Between(1, 10**12)]
+ItemsOrNone = Annotated[int, Between(0, 10**12)]
+Share = Annotated[float, Between(0, 1, below=True)]
+_TEN_YEARS = 10 * 366 * 86400  # in seconds
+
+
+def _option(default: Any, text: str, of: str | None = None, /, **more: Any) -> Any:
+    """Declare a field that is an option of ``train``.
+
+    Args:
+        default: If the option is not given; ``None`` where the default depends on other settings.
+        text: Its help.
+        of: The attribute of :class:`Kind` that says which kinds have the option; ``None``: all.
+        more: For click.
+    """
+    return field(default=default, metadata={"of": of, "click": {"help": text, **more}})
+
+
+def _size(text: str, metavar: str = "N", **more: Any) -> Any:
+    """Declare a setting of the model that is an option; kinds without the setting refuse it."""
+    click = {"help": text, "metavar": metavar, **more}
+    return field(default=None, metadata={"size": True, "click": click})
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """What the user of ``train`` asked for; ``None`` where the default depends on something else.
+
+    :meth:`in_force` fills in what the kind of model, the recipe and the pairs decide.
+
+    Attributes:
+        inputs: What to learn from: as many files as the kind reads.
+        model: The folder to write.
+    """
+
+    kind: str = _option(
+        KINDS[0].option,
+        "; ".join(f"{kind.option} takes {' '.join(kind.inputs)} MODEL/" for kind in KINDS) + ".",
+    )
+    inputs: tuple[Path, ...] = ()
+    model: Path = Path("model")
+    recipe: RecipeName = _option(
+        "fast",
+        "fast: Adam, length-uniform batches, a decaying learning rate, the best model is kept. "
+        "paper: Adadelta and the authors' batches; nothing is held out, the last weights are the "
+        "model.",
+    )
+    max_epochs: OftenOrNever | None = _option(
+        None,
+        "Passes over the pairs; 0 writes the untrained model.  "
+        f"[default: {DEFAULT_EPOCHS} unless --max-time is given]",
+    )
+    max_time: Annotated[float, Between(0, _TEN_YEARS, above=True)] | None = _option(
+        None,
+        "End after this time by the clock, the learning rate decayed: 45m, 2h. Reading the input "
+        "and compiling do not count.",
+    )
+    patience: OftenOrNever | None = _option(
+        None,
+        "End after this many evaluations without a better figure on unseen sources; 0: never.  "
+        f"[default: {PATIENCE['fast']}; paper: {PATIENCE['paper']}]",
+    )
+    evaluations: Often | None = _option(
+        None,
+        f"How often the held-out pairs are scored in a run.  [default: {EVALUATIONS}; of language "
+        "models with --recipe paper: after each pass]",
+    )
+    self_normalise: float | None = _size(
+        "Of feed-forward-lm: keep the sum over the vocabulary near 1, so that the decoder may "
+        f"leave it out; WEIGHT of (ln Z)^2 in the loss, {_SELF_NORMALISE} if it is not given.  "
+        "[default: off]",
+        "[WEIGHT]",
+        is_flag=False,
+        flag_value=str(_SELF_NORMALISE),
+    )
+    hidden: Units | None = _size(
+        f"Hidden units.  [default: {_PHRASE.hidden}; feed-forward-phrase: "
+        f"{_FEED_FORWARD.hidden}; search, encdec: {_FAST['hidden']}, with --recipe paper 1000; "
+        f"feed-forward-lm: {_FAST_LM['hidden']}, with --recipe paper {_LM.hidden}; rnn-lm: "
+        f"{_FAST_RNN['hidden']}, with --recipe paper 1000]"
+    )
+    second_hidden: Units | None = _size(
+        "Units of the second hidden layer of feed-forward-lm.  [default: "
+        f"{_FAST_LM['second_hidden']}, with --recipe paper {_LM.second_hidden}]"
+    )
+    order: Annotated[int, Between(2, 100)] | None = _size(
+        "Length of the n-grams of feed-forward-lm: a word and those it is predicted from.  "
+        f"[default: {_LM.order}]"
+    )
+    embedding: Units | None = _size(
+        f"Size of word vectors.  [default: {_PHRASE.embedding}; search, encdec: "
+        f"{_FAST['embedding']}, with --recipe paper 620; feed-forward-lm: {_FAST_LM['embedding']}, "
+        f"with --recipe paper {_LM.embedding}; rnn-lm: {_FAST_RNN['embedding']}, with --recipe "
+        "paper 100]"
+    )
+    maxout: Units | None = _size("Maxout units.  [default: half of --hidden]")
+    rank: Units | None = _size(
+        f"Inner size of the factored output layer.  [default: {_PHRASE.rank}; search, encdec: "
+        f"{_FAST['rank']}, with --recipe paper 620; rnn-lm: {_FAST_RNN['rank']}, with --recipe "
+        "paper 100]"
+    )
+    alignment: Units | None = _size("Alignment units of search.  [default: --hidden]")
+    unit: UnitName | None = _size(
+        f"The hidden unit: gated, tanh or lstm.  [default: {_PHRASE.unit}]", "NAME"
+    )
+    context: ContextName | None = _size(
+        "When the decoder sees the source's summary: every-step, or once, at its start.  "
+        f"[default: {_PHRASE.context}]",
+        "NAME",
+    )
+    phrase_length: Annotated[int, Between(1, 1000)] | None = _size(
+        "Words that a feed-forward phrase model reads and writes at most.  "
+        f"[default: {_FEED_FORWARD.phrase_length}]"
+    )
+    formulation: Formulation | Reading | None = _size(
+        "code: what the authors ran; appendix: the paper's appendix; search and encdec have paper, "
+        f"section 3.1 of theirs, instead.  [default: {_PHRASE.formulation}]",
+        "NAME",
+    )
+    direction: Direction | None = _size(
+        "Which side the encoder reads: source-target or target-source.  "
+        f"[default: {_PHRASE.direction}]",
+        "NAME",
+    )
+    factor: Annotated[int, Between(0, 99)] | None = _size(
+        f"Which factor of factored tokens to read.  [default: {_PHRASE.factor}]"
+    )
+    source_words: Items | None = _option(
+        None, f"Size of the source shortlist.  {_SHORTLIST_DEFAULT}", "reads_source"
+    )
+    target_words: Items | None = _option(
+        None, f"Size of the target shortlist.  {_SHORTLIST_DEFAULT}"
+    )
+    batch_size: Annotated[int, Between(1, 10**6)] | None = _option(
+        None,
+        "Pairs in an update.  [default: by the size of the table; paper: 64; search, encdec: 64; "
+        "paper: 80; language models: 64 sentences]",
+    )
+    learning_rate: Annotated[float, Between(0, 100, above=True)] | None = _option(
+        None,
+        "The highest learning rate.  [default: the recipe's; smaller models of phrases learn at a "
+        "higher one]",
+    )
+    held_out_sources: ItemsOrNone | None = _option(
+        None,
+        "Pairs to hold out whose sources are in no training pair.  "
+        f"[default: {HELD_OUT['fast']}; search, encdec: {HELD_OUT_SENTENCES['fast']}; "
+        f"paper: {HELD_OUT['paper']}]",
+        "reads_source",
+    )
+    held_out_pairs: ItemsOrNone | None = _option(
+        None,
+        "Pairs to hold out, drawn at random from the rest; of a text sentences.  "
+        f"[default: {HELD_OUT['fast']}; search, encdec: 0; paper: {HELD_OUT['paper']}; language "
+        f"models: one sentence in 1,000, {HELD_OUT_OF_TEXT} at least]",
+    )
+    held_out_text: tuple[Path, ...] = _option(
+        (),
+        "Texts to hold out instead of a part of the inputs: dev source and reference, or for a "
+        "language model one text.",
+        "of_sentences",
+        metavar="[SOURCE] TARGET",
+        multiple=True,
+    )
+    max_length: Annotated[int, Between(1, 10_000)] | None = _option(
+        None,
+        f"Leave out sentences of more words on either side.  [default: {MAX_LENGTH}]",
+        "of_sentences",
+        metavar="N",
+    )
+    dropout: Share | None = _option(
+        None,
+        f"Of models of sentences: share of units set to 0 in training.  [default: {DROPOUT}; "
+        f"language models: {DROPOUT_OF_TEXT}; paper: 0]",
+        "regularised",
+    )
+    label_smoothing: Share | None = _option(
+        None,
+        f"Of models of sentences.  [default: {LABEL_SMOOTHING}; paper, language models: 0]",
+        "regularised",
+    )
+    # exact in JSON, which some read as floating point
+    seed: Annotated[int, Between(0, 1 << 53)] = _option(
+        1, "For the weights, the order and the held-out pairs."
+    )
+    precision: Literal["auto", "bf16", "fp32"] = _option(
+        "auto",
+        "Of matrix products; auto: bf16 with recipe fast where the hardware has it, but not for "
+        "small models of small tables on a CPU.",
+    )
+    device: str = "auto"
+    threads: Annotated[int, Between(1, 256)] | None = _option(None, "Cores to use.  [default: all]")
+    checkpoint_every: Annotated[float, Between(0, _TEN_YEARS)] = _option(
+        300.0,
+        "How often to save the state from which the same command continues.",
+        default="5m",
+    )
+    tensorboard: Path | None = _option(
+        None,
+        "Also write curves for TensorBoard (extra: tensorboard).",
+        metavar="FOLDER",
+    )
+    overwrite: bool = _option(False, "Start again, whatever is there; replaces a model.")
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that cannot be meant."""
+        check_bounds(self)
+
+    def check(self) -> None:
+        """Refuse files and options that the kind of model does not have, before any is read.
+
+        Raises:
+            SettingsError: The kind does not have an option, or options contradict each other.
+        """
+        kind = self.model_kind
+        if len(self.inputs) != len(kind.inputs):
+            raise SettingsError(
+                f"--kind {kind.option} takes {' '.join(kind.inputs)} MODEL/, and "
+                f"{len(self.inputs) + 1} names are given"
+            )
+        for each in sorted(dataclasses.fields(self), key=lambda each: each.name):
+            if getattr(self, each.name) in (None, ()) or _has(kind, each):
+                continue
+            others = [f"--kind {other.option}" for other in KINDS if _has(other, each)]
+            raise SettingsError(
+                f"--{each.name.replace('_', '-')} is not an option of --kind {kind.option}",
+                remedy=f"it belongs to {' and '.join(others)}",
+            )
+        if self.held_out_text and len(self.held_out_text) != len(kind.inputs):
+            raise SettingsError(
+                f"--held-out-text of --kind {kind.option} takes {' '.join(kind.inputs)}, and "
+                f"another number of names is given ({len(self.held_out_text)})"
+            )
+        if self.held_out_text and (self.held_out_sources or self.held_out_pairs):
+            raise SettingsError(
+                "a text is held out, and a part of the texts too",
+                remedy="leave out --held-out-text, or --held-out-sources and --held-out-pairs",
+            )
+        for path in self.files:
+            is_pipe = str(path) == STANDARD_STREAM or path.is_fifo()
+            if is_pipe and self.files.count(path) > 1:
+                raise SettingsError(
+                    "a pipe can be read once, and it is named twice",
+                    path=path,
+                    remedy="write its content to a file",
+                )
+        self.model_settings(2, 2)  # a value that no model knows, before hours of reading
+
+    @property
+    def model_kind(self) -> Kind:
+        """The kind of model asked for.
+
+        Raises:
+            SettingsError: There is none of this name.
+        """
+        return kind_named(self.kind)
+
+    @property
+    def learns_from(self) -> Material:
+        """What the kind learns from: phrases, sentences or a text."""
+        return self.model_kind.learns_from
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """All files that are read."""
+        return (*self.inputs, *self.held_out_text)
+
+    @property
+    def work_folder(self) -> Path:
+        """Where the state of the run is until the model is whole."""
+        return self.model.with_name(f"{self.model.name}.training")
+
+    @property
+    def shortlists(self) -> tuple[int, int]:
+        """Sizes of the source and the target shortlist."""
+        usual = SHORTLIST_WORDS
+        if self.recipe == "paper" and self.learns_from == "sentences":
+            usual = PAPER_SENTENCE_WORDS
+        return self.source_words or usual, self.target_words or usual
+
+    @property
+    def length_limit(self) -> int:
+        """The maximum of words of a sentence to learn from."""
+        return self.max_length or MAX_LENGTH
+
+    @property
+    def held_out(self) -> tuple[int, int]:
+        """Pairs to hold out by source, and drawn at random, as far as the input does not decide."""
+        if self.held_out_text:
+            return 0, 0
+        if self.learns_from == "text":
+            # all sentences that are the same go together, as pairs of one source do
+            return _given(self.held_out_pairs, HELD_OUT_OF_TEXT), 0
+        usual = HELD_OUT[self.recipe], HELD_OUT[self.recipe]
+        if self.learns_from == "sentences":
+            usual = HELD_OUT_SENTENCES[self.recipe], 0
+        return _given(self.held_out_sources, usual[0]), _given(self.held_out_pairs, usual[1])
+
+    def held_out_of(self, pairs: int) -> tuple[int, int]:
+        """Return how many pairs to hold out by source, and drawn at random, of so many."""
+        sources, others = self.held_out
+        if self.learns_from == "text" and not self.held_out_text and self.held_out_pairs is None:
+            sources = max(sources, pairs // HELD_OUT_SHARE_OF_TEXT)
+        return sources, others
+
+    def in_force(self) -> TrainingSettings:
+        """Return the settings with what the kind and the recipe decide about the training.
+
+        Only ``evaluations`` may be ``None`` then: what is held out is scored after each pass.
+        """
+        kind, recipe = self.model_kind, self.recipe
+        of_text = kind.learns_from == "text"
+        patience = _given(self.patience, (PATIENCE_OF_TEXT if of_text else PATIENCE)[recipe])
+        evaluations, epochs = self.evaluations, self.max_epochs
+        # the paper's training of a language model has an end of its own
+        as_in_paper = of_text and recipe == "paper"
+        if evaluations is None and not as_in_paper:
+            evaluations = EVALUATIONS
+        if epochs is None and self.max_time is None and not (as_in_paper and patience):
+            epochs = DEFAULT_EPOCHS
+        dropout, smoothing = 0.0, 0.0
+        if kind.regularised and recipe == "fast":
+            dropout, smoothing = (DROPOUT_OF_TEXT, 0.0) if of_text else (DROPOUT, LABEL_SMOOTHING)
+        return dataclasses.replace(
+            self,
+            max_epochs=epochs,
+            patience=patience,
+            evaluations=evaluations,
+            dropout=_given(self.dropout, dropout),
+            label_smoothing=_given(self.label_smoothing, smoothing),
+        )
+
+    def record(self) -> dict[str, Any]:
+        """Return how a model was trained, for its provenance."""
+        names = (
+            *("recipe", "learns_from", "max_epochs", "batch_size", "learning_rate"),
+            *("held_out_sources", "held_out_pairs", "evaluations", "patience"),
+            *("dropout", "label_smoothing", "seed", "precision"),
+        )
+        return {"max_seconds": self.max_time, **{name: getattr(self, name) for name in names}}
+
+    def asked(self, precision: str, digest: str | None) -> dict[str, Any]:
+        """Return all that the weights depend on, as JSON values.
+
+        Args:
+            precision: Of the matrix products.
+            digest: Of the files; ``None`` where one is a pipe and has not been read yet.
+        """
+        settings, kind = self.in_force(), self.model_kind
+        names = ["kind", "recipe", "source_words", "target_words", "batch_size", "learning_rate"]
+        names += ["seed", "max_epochs", "patience", "evaluations"]
+        if kind.of_sentences:
+            names += ["dropout", "label_smoothing"]
+        left_out = {"kind", "source_vocabulary", "target_vocabulary"}
+        defaults = {each.name: each.default for each in dataclasses.fields(kind.settings)}
+        return {
+            **{name: value for name, value in defaults.items() if name not in left_out},
+            **self._sizes,
+            **({"max_length": self.length_limit} if kind.of_sentences else {}),
+            **{name: getattr(settings, name) for name in names},
+            "max_seconds": self.max_time,
+            "held_out": list(self.held_out),
+            "precision": precision,
+            INPUT: digest,
+        }
+
+    def model_settings(self, source_vocabulary: int, target_vocabulary: int) -> ModelSettings:
+        """Return the settings of the model to train.
+
+        Raises:
+            SettingsError: A value is none that the kind knows.
+        """
+        kind = self.model_kind
+        values = {
+            "kind": kind.name,
+            "source_vocabulary": source_vocabulary if kind.reads_source else 0,
+            "target_vocabulary": target_vocabulary,
+            **self._sizes,
+        }
+        return read_settings(values, where=f"--kind {kind.option}")
+
+    @property
+    def _sizes(self) -> dict[str, Any]:
+        """The settings of the model that were asked for, and those that the recipe brings."""
+        kind = self.model_kind
+        given = {
+            each.name: getattr(self, each.name)
+            for each in dataclasses.fields(self)
+            if "size" in each.metadata and getattr(self, each.name) is not None
+        }
+        usual = kind.fast_sizes if self.recipe == "fast" else {}
+        return kind.settings.completed({**usual, **given})
+
+
+def _has(kind: Kind, option: dataclasses.Field[Any]) -> bool:
+    """Tell whether a kind of model has an option."""
+    if option.name == "direction":
+        return kind.reads_source
+    if "size" in option.metadata:
+        return option.name in {each.name for each in dataclasses.fields(kind.settings)}
+    of = option.metadata.get("of")
+    return of is None or bool(getattr(kind, of))
+
+
+def _given(value: T | None, default: T) -> T:
+    return default if value is None else value
