@@ -4,7 +4,8 @@ numba unpickles what lies in its cache folder, so whoever can write there can ru
 It also reads ``.numba_config.yaml`` of the current folder, which can name another cache folder.
 
 numba compiles a function again when its own file has changed, but not when a function or a constant
-in another file has. So the name of the folder holds a digest of all these files.
+in another file has. So the name of the folder holds a digest of all modules with compiled functions
+and of all that these import, directly or not.
 """
 
 from __future__ import annotations
@@ -28,7 +29,11 @@ _MAX_OLD = 3  # folders of other versions that are kept
 _ROOT = Path(__file__).resolve().parents[1]
 _PACKAGES = ("phrasescore", "moses_integration", "tuning")
 _MARK = b"phrasescore.compiled"  # what a module with compiled functions imports
-_IMPORT = re.compile(rb"^ *from ((?:phrasescore|moses_integration|tuning)[\w.]*) import", re.M)
+# what a module imports from, and what it imports, which may be modules, too
+_IMPORT = re.compile(
+    rb"^ *from ((?:phrasescore|moses_integration|tuning)[\w.]*) import (\([^)]*\)|.*)", re.M
+)
+_NAME = re.compile(rb"\w+")
 
 # readable by everybody, so that an image can be warmed up for users who cannot write it
 _BESIDE_THE_PROGRAM = Path(__file__).parent / "__pycache__" / "compiled"
@@ -109,10 +114,21 @@ def _begin_to_use(folder: Path, read_only: Path | None) -> None:
             for each in others[_MAX_OLD:]:
                 shutil.rmtree(each, ignore_errors=True)
         for path in folder.glob("*/*.nb[ic]"):
-            # a machine that loses power leaves empty files, which numba cannot read
-            if path.stat().st_size == 0:
+            if not _is_whole(path):
                 path.unlink()
         os.utime(folder)  # as in use
+
+
+def _is_whole(path: Path) -> bool:
+    """Tell whether a file of numba ends as one does; numba fails at one that was cut short.
+
+    A machine that loses power leaves empty or short files. All of them are pickles, whose last
+    byte is a stop.
+    """
+    with path.open("rb") as stream:
+        size = stream.seek(0, os.SEEK_END)
+        stream.seek(max(0, size - 1))
+        return stream.read() == b"."
 
 
 def _digest() -> str:
@@ -129,10 +145,18 @@ def _digest() -> str:
                     module = os.path.relpath(path, _ROOT)[:-3].replace(os.sep, ".").encode()
                     with open(path, "rb") as stream:  # noqa: PTH123
                         sources[module] = stream.read()
-    used = {module for module, text in sources.items() if _MARK in text}
-    # constants and named tuples of compiled functions may stand in modules without any
-    used.update(*(_IMPORT.findall(sources[module]) for module in list(used)))
+    pending = [module for module, text in sources.items() if _MARK in text]
+    used: set[bytes] = set()
+    while pending:
+        module = pending.pop()
+        if module in sources and module not in used:
+            used.add(module)
+            for imported, names in _IMPORT.findall(sources[module]):
+                pending += [
+                    imported,
+                    *(b"%s.%s" % (imported, name) for name in _NAME.findall(names)),
+                ]
     digest = hashlib.sha256("\n".join([platform.python_version(), *versions]).encode())
-    for module in sorted(used & sources.keys()):
+    for module in sorted(used):
         digest.update(b"\0%s\0%s" % (module, sources[module]))
     return digest.hexdigest()[:16]

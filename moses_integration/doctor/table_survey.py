@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from moses_integration.doctor.words import TableWords
 from moses_integration.tables.score_survey import floored_counts, infinite_scores
-from phrasescore.compiled import compiled
+from phrasescore.compiled import borrowed, compiled
 from phrasescore.errors import InputError, PhraseTableError
 from phrasescore.runs.progress import Progress
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, read_blocks
@@ -258,6 +258,7 @@ def scan_lines(data: Any, spans: Any, hierarchical: bool, flags: Any, digests: A
         flags: (lines,) uint8, filled with the sums of the flags above.
         digests: (lines,) uint64, filled for good lines.
     """
+    data, spans, flags, digests = borrowed((data, spans, flags, digests))
     text_end = len(data) - len(GAP)
     begin, before, before_end = 0, -1, -1
     for line in range(len(spans)):

@@ -26,7 +26,7 @@ from moses_integration.language_model.automaton import (
     UNKNOWN_WORD,
     NGrams,
 )
-from phrasescore.compiled import compiled
+from phrasescore.compiled import borrowed, compiled
 from phrasescore.errors import LanguageModelError, visible
 from phrasescore.table.byte_scanning import (
     BLANKS,
@@ -165,6 +165,7 @@ def room_for(size: int, order: int) -> Rows:
 @compiled
 def parse_number(block: Bytes, start: int, stop: int) -> tuple[float, bool]:
     """Read the decimal number ``block[start:stop]``; the flag says whether it is a finite one."""
+    block = borrowed(block)
     value, end, _ = parse_decimal(block, start, stop)
     return value, start < end == stop and np.isfinite(np.float32(value))
 
@@ -172,6 +173,7 @@ def parse_number(block: Bytes, start: int, stop: int) -> tuple[float, bool]:
 @compiled
 def _field(block: Bytes, at: int, stop: int) -> tuple[int, int]:
     """Return where the next field begins and ends; both are ``stop`` where there is none."""
+    block = borrowed(block)
     start = token_begin(block, at, stop, SPACES_AND_TABS)
     return start, token_end(block, start, stop, SPACES_AND_TABS)
 
@@ -179,6 +181,7 @@ def _field(block: Bytes, at: int, stop: int) -> tuple[int, int]:
 @compiled
 def _log10(block: Bytes, start: int, stop: int) -> tuple[float, int, bool]:
     """Read the probability that a line begins with; return it, its end, and whether it is one."""
+    block = borrowed(block)
     start, end = _field(block, start, stop)
     log10, good = parse_number(block, start, end)
     return log10, end, good and -LARGEST_LOG10 <= log10 <= 0.0
@@ -187,6 +190,7 @@ def _log10(block: Bytes, start: int, stop: int) -> tuple[float, int, bool]:
 @compiled
 def _backoff(block: Bytes, at: int, stop: int) -> tuple[float, bool]:
     """Read the back-off weight that may stand at a line's end; tell whether the line is good."""
+    block = borrowed(block)
     start, end = _field(block, at, stop)
     if start == end:
         return 0.0, True
@@ -208,6 +212,7 @@ def parse_unigrams(block: Bytes, at: int, words: WordArrays, rows: Rows) -> tupl
         Where the first unread line begins, the number of lines read, and the row that is bad
         (its line is the first unread one), or -1.
     """
+    block, words, rows = borrowed((block, words, rows))
     row = 0
     while at < block.size:
         end = find_byte(block, at, block.size, LINE_FEED)
@@ -254,6 +259,7 @@ def parse_ngrams(
     Returns:
         As `parse_unigrams`.
     """
+    block, words, rows = borrowed((block, words, rows))
     row = 0
     order = rows.words.shape[1]
     while at < block.size:

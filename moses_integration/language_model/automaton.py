@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import Records, compiled
+from phrasescore.compiled import Records, borrowed, compiled
 from phrasescore.words.hashing import PAIR_FACTOR, find_pair, move_pairs, pair_key
 
 EMPTY_STATE = 0  # no history
@@ -80,6 +80,7 @@ def score(tables: AutomatonTables, state: int, word: int) -> tuple[float, int]:
 
     The sum over back-off weights is in float64, so it does not depend on their order.
     """
+    tables = borrowed(tables)
     log10 = 0.0
     own_class = class_of(word)
     while state != EMPTY_STATE:
@@ -100,6 +101,7 @@ def score_words(
     tables: AutomatonTables, state: int, words: NDArray[np.int32], log10: NDArray[np.float64]
 ) -> int:
     """Score ``words`` one after the other into ``log10``; return the state after the last."""
+    tables, words, log10 = borrowed((tables, words, log10))
     for position in range(words.size):
         log10[position], state = score(tables, state, words[position])
     return state
@@ -279,6 +281,9 @@ def _insert_rows(
         longest: Whether they are of the highest order.
         contexts: Scratch memory, one more than the rows to look up at a time.
     """
+    slots, nodes, words, log10, backoff, contexts = borrowed(
+        (slots, nodes, words, log10, backoff, contexts)
+    )
     order = words.shape[1]
     known = row  # the first row whose context was not looked up
     while row < words.shape[0]:
@@ -411,6 +416,7 @@ def _resolve_states(nodes: _Nodes, state_of: NDArray[np.int32]) -> None:
 @compiled
 def _point_to_states(slots: Records, state_of: NDArray[np.int32], nodes: Records) -> None:
     """Let slots lead to states instead of nodes, and note what words nodes have after them."""
+    slots, state_of, nodes = borrowed((slots, state_of, nodes))
     for slot in range(slots.size):
         key = slots[slot].key
         if key != 0:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.nbest.format import CUT_REMEDY, CUT_SHORT, NBestEntry, parse_entry
-from phrasescore.compiled import compiled
+from phrasescore.compiled import borrowed, compiled
 from phrasescore.errors import NBestError, did_you_mean
 from phrasescore.table.byte_scanning import (
     LINE_FEED,
@@ -67,6 +67,7 @@ class NBestBlock(NamedTuple):
 @compiled
 def _number(data: Bytes, at: int, end: int) -> float:
     """Return the value of a plain decimal number, correctly rounded; NaN where in doubt."""
+    data = borrowed(data)
     value, stop, exact = parse_decimal(data, at, end)
     return value if exact and stop == end else np.nan
 
@@ -83,6 +84,7 @@ def _features(data: Any, begin: int, end: int, labels: Any, sizes: Any, values: 
         sizes: How many values follow each label.
         values: (F,) filled.
     """
+    data, labels, sizes, values = borrowed((data, labels, sizes, values))
     i = token_begin(data, begin, end, SPACE_ONLY)
     at = count = 0
     for size in sizes:
@@ -110,6 +112,7 @@ def _line(
     data: Any, begin: int, end: int, labels: Any, sizes: Any, block: NBestBlock, line: int
 ) -> bool:
     """Read everything of one line but its words; return whether it is plain."""
+    data, labels, sizes, block = borrowed((data, labels, sizes, block))
     first = find_bars(data, begin, end)
     second = find_bars(data, first + 3, end) if first >= 0 else -1
     third = find_bars(data, second + 3, end) if second >= 0 else -1
@@ -136,6 +139,7 @@ def _line(
 @compiled
 def scan(data: Any, labels: Any, sizes: Any, vocabulary: WordArrays, block: NBestBlock) -> None:
     """Read whole lines into the arrays of ``block``."""
+    data, labels, sizes, vocabulary, block = borrowed((data, labels, sizes, vocabulary, block))
     begin = 0
     count = 0
     for line in range(len(block.sentences)):

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from moses_integration.tables.pruning import chosen_lines
-from phrasescore.compiled import compiled
+from phrasescore.compiled import borrowed, compiled
 from phrasescore.errors import counted
 from phrasescore.runs.file_kinds import can_be_read_again
 from phrasescore.table.block import TableBlock, read_source_runs
@@ -126,6 +126,7 @@ def _match(wanted: Any, table: Any, run: int, table_run: int, found: Any) -> tup
         table_run: The first run to look at.
         found: (lines,) bool, filled where a line's pair is there.
     """
+    wanted, table, found = borrowed((wanted, table, found))
     data, spans, offsets = wanted
     other, other_spans, other_offsets = table
     while run < len(offsets) - 1 and table_run < len(other_offsets) - 1:

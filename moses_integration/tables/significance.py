@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import compiled
+from phrasescore.compiled import borrowed, compiled
 from phrasescore.errors import PhraseTableError, SettingsError, counted, visible
 from phrasescore.table.block import TableBlock
 from phrasescore.table.byte_scanning import (
@@ -142,6 +142,7 @@ def _bad_counts(block: TableBlock, row: int) -> PhraseTableError:
 @compiled
 def _read_counts(data: Any, spans: Any, counts: Any) -> int:
     """Fill in the counts of all lines; return the first line without good ones, -1 if none."""
+    data, spans, counts = borrowed((data, spans, counts))
     text_end = len(data) - len(GAP)  # the last line need not end in a line feed
     for line in range(len(spans)):
         scores_end = spans[line, SCORES_END]

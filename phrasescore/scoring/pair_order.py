@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import compiled
+from phrasescore.compiled import borrowed, compiled
 from phrasescore.words.token_sequences import TokenSequences
 
 
@@ -121,6 +121,7 @@ def is_new(phrases: TokenSequences) -> NDArray[np.bool_]:
 
 @compiled
 def _mark_equal(tokens: Any, offsets: Any, new: Any) -> None:
+    tokens, offsets, new = borrowed((tokens, offsets, new))
     for row in range(1, len(new)):
         new[row] = _compare(tokens, offsets, row - 1, row) != 0
 
@@ -128,6 +129,7 @@ def _mark_equal(tokens: Any, offsets: Any, new: Any) -> None:
 @compiled
 def _cuts(order: Any, tokens: Any, offsets: Any, most: int, cuts: Any) -> int:
     """Write where groups begin and the last one ends; return how many numbers that are."""
+    order, tokens, offsets, cuts = borrowed((order, tokens, offsets, cuts))
     count, begin, rows = 1, 0, len(order)
     while begin < rows:
         end = min(begin + most, rows)
@@ -170,6 +172,9 @@ def _sort(
 
     Returns whether the rows end in ``other``.
     """
+    order, other, source_tokens, source_offsets, target_tokens, target_offsets = borrowed(
+        (order, other, source_tokens, source_offsets, target_tokens, target_offsets)
+    )
     rows = len(order)
     current, following = order, other
     width, in_other = 1, False

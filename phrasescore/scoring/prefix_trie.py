@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import compiled
+from phrasescore.compiled import borrowed, compiled
 from phrasescore.words.token_sequences import TokenSequences
 
 Numbers = NDArray[np.int64]
@@ -153,6 +153,9 @@ def _build(
     tokens: Any, offsets: Any, roots: Any, ending: int, nodes: Any, ends: Any, path: Any
 ) -> int:
     """Write the nodes in the order of the phrases and their ends; return how many there are."""
+    tokens, offsets, roots, nodes, ends, path = borrowed(
+        (tokens, offsets, roots, nodes, ends, path)
+    )
     N = len(ends)
     extra = 1 if ending >= 0 else 0
     count = roots[N - 1] + 1 if N else 0

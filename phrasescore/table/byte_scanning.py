@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import compiled, inlined
+from phrasescore.compiled import borrowed, compiled, inlined
 
 Bytes: TypeAlias = NDArray[np.uint8]
 
@@ -145,6 +145,7 @@ def parse_decimal(data: Bytes, at: int, end: int) -> tuple[float, int, bool]:
         is the nearest double. Where it is not, it is off by a few units in the last place, because
         the mantissa or the power of ten is no double.
     """
+    data = borrowed(data)
     begin = at
     negative = at < end and data[at] == DASH
     if at < end and (data[at] == DASH or data[at] == _PLUS):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from phrasescore.compiled import compiled
+from phrasescore.compiled import borrowed, compiled
 from phrasescore.table.byte_scanning import (
     BAR,
     BLANKS,
@@ -41,6 +41,7 @@ _LARGEST_PLAIN_SCORE = 1e300
 @compiled
 def _plain_scores(data: Any, begin: int, end: int) -> int:
     """Count the scores of a trimmed column, or return -1 if one is not plain."""
+    data = borrowed(data)
     count = 0
     at = begin
     while at < end:
@@ -78,6 +79,7 @@ def find_columns(data: Any, scores: int, hierarchical: bool, spans: Any, doubtfu
         spans: (lines, 6) int64, filled: begin and end of the three columns, blanks trimmed.
         doubtful: (lines,) bool, filled: whether a line must be checked the slow way.
     """
+    data, spans, doubtful = borrowed((data, spans, doubtful))
     line_begin = 0
     for line in range(len(spans)):
         line_end = find_byte(data, line_begin, len(data), LINE_FEED)
@@ -105,6 +107,7 @@ def find_columns(data: Any, scores: int, hierarchical: bool, spans: Any, doubtfu
 @compiled
 def _factor_span(data: Any, begin: int, end: int, factor: int) -> tuple[int, int]:
     """Narrow a token to one factor; an empty one leaves it whole; (-1, -1) if there is none."""
+    data = borrowed(data)
     start = begin
     for _ in range(factor):
         start = find_byte(data, start, end, BAR)
@@ -150,6 +153,9 @@ def find_tokens(
         offsets: (lines + 1,) int64, filled: the first token of each phrase.
         doubtful: (lines,) bool, filled: whether a token or a label is missing.
     """
+    data, begins, ends, spans, offsets, doubtful = borrowed(
+        (data, begins, ends, spans, offsets, doubtful)
+    )
     gap_begin = len(data) - len(GAP)
     count = 0
     for line in range(len(begins)):
@@ -185,6 +191,7 @@ def find_scores(data: Any, spans: Any, first: int, count: int, places: Any) -> N
         count: How many.
         places: (lines * count, 2) int64, filled: begin and end of each.
     """
+    data, spans, places = borrowed((data, spans, places))
     for line in range(len(spans)):
         i, end = spans[line, SCORES], spans[line, SCORES_END]
         for number in range(first + count):
@@ -204,6 +211,7 @@ def find_runs(data: Any, spans: Any, starts: Any) -> int:
         spans: (lines, 6) int64, from `find_columns`.
         starts: (lines,) int64, filled: those lines, the first line among them.
     """
+    data, spans, starts = borrowed((data, spans, starts))
     runs = 0
     for line in range(len(spans)):
         begin, length = spans[line, SOURCE], spans[line, SOURCE_END] - spans[line, SOURCE]
@@ -226,6 +234,7 @@ def first_out_of_order(data: Any, spans: Any, starts: Any) -> int:
         spans: (lines, 6) int64, from `find_columns`.
         starts: (runs,) int64, the first lines of the runs of equal sources.
     """
+    data, spans, starts = borrowed((data, spans, starts))
     for run in range(1, len(starts)):
         line = starts[run]
         if compare_phrases(data, spans[line], data, spans[line - 1], SOURCE) < 0:
@@ -246,6 +255,7 @@ def compare_phrases(data: Any, row: Any, other: Any, other_row: Any, column: int
         other_row: (6,) int64, its columns.
         column: ``SOURCE`` or ``TARGET``.
     """
+    data, row, other, other_row = borrowed((data, row, other, other_row))
     at, end = row[column], row[column + 1]
     there, there_end = other_row[column], other_row[column + 1]
     while at < end and there < there_end and data[at] == other[there]:
@@ -280,6 +290,7 @@ def read_scores(data: Any, spans: Any, values: Any, rounded: Any) -> int:
         values: (lines, scores) float64, filled.
         rounded: (lines * scores, 4) int64, filled: line, score (from 0), begin and end of those.
     """
+    data, spans, values, rounded = borrowed((data, spans, values, rounded))
     count = 0
     for line in range(len(spans)):
         begin, end = spans[line, SCORES], spans[line, SCORES_END]

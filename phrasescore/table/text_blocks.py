@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import compiled
+from phrasescore.compiled import borrowed, compiled
 from phrasescore.errors import CorpusError, PhraseTableError
 from phrasescore.table.block import LINES_PER_BLOCK, TokenSpans
 from phrasescore.table.byte_scanning import BLANKS, RETURN, TAB, find_byte, trim
@@ -237,6 +237,7 @@ def _find_columns(data: Any, begins: Any, ends: Any, spans: Any, lacks_tab: Any)
         spans: (lines, 2 * columns), filled: begin and end of each column.
         lacks_tab: (lines,) bool, filled: whether a column is missing; its span is empty.
     """
+    data, begins, ends, spans, lacks_tab = borrowed((data, begins, ends, spans, lacks_tab))
     for line in range(len(spans)):
         at, end = begins[line], ends[line]
         for column in range(0, spans.shape[1], 2):
@@ -251,6 +252,7 @@ def _find_columns(data: Any, begins: Any, ends: Any, spans: Any, lacks_tab: Any)
 @compiled
 def _trim(data: Any, spans: Any) -> None:
     """Leave out the blanks around every text."""
+    data, spans = borrowed((data, spans))
     for line in range(len(spans)):
         for column in range(0, spans.shape[1], 2):
             begin, end = trim(data, spans[line, column], spans[line, column + 1], BLANKS)

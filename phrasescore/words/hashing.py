@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import Records, compiled
+from phrasescore.compiled import Records, borrowed, compiled
 
 # where `hash_bytes` starts
 HASH_START = np.uint64(0xCBF29CE484222325)
@@ -64,6 +64,7 @@ def pair_key(first: int, second: int) -> np.uint64:
 @compiled
 def find_pair(slots: Records, key: np.uint64) -> int:
     """Return the slot that holds ``key``, or the free one where it would go."""
+    slots = borrowed(slots)
     digest = key * PAIR_FACTOR
     digest = (digest ^ (digest >> _SHIFT_32)) * PAIR_FACTOR
     # the upper half of the digest, scaled to the number of slots, which may be any
@@ -78,6 +79,7 @@ def find_pair(slots: Records, key: np.uint64) -> int:
 @compiled
 def move_pairs(old: Records, new: Records) -> None:
     """Copy all records of a table to a larger one, which is empty."""
+    old, new = borrowed((old, new))
     for slot in range(old.size):
         if old[slot].key != _FREE:
             new[find_pair(new, old[slot].key)] = old[slot]

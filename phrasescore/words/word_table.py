@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import compiled
+from phrasescore.compiled import borrowed, compiled
 from phrasescore.table.byte_scanning import (
     LINE_FEED,
     SPACE,
@@ -50,6 +50,7 @@ class WordArrays(NamedTuple):
 @compiled
 def find_slot(words: WordArrays, source: Bytes, start: int, stop: int) -> int:
     """Return the slot of the word ``source[start:stop]``, or where it would go."""
+    words, source = borrowed((words, source))
     digest = hash_bytes(source, start, stop, HASH_START)
     digest ^= digest >> _SHIFT
     mask = words.slots.size - 1
@@ -68,6 +69,7 @@ def find_slot(words: WordArrays, source: Bytes, start: int, stop: int) -> int:
 @compiled
 def find_word(words: WordArrays, source: Bytes, start: int, stop: int) -> int:
     """Return the id of the word ``source[start:stop]``, or -1."""
+    words, source = borrowed((words, source))
     return np.int64(words.slots[find_slot(words, source, start, stop)])
 
 
@@ -77,6 +79,7 @@ def intern_word(words: WordArrays, source: Bytes, start: int, stop: int) -> int:
 
     `WordTable.reserve` must have made room for it.
     """
+    words, source = borrowed((words, source))
     slot = find_slot(words, source, start, stop)
     if words.slots[slot] >= 0:
         return np.int64(words.slots[slot])
@@ -113,6 +116,7 @@ def number_words(
         ids: Filled from ``count`` on.
         count: How many ids there are already.
     """
+    words, source, ids = borrowed((words, source, ids))
     while True:
         at = token_begin(source, at, end, separators)
         if at == end:
@@ -140,18 +144,21 @@ def _number_lines(
 
 @compiled
 def _find_words(words: WordArrays, data: Bytes, begins: Any, ends: Any, ids: Any) -> None:
+    words, data, begins, ends, ids = borrowed((words, data, begins, ends, ids))
     for i in range(len(begins)):
         ids[i] = find_word(words, data, begins[i], ends[i])
 
 
 @compiled
 def _intern_words(words: WordArrays, data: Bytes, begins: Any, ends: Any, ids: Any) -> None:
+    words, data, begins, ends, ids = borrowed((words, data, begins, ends, ids))
     for i in range(len(begins)):
         ids[i] = intern_word(words, data, begins[i], ends[i])
 
 
 @compiled
 def _fill_slots(words: WordArrays) -> None:
+    words = borrowed(words)
     for word in range(words.size[0]):
         slot = find_slot(words, words.text, words.ends[word], words.ends[word + 1])
         words.slots[slot] = word

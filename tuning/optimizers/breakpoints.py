@@ -111,7 +111,7 @@ def find_changes(
     room: LineSpace,
 ) -> int:
     """Find all changes of winner between low and high, and the sums at low; return how many."""
-    pool, point, room = borrowed(pool), borrowed(point), borrowed(room)
+    direction, pool, point, room = borrowed((direction, pool, point, room))
     total = 0
     room.sums[:] = 0.0
     some = np.isfinite(low) and np.isfinite(high)

@@ -25,7 +25,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import compiled
+from phrasescore.compiled import borrowed, compiled
 from tuning.metrics.metric_scores import score_of_sums
 from tuning.optimizers.breakpoints import LineSpace, find_changes
 from tuning.optimizers.candidate_pool import PoolArrays
@@ -59,6 +59,7 @@ def _best_interval(
         narrow: The width up to which one is ignored.
         shares: (3,) of the objective's metrics.
     """
+    sums, shares = borrowed((sums, shares))  # each interval is scored by a call
     best, best_place, best_distance = -np.inf, 0, np.inf
     for place in range(order.size + 1):
         if edges[place + 1] - edges[place] > narrow:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import compiled
+from phrasescore.compiled import borrowed, compiled
 from tuning.metrics.metric_scores import score_of_sums
 from tuning.optimizers.candidate_pool import PoolArrays
 from tuning.optimizers.optimizer import Problem, Solution, Weights, written
@@ -141,6 +141,7 @@ def learn(
         shares: (3,) of the objective's metrics.
         state: Changes.
     """
+    pool, sentences, free, shares, state = borrowed((pool, sentences, free, shares, state))
     for sentence in sentences:
         begin, end = pool.starts[sentence], pool.starts[sentence + 1]
         hope, fear, gap = _hope_and_fear(pool, begin, end, shares, state)

@@ -52,7 +52,8 @@ def score_candidates(
     winners: NDArray[np.int64],
 ) -> None:
     """Fill the fields of ``Point`` for the sentences whose candidates begin at ``starts``."""
-    features, scores = borrowed(features), borrowed(scores)
+    features, starts, weights = borrowed((features, starts, weights))
+    scores, winners = borrowed((scores, winners))
     for sentence in range(winners.size):
         begin, end = starts[sentence], starts[sentence + 1]
         own = scores[begin:end]

@@ -18,7 +18,7 @@ from moses_integration.decoder.features.reordering_feature import CLASSES, orien
 from moses_integration.decoder.runs import taken_runs
 from moses_integration.language_model.automaton import UNKNOWN_WORD, score
 from moses_integration.language_model.back_off import LN_10
-from phrasescore.compiled import Records, compiled
+from phrasescore.compiled import Records, borrowed, compiled
 
 
 @dataclass(frozen=True)
@@ -136,6 +136,7 @@ def _add_reordering(
     entry: int,
     turn: int,
 ) -> None:
+    values, places, scores = borrowed((values, places, scores))
     for model in range(places.columns.shape[0]):
         column = places.columns[model, turn]
         if column >= 0:
@@ -147,6 +148,7 @@ def _add_language_models(
     values: NDArray[np.float64], tables: FeatureTables, entries: NDArray[np.int32]
 ) -> None:
     """Score the words of all phrases, and the end unless the last phrase is empty."""
+    values, tables, entries = borrowed((values, tables, entries))
     state_of_all = tables.models.begin_state[0]
     for model in range(tables.models.order.size):
         automaton = model_tables(tables.models, model)
@@ -179,6 +181,9 @@ def _add_features(
     ends: NDArray[np.int32],
     features: NDArray[np.float64],
 ) -> None:
+    tables, offsets, entries, starts, ends, features = borrowed(
+        (tables, offsets, entries, starts, ends, features)
+    )
     for number in range(features.shape[0]):
         values = features[number]
         previous_start, previous_end = -1, -1

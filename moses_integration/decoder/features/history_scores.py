@@ -20,7 +20,7 @@ from moses_integration.decoder.search.histories import (
     with_room,
 )
 from moses_integration.language_model.neural import InputNetwork
-from phrasescore.compiled import Records, compiled
+from phrasescore.compiled import Records, borrowed, compiled
 
 _FIRST_KEPT = 1 << 12  # histories
 _KEPT_BYTES = 64 << 20  # of their vectors at most, for each model
@@ -214,6 +214,9 @@ def _walk_derivations(
             are not known yet.
         sums: Added to, shape (N, models).
     """
+    histories, phrases, ends, words, values, sums = borrowed(
+        (histories, phrases, ends, words, values, sums)
+    )
     for number in range(phrases.size - 1):
         node = np.int64(0)
         begin, stop = ends[phrases[number]], ends[phrases[number + 1]]

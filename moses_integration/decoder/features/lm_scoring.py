@@ -24,7 +24,7 @@ from moses_integration.language_model.automaton import (
     score,
 )
 from moses_integration.language_model.back_off import LN_10, ArrayLanguageModel
-from phrasescore.compiled import Records, compiled, inlined
+from phrasescore.compiled import Records, borrowed, compiled, inlined
 from phrasescore.errors import SettingsError
 from phrasescore.words.hashing import PAIR_FACTOR, find_pair, pair_key
 
@@ -140,6 +140,9 @@ def score_alone(
             (entries, models).
         estimate_log10: Filled: log10 of the words before these, shape (entries, models).
     """
+    models, phrases, inner_log10, estimate_log10 = borrowed(
+        (models, phrases, inner_log10, estimate_log10)
+    )
     for model in range(models.order.size):
         tables = model_tables(models, model)
         context = models.order[model] - 1

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.decoder.loading.source_phrases import PhraseTrie, child
-from phrasescore.compiled import compiled
+from phrasescore.compiled import borrowed, compiled
 from phrasescore.table.byte_scanning import (
     BAR,
     BLANKS,
@@ -75,6 +75,7 @@ def match_sources(
         trie: Its phrases.
         phrases: Filled: the phrase's number, -1 where the input does not have it, shape (lines,).
     """
+    data, spans, words, trie, phrases = borrowed((data, spans, words, trie, phrases))
     for line in range(phrases.size):
         at, end = spans[line, SOURCE], spans[line, SOURCE_END]
         phrase = np.int64(0)
@@ -91,6 +92,7 @@ def match_sources(
 
 @compiled
 def _parse_scores(data: Bytes, at: int, end: int, scores: NDArray[np.float32]) -> None:
+    data, scores = borrowed((data, scores))
     for i in range(scores.size):
         at = token_begin(data, at, end, BLANKS)
         stop = token_end(data, at, end, BLANKS)
@@ -110,6 +112,7 @@ def _parse_target(
     count: int,
 ) -> tuple[int, int]:
     """Append the target words; return how many there are then, and what is wrong."""
+    data, target, words = borrowed((data, target, words))
     while True:
         at = token_begin(data, at, end, BLANKS)
         if at == end:
@@ -134,6 +137,7 @@ def _parse_links(
     count: int,
 ) -> int:
     """Append the links of a phrase, sorted by source, then target; return the count, -1 if bad."""
+    data, links = borrowed((data, links))
     first = count
     while True:
         at = token_begin(data, at, end, BLANKS)
@@ -176,6 +180,7 @@ def parse_lines(
         target: The target words, with room for more.
         parsed: Filled.
     """
+    data, spans, lines, target, parsed = borrowed((data, spans, lines, target, parsed))
     words = links = 0
     parsed.problem[0] = -1
     for row in range(lines.size):

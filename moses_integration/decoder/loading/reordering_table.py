@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from moses_integration.decoder.features.derivations import OrientationPlaces
 from moses_integration.decoder.features.reordering_feature import ReorderingFeature
 from moses_integration.decoder.loading.table_loading import TableEntries
-from phrasescore.compiled import compiled
+from phrasescore.compiled import borrowed, compiled
 
 _NONE = -1
 
@@ -47,6 +47,7 @@ def _find_rows(
     chain: NDArray[np.int64],
     found: NDArray[np.int64],
 ) -> None:
+    table, wanted, heads, chain, found = borrowed((table, wanted, heads, chain, found))
     mask = np.uint64(heads.size - 1)
     for row in range(table.phrases.size):
         words = table.words[table.offsets[row] : table.offsets[row + 1]]

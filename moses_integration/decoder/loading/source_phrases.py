@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import Records, compiled
+from phrasescore.compiled import Records, borrowed, compiled
 from phrasescore.words.hashing import find_pair, move_pairs, pair_key
 from phrasescore.words.word_table import WordTable
 
@@ -37,6 +37,7 @@ class PhraseTrie(NamedTuple):
 @compiled
 def child(trie: PhraseTrie, phrase: int, word: int) -> int:
     """Return the phrase ``phrase word``, or -1 where the input has none."""
+    trie = borrowed(trie)
     key = pair_key(phrase + 1, word)
     entry = trie.slots[find_pair(trie.slots, key)]
     return np.int64(entry.phrase) if entry.key == key else -1
@@ -44,6 +45,7 @@ def child(trie: PhraseTrie, phrase: int, word: int) -> int:
 
 @compiled
 def _add_spans(trie: PhraseTrie, words: NDArray[np.int32], longest: int) -> None:
+    trie, words = borrowed((trie, words))
     for start in range(words.size):
         phrase = np.int64(0)
         for end in range(start, min(start + longest, words.size)):

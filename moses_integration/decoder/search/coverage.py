@@ -176,6 +176,7 @@ def _gaps_estimate(bits: NDArray[np.uint64], closed: NDArray[np.float64]) -> flo
 @compiled
 def _number_of(table: Coverages, sentence: SentenceSpans) -> int:
     """Return the number of the coverage in ``scratch``, a new one if it was not met before."""
+    table, sentence = borrowed((table, sentence))
     bits = table.scratch
     key = np.uint64(0)
     for word in range(bits.size):
@@ -221,7 +222,7 @@ def find_steps(table: Coverages, number: int, sentence: SentenceSpans, distortio
     Returns:
         Whether there was room; `with_room` makes it, for length * longest more.
     """
-    table, sentence = borrowed(table), borrowed(sentence)
+    table, sentence = borrowed((table, sentence))
     coverage = table.records[number]
     if coverage.first_step != _NONE:
         return True
@@ -249,6 +250,7 @@ def find_steps(table: Coverages, number: int, sentence: SentenceSpans, distortio
 @compiled
 def _add_step(table: Coverages, start: int, end: int, sentence: SentenceSpans) -> int:
     """Add the step to the coverage in ``scratch``; return how many options it has."""
+    table, sentence = borrowed((table, sentence))
     span = start * sentence.longest + end - start
     options = sentence.stop[span] - sentence.begin[span]
     if options > 0:

@@ -169,7 +169,7 @@ def _fill_stack(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, s
 
     Beyond the pop limit, only coverages with too few hypotheses go on.
     """
-    search, cubes = borrowed(search), borrowed(cubes)
+    search, cubes = borrowed((search, cubes))
     progress, limits, used = search.progress[0], search.limits, cubes.used[0]
     ends = stack == search.sentence.length
     while used.heap > 0:
@@ -203,7 +203,7 @@ def _fill_stack(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, s
 @compiled
 def _begin_cells(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, stack: int) -> bool:
     """Score the best cell of every edge to a stack; return whether there was room."""
-    search, cubes = borrowed(search), borrowed(cubes)
+    search, cubes = borrowed((search, cubes))
     used, ends = cubes.used[0], stack == search.sentence.length
     used.cells = used.heap = used.seen = 0
     number = np.int64(cubes.heads[stack])
@@ -229,7 +229,7 @@ def search_cubes(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes) 
     Returns:
         ``DONE``, or what there must be more room of before this is called again.
     """
-    search, cubes = borrowed(search), borrowed(cubes)
+    search, cubes = borrowed((search, cubes))
     progress = search.progress[0]
     if begin_search(search):
         clear_cubes(cubes)

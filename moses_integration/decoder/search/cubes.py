@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.decoder.search.hypotheses import NONE
-from phrasescore.compiled import Record, Records, compiled, inlined
+from phrasescore.compiled import Record, Records, borrowed, compiled, inlined
 
 _FIRST_EDGES, _FIRST_RANKED, _FIRST_CELLS = 1 << 12, 1 << 15, 1 << 13
 _FIRST_SEEN = 1 << 13
@@ -153,6 +153,7 @@ def _is_better(total: float, cell: int, other: Record) -> bool:
 @compiled
 def rise(heap: Records, size: int, total: float, cell: int) -> None:
     """Add a cell to the ``size`` cells of a heap."""
+    heap = borrowed(heap)
     at = size
     while at > 0:
         parent = heap[(at - 1) // 2]
@@ -166,6 +167,7 @@ def rise(heap: Records, size: int, total: float, cell: int) -> None:
 @compiled
 def sink(heap: Records, size: int, total: float, cell: int) -> None:
     """Put a cell in the place of the best of the ``size`` cells of a heap."""
+    heap = borrowed(heap)
     at = 0
     child = 1
     while child < size:

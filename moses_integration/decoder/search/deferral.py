@@ -97,6 +97,7 @@ def _goes_on(
         lowers: Whether no word can raise a score.
         length: Words of the sentence.
     """
+    histories, neural = borrowed((histories, neural))
     first, stop = neural.first[one.option], neural.first[one.option + 1]
     ends = one.covered == length and first < stop
     while first + one.words < stop + ends:
@@ -119,6 +120,7 @@ def _goes_on(
 @compiled
 def _ask_ahead(one: Record, histories: Histories, neural: NeuralTerms, length: int) -> None:
     """Walk along the words behind the one that is waited for, so that they are asked too."""
+    histories, neural = borrowed((histories, neural))
     first, stop = neural.first[one.option], neural.first[one.option + 1]
     node = histories.edges[one.edge].next
     for at in range(first + one.words + 1, stop + (one.covered == length)):
@@ -152,6 +154,7 @@ def defer(
         length: Words of the sentence.
         ahead: Whether all words are asked at once, though some may be in vain.
     """
+    deferral, histories, neural, stacks = borrowed((deferral, histories, neural, stacks))
     new = deferral.waiting[deferral.used[0]]
     number, option, score, lm_state = expanded
     new.previous, new.option, new.score, new.lm_state = number, option, score, lm_state
@@ -183,14 +186,8 @@ def settle(
     coverage's entries, which cube pruning counted when it put hypotheses aside, are counted down
     for those that do not enter.
     """
-    deferral, histories, neural, stacks, coverages, options = (
-        borrowed(deferral),
-        borrowed(histories),
-        borrowed(neural),
-        borrowed(stacks),
-        borrowed(coverages),
-        borrowed(options),
-    )
+    deferral, histories, neural = borrowed((deferral, histories, neural))
+    stacks, coverages, options = borrowed((stacks, coverages, options))
     kept = 0
     for at in range(deferral.used[0]):
         one = deferral.waiting[at]

@@ -26,6 +26,7 @@ def _chain_members(search: SentenceSearch, size: int) -> None:
 
     The chains of the stack's hash table are not needed any more: nothing is put into it.
     """
+    search = borrowed(search)
     stacks, coverages = search.stacks, search.coverages.records
     for place in range(size):
         coverage = coverages[stacks.records[stacks.numbers[place]].coverage]
@@ -55,6 +56,7 @@ def _rank(
         How many there are whose jump is within the limit, if there is a limit. Without one they
         stay as they are.
     """
+    model, stacks, ranked = borrowed((model, stacks, ranked))
     count = 0
     while number != NONE:
         record, own = stacks.records[number], number
@@ -78,6 +80,7 @@ def _rank(
 @compiled
 def _add_edges(search: SentenceSearch, cubes: Cubes, number: int) -> bool:
     """Add the edges out of a coverage, whose hypotheses are chained; return whether they fit."""
+    search, cubes = borrowed((search, cubes))
     coverage, steps = search.coverages.records[number], search.coverages.steps
     count = coverage.last_step - coverage.first_step
     used = cubes.used[0]
@@ -112,7 +115,7 @@ def _add_edges(search: SentenceSearch, cubes: Cubes, number: int) -> bool:
 @compiled
 def add_edges_of_stack(search: SentenceSearch, cubes: Cubes) -> int:
     """Add the edges out of a stack's hypotheses, from the first that is not expanded on."""
-    search, cubes = borrowed(search), borrowed(cubes)
+    search, cubes = borrowed((search, cubes))
     stacks, progress = search.stacks, search.progress[0]
     if progress.expanded == 0:
         prune(stacks, progress.stack, search.limits)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import Records, compiled, inlined
+from phrasescore.compiled import Records, borrowed, compiled, inlined
 
 _NONE = -1
 _FIRST_NODES, _FIRST_EDGES = 1 << 13, 1 << 14
@@ -139,6 +139,7 @@ def _longer(array: Records, needed: int) -> Records:
 @compiled
 def _node_slot(histories: Histories, words: NDArray[np.int32]) -> int:
     """Return the slot of the node of these words, or the free one where it belongs."""
+    histories, words = borrowed((histories, words))
     mask = histories.node_slots.size - 1
     key = np.uint64(words.size)
     for word in words:
@@ -159,6 +160,7 @@ def _node_slot(histories: Histories, words: NDArray[np.int32]) -> int:
 @compiled
 def _edge_slot(histories: Histories, node: int, word: int) -> int:
     """Return the slot of an edge, or the free one where it belongs."""
+    histories = borrowed(histories)
     mask = histories.edge_slots.size - 1
     key = (np.uint64(node) << np.uint64(32) | np.uint64(word)) * _MIX
     slot = np.int64((key >> np.uint64(32)) & np.uint64(mask))
@@ -173,6 +175,7 @@ def _edge_slot(histories: Histories, node: int, word: int) -> int:
 @compiled
 def _node_after(histories: Histories, node: int, word: int) -> int:
     """Return the node of a history with one more word, which is made if need be."""
+    histories = borrowed(histories)
     used = histories.used[0]
     words = histories.contexts[used.nodes]
     for at in range(words.size - 1):
@@ -198,6 +201,7 @@ def walk(histories: Histories, node: int, word: int, boundary: int) -> int:
     Returns:
         The edge.
     """
+    histories = borrowed(histories)
     used = histories.used[0]
     slot = _edge_slot(histories, node, word)
     number = np.int64(histories.edge_slots[slot])

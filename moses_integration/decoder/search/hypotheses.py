@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.decoder.search.heap import sort_by_total
-from phrasescore.compiled import Records, compiled
+from phrasescore.compiled import Records, borrowed, compiled
 
 NONE = -1
 _FIRST_RECORDS = 1 << 14
@@ -156,6 +156,7 @@ def clear_stacks(stacks: Stacks, length: int, lm_state: int, estimate: float) ->
 @compiled
 def sort_members(stacks: Stacks, stack: int) -> int:
     """Write the hypotheses of a stack to ``stacks.numbers``, the best first; return how many."""
+    stacks = borrowed(stacks)
     member = stacks.members[stack]
     size = stacks.size[stack]
     for i in range(size):

@@ -70,6 +70,7 @@ class _Lists(NamedTuple):
 
 @compiled
 def _push(lists: _Lists, total: float, parent: int, place: int, rank: int) -> None:
+    lists = borrowed(lists)
     used = lists.used[0]
     path = lists.paths[used.paths]
     path.total, path.parent, path.place, path.rank = total, parent, place, rank
@@ -81,6 +82,7 @@ def _push(lists: _Lists, total: float, parent: int, place: int, rank: int) -> No
 @compiled
 def _sort_arcs(lists: _Lists, records: Records, number: int) -> int:
     """Sort the arcs of a hypothesis, if that has not been done; return how many it has."""
+    lists, records = borrowed((lists, records))
     if lists.first_arc[number] == NONE:
         begin = end = lists.used[0].arcs
         arc = records[number].arcs
@@ -97,6 +99,7 @@ def _sort_arcs(lists: _Lists, records: Records, number: int) -> int:
 @compiled
 def _push_arc(lists: _Lists, records: Records, parent: int, place: int, rank: int) -> None:
     """Think of the path that takes an arc in one place of another path, if there is that arc."""
+    lists, records = borrowed((lists, records))
     number = lists.nodes[lists.paths[parent].nodes + place]
     if rank < _sort_arcs(lists, records, number):
         arc = lists.arcs[lists.first_arc[number] + rank]
@@ -107,6 +110,7 @@ def _push_arc(lists: _Lists, records: Records, parent: int, place: int, rank: in
 @compiled
 def _write_nodes(lists: _Lists, records: Records, complete: NDArray[np.int32], number: int) -> None:
     """Write down the hypotheses of a path."""
+    lists, records, complete = borrowed((lists, records, complete))
     path = lists.paths[number]
     end = path.nodes = lists.used[0].nodes
     if path.parent == NONE:
@@ -127,6 +131,7 @@ def _write_nodes(lists: _Lists, records: Records, complete: NDArray[np.int32], n
 @compiled
 def _hash_words(lists: _Lists, records: Records, number: int, target: OptionWords) -> np.uint64:
     """Hash the target words of a path that was taken last, 64 bits."""
+    lists, records, target = borrowed((lists, records, target))
     digest = np.uint64(1469598103934665603)
     for at in range(lists.used[0].nodes - 1, lists.paths[number].nodes - 1, -1):
         option = records[lists.nodes[at]].option
@@ -139,6 +144,7 @@ def _hash_words(lists: _Lists, records: Records, number: int, target: OptionWord
 @compiled
 def _is_new(lists: _Lists, digest: np.uint64) -> bool:
     """Whether no kept path has this hash; note that one has now."""
+    lists = borrowed(lists)
     mask = lists.hashes.size - 1
     digest |= np.uint64(1)  # 0 is free
     slot = np.int64((digest >> np.uint64(8)) & np.uint64(mask))
@@ -161,12 +167,7 @@ def _enumerate(
     length: int,
 ) -> bool:
     """Take paths in order; return whether it is done, or needs more room."""
-    lists, records, complete, target = (
-        borrowed(lists),
-        borrowed(records),
-        borrowed(complete),
-        borrowed(target),
-    )
+    lists, records, complete, target = borrowed((lists, records, complete, target))
     used = lists.used[0]
     if used.pops == 0:
         _push(lists, records[complete[0]].total, NONE, NONE, 0)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from moses_integration.decoder.loading.entries import Entries
 from moses_integration.decoder.loading.source_phrases import PhraseTrie, child
 from moses_integration.decoder.search.coverage import SentenceSpans, close_over_splits
-from phrasescore.compiled import compiled
+from phrasescore.compiled import borrowed, compiled
 
 
 class Options(NamedTuple):
@@ -98,6 +98,7 @@ def _select_all(
     future: NDArray[np.float32],
     chosen: NDArray[np.int64],
 ) -> int:
+    first, table, limits, future, chosen = borrowed((first, table, limits, future, chosen))
     count = 0
     for phrase in range(first.size - 1):
         begin = first[phrase]
@@ -164,6 +165,7 @@ def highest_behind(scores: NDArray[np.float32], first: NDArray[np.int32]) -> NDA
 def _look_up(
     words: NDArray[np.int32], trie: PhraseTrie, options: Options, sentence: SentenceSpans
 ) -> None:
+    words, trie, options, sentence = borrowed((words, trie, options, sentence))
     for start in range(sentence.length):
         phrase = np.int64(0)
         for size in range(min(sentence.longest, sentence.length - start)):

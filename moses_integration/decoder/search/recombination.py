@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.decoder.search.hypotheses import NONE, Limits, Stacks
-from phrasescore.compiled import Record, compiled, inlined
+from phrasescore.compiled import Record, borrowed, compiled, inlined
 
 
 @compiled
@@ -145,6 +145,7 @@ def _kth_largest(values: NDArray[np.float64], size: int, k: int) -> float:
 @compiled
 def prune(stacks: Stacks, stack: int, limits: Limits) -> None:
     """Cut a stack that is too large down to its best hypotheses, and these to the beam."""
+    stacks = borrowed(stacks)
     size = stacks.size[stack]
     if limits.stack == 0 or size <= limits.stack:
         return

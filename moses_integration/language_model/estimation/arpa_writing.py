@@ -16,7 +16,7 @@ from moses_integration.language_model.estimation.ngram_counting import (
     Corpus,
     NGramCounts,
 )
-from phrasescore.compiled import compiled
+from phrasescore.compiled import borrowed, compiled
 from phrasescore.runs.final_names import open_output
 from phrasescore.words.word_table import as_array
 
@@ -93,6 +93,7 @@ def _write_lines(
     Returns:
         The first row that is not written yet, and the bytes in use: a block and a line at most.
     """
+    text, last, texts, lengths, out = borrowed((text, last, texts, lengths, out))
     ids, characters, ends = text
     at = 0
     columns = lengths.shape[1]
@@ -155,5 +156,6 @@ def shortest_text(value: np.float32) -> bytes:
 @compiled
 def _write_logs(factors: Any, logs: Any) -> None:
     """Fill ``logs``; numpy's own logarithm may differ in the last digit from lmplz's, the C one."""
+    factors, logs = borrowed((factors, logs))
     for row in range(factors.size):
         logs[row] = np.log10(factors[row])

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from moses_integration.language_model.arpa import KENLM_BINARY_MAGIC, shown
 from moses_integration.language_model.automaton import HIGHEST_ORDER, UNKNOWN_WORD
-from phrasescore.compiled import compiled
+from phrasescore.compiled import borrowed, compiled
 from phrasescore.errors import LanguageModelError, visible
 from phrasescore.words.word_table import WordArrays, WordTable, intern_word
 
@@ -180,6 +180,7 @@ def _take_words(
     words: WordArrays, text: NDArray[np.uint8], ends: NDArray[np.int64], hashes: NDArray[np.uint64]
 ) -> int:
     """Add words 1, 2, ...; return the first with another hash or met before, or their number."""
+    words, text, ends, hashes = borrowed((words, text, ends, hashes))
     for word in range(1, ends.size):
         start, stop = ends[word - 1] + 1, ends[word]
         if murmur_hash(text, start, stop) != hashes[word]:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from moses_integration.language_model.automaton import NGrams
 from moses_integration.language_model.kenlm.header import KenlmHeader, Sections, damaged
-from phrasescore.compiled import compiled
+from phrasescore.compiled import borrowed, compiled
 from phrasescore.errors import LanguageModelError
 from phrasescore.runs.progress import Progress
 
@@ -161,6 +161,7 @@ def find_matches(
     Returns:
         How many pairs there are now; more than there is room for are counted, but lost.
     """
+    halves, index, matches = borrowed((halves, index, matches))
     row = first
     while row < last:
         start, stop = halves.start[row], halves.stop[row]

@@ -29,7 +29,7 @@ from moses_integration.system_building.alignment.links import (
 )
 from moses_integration.system_building.build_settings import Aligner
 from moses_integration.system_building.corpus.numbered_text import NumberedText
-from phrasescore.compiled import compiled
+from phrasescore.compiled import borrowed, compiled
 from phrasescore.errors import CorpusError, MissingDependencyError
 from phrasescore.runs import processes
 from phrasescore.runs.final_names import open_output, own_file, scratch_folder
@@ -229,6 +229,9 @@ def _join_all(
     forward: Any, backward: Any, lengths: Any, room: Any, links: Any, offsets: Any
 ) -> None:
     """Join sentence by sentence: ``grid`` tells of each pair of words which links join it."""
+    forward, backward, lengths, room, links, offsets = borrowed(
+        (forward, backward, lengths, room, links, offsets)
+    )
     grid, sources, targets = room
     used = 0
     for sentence in range(len(lengths[0])):

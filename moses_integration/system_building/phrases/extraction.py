@@ -24,7 +24,7 @@ from moses_integration.system_building.phrases.pair_counts import (
     empty_counts,
 )
 from moses_integration.system_building.phrases.phrase_numbers import PhraseNumbers
-from phrasescore.compiled import compiled
+from phrasescore.compiled import borrowed, compiled
 
 MONOTONE, SWAP, OTHER = 0, 1, 2
 # the columns of the counts: three towards the phrase before, then three towards the one after
@@ -91,6 +91,9 @@ def _extract(
     starts: Any, links: Any, numbers: Any, sentences: Any, here: Any, out: Any
 ) -> tuple[int, int]:
     """Fill the buffer; return the first sentence that did not fit, and the rows in use."""
+    starts, links, numbers, sentences, here, out = borrowed(
+        (starts, links, numbers, sentences, here, out)
+    )
     linked, degree = here.linked, here.degree
     longest = numbers[0].shape[1]
     sentence, used = sentences[0], np.int64(0)  # a literal would have callees compiled twice

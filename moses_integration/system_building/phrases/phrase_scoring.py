@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from moses_integration.system_building.phrases.lexical_weights import LexicalTable
 from moses_integration.system_building.phrases.pair_counts import MASK_BITS, PairCounts, SortedRun
 from moses_integration.system_building.phrases.phrase_numbers import Phrases
-from phrasescore.compiled import compiled
+from phrasescore.compiled import borrowed, compiled
 
 # from here on, Moses prints counts with an exponent and six digits, and divides what it printed
 _ROUNDED_COUNT = 1_000_000
@@ -179,6 +179,9 @@ def _lexical_weights(
     masks: Any, rows: Any, sides: Any, steps: Any, table: Any, weights: Any
 ) -> None:
     """Score the words of one side given those of the other, in Moses's order of operations."""
+    masks, rows, sides, steps, table, weights = borrowed(
+        (masks, rows, sides, steps, table, weights)
+    )
     scored, given = sides
     for pair in range(len(rows)):
         product = 1.0

@@ -18,7 +18,7 @@ from moses_integration.system_building.phrases.phrase_scoring import (
     orientation_probabilities,
     printed_counts,
 )
-from phrasescore.compiled import compiled
+from phrasescore.compiled import borrowed, compiled
 from phrasescore.table.phrase_table import SEPARATOR
 from phrasescore.words.word_table import as_array
 
@@ -202,6 +202,7 @@ def _lines(sides: tuple[Phrases, Phrases], columns: Sequence[ColumnTexts]) -> me
 @compiled
 def _write_lines(sides: Any, separator: Any, texts: Any, pieces: Any, out: Any) -> None:
     """Fill ``out`` with, for each row, its two phrases and its pieces."""
+    sides, separator, texts, pieces, out = borrowed((sides, separator, texts, pieces, out))
     at = np.int64(0)  # a literal would have the copying compiled twice
     begin = np.int64(0)
     for row in range(pieces.shape[0]):
