@@ -185,7 +185,6 @@ def add_language_model(
         is_self_normalised,
         read_for_ini,
     )
-    from moses_integration.language_model.neural.network import read_outside
     from phrasescore.errors import counted
     from phrasescore.model.folder import load_outside
     from phrasescore.runs.byte_streams import write_atomically
@@ -195,7 +194,7 @@ def add_language_model(
     if start_weight is None:
         start_weight = start_weight_for(before)
     whole = not is_self_normalised(stored) if normalised is None else normalised
-    outside = read_outside(model) if unknown == "share" else load_outside(model)
+    outside = load_outside(model)
     change = with_language_model(
         before, model, name, start_weight, normalised=whole,
         shares_unknown=unknown == "share" or (unknown is None and bool(outside)),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -97,7 +96,7 @@ Precision = Literal["auto", "fp32", "bf16"]
     is_flag=True,
     help="Refuse workers of a cluster whose processors differ, as last digits may.",
 )
-@partial(json_options, old_names=("--report",))
+@json_options
 def score(
     table: str,
     folders: tuple[str, ...],

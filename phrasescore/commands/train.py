@@ -275,11 +275,6 @@ def _kind_among(args: Sequence[str]) -> str:
     metavar="FOLDER",
     help="Also write curves for TensorBoard (extra: tensorboard).",
 )
-@click.option(
-    "--resume",
-    is_flag=True,
-    help="Only continue an interrupted run, as the same command does anyway; else refuse.",
-)
 @click.option("--overwrite", is_flag=True, help="Start again, whatever is there; replaces a model.")
 def train(
     paths: tuple[Path, ...],

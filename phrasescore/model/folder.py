@@ -133,17 +133,14 @@ def load_model(folder: str | Path) -> LoadedModel:
     )
 
 
-def load_outside(folder: str | Path) -> OutsideWords | None:
-    """Read the words outside the target vocabulary; ``None`` from a folder that does not say them.
+def load_outside(folder: str | Path) -> OutsideWords:
+    """Read the words outside the target vocabulary.
 
     Raises:
         ModelError: The file is not the one that was written.
     """
     folder = Path(folder)
-    digests = read_digests(folder)
-    if TARGET_OUTSIDE not in digests:
-        return None
-    check_file(folder, TARGET_OUTSIDE, digests)
+    check_file(folder, TARGET_OUTSIDE, read_digests(folder))
     return OutsideWords.read(folder / TARGET_OUTSIDE)
 
 

@@ -33,7 +33,7 @@ from phrasescore.model.kinds import kind_named
 from phrasescore.runs.byte_streams import write_atomically
 from phrasescore.runs.parts import part_path, remove
 from phrasescore.runs.provenance import write_json
-from phrasescore.words.outside_words import OutsideWords
+from phrasescore.words.outside_words import NO_OUTSIDE_WORDS, OutsideWords
 from phrasescore.words.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def save_model(
     provenance: dict[str, Any],
     *,
     curves: Path | None = None,
-    outside: OutsideWords | None = None,
+    outside: OutsideWords = NO_OUTSIDE_WORDS,
 ) -> None:
     """Write a model folder; it gets its name when it is whole, and replaces an older one.
 
@@ -75,8 +75,7 @@ def save_model(
         if kind_named(model.settings.kind).reads_source:
             vocabularies[0].write(part / SOURCE_VOCABULARY)
         vocabularies[1].write(part / TARGET_VOCABULARY)
-        if outside is not None:
-            outside.write(part / TARGET_OUTSIDE)
+        outside.write(part / TARGET_OUTSIDE)
         write_json(part / PROVENANCE, provenance)
         if curves is not None and curves.exists():
             write_atomically(part / CURVES, curves.read_bytes())

@@ -142,5 +142,9 @@ class OutsideWords:
         return np.asarray(shares, np.float64)
 
 
+# of a model whose shortlist has every word that it saw
+NO_OUTSIDE_WORDS = OutsideWords((), ())
+
+
 def _is_count(text: bytes) -> bool:
     return text.isdigit() and len(text) <= _MOST_DIGITS and text[:1] != b"0"

@@ -14,7 +14,7 @@ from phrasescore.model.folder import load_weights
 from phrasescore.model.model_settings import FeedForwardLmSettings
 from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
 from phrasescore.model.saved_model import save_model
-from phrasescore.words.outside_words import OutsideWords
+from phrasescore.words.outside_words import NO_OUTSIDE_WORDS, OutsideWords
 from phrasescore.words.vocabulary import Vocabulary
 from tests.support.plain_back_off import PlainLanguageModel
 
@@ -26,7 +26,7 @@ def save_random_language_model(
     seed: int = 1,
     *,
     self_normalise: float = 0.0,
-    outside: OutsideWords | None = None,
+    outside: OutsideWords = NO_OUTSIDE_WORDS,
 ) -> Path:
     """Write a small model whose scores differ from history to history."""
     vocabulary = Vocabulary.from_words(sorted(set(words)))

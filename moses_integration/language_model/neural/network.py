@@ -20,10 +20,9 @@ from moses_integration.language_model.neural.layers import (
     scores_at,
 )
 from phrasescore.errors import ModelError
-from phrasescore.model.folder import StoredWeights, load_outside, load_weights
+from phrasescore.model.folder import StoredWeights, load_weights
 from phrasescore.model.kinds import kind_named
 from phrasescore.model.model_settings import FeedForwardLmSettings
-from phrasescore.words.outside_words import OutsideWords
 
 Floats = NDArray[np.float32]
 Numbers = NDArray[np.int32]
@@ -59,23 +58,6 @@ def read_feed_forward_lm(folder: str | Path) -> StoredWeights:
                 remedy="copy the folder again, or train the model again",
             )
     return stored
-
-
-def read_outside(folder: str | Path) -> OutsideWords:
-    """Read which words are outside a model's shortlist.
-
-    Raises:
-        ModelError: The folder does not say, or is damaged.
-    """
-    outside = load_outside(folder)
-    if outside is None:
-        raise ModelError(
-            "the model, of an earlier version, does not say how often words outside its shortlist "
-            "were seen, which unknown=share needs",
-            path=folder,
-            remedy="train it again, or give its unknown words the whole p(<unk>): unknown=whole",
-        )
-    return outside
 
 
 def _shapes(settings: FeedForwardLmSettings) -> dict[str, tuple[int, ...]]:
