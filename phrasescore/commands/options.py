@@ -1,18 +1,167 @@
-"""Options that several commands share."""
+"""Options of commands: each is declared once, as a typed field of a class of options.
+
+A command has one class. Its own options come first in the help; the classes it inherits from are
+groups that several commands share, and their options follow in the order of the groups.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import inspect
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar, cast
 
 import click
 
-from phrasescore.commands.numbers import Real
-from phrasescore.commands.paths import OUTPUT, takes_standard_output
+from phrasescore.commands.numbers import THREADS, Real
+from phrasescore.commands.paths import INPUT_FOLDER, OUTPUT, takes_standard_output
+from phrasescore.errors import SettingsError
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
+_Given = TypeVar("_Given", bound="Options")
+_Settings = TypeVar("_Settings")
+
+
+_Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Declared:
+    """A parameter whose name is that of its field.
+
+    Args:
+        add: ``click.option`` or ``click.argument``.
+        flags: Its spellings; ``--name`` follows unless one begins with two dashes.
+        attributes: What click is told besides.
+    """
+
+    add: Callable[..., _Decorator]
+    flags: tuple[str, ...]
+    attributes: Mapping[str, Any]
+
+    def named(self, name: str) -> _Decorator:
+        """Return the decorator of click that adds it."""
+        flags = list(self.flags)
+        if self.add is click.option and not any(flag.startswith("--") for flag in flags):
+            flags.append(f"--{name.replace('_', '-')}")
+        return self.add(name, *flags, **self.attributes)
+
+
+class Options:
+    """Values of a command's options and arguments, which subclasses declare as fields."""
+
+    def __init__(self, **values: Any) -> None:
+        vars(self).update(values)
+
+    @classmethod
+    def declared(cls) -> dict[str, _Declared]:
+        """Return the parameters by name: those of the class itself, then those of its groups."""
+        found: dict[str, _Declared] = {}
+        for group in cls.__mro__:
+            for name, value in vars(group).items():
+                if isinstance(value, _Declared):
+                    found.setdefault(name, value)
+        return found
+
+    def settings(self, kind: Callable[..., _Settings], **others: Any) -> _Settings:
+        """Make a dataclass of settings from the options that have the names of its fields.
+
+        Args:
+            kind: The dataclass.
+            others: Fields that are no option of this name; they go first.
+        """
+        names = [field.name for field in dataclasses.fields(cast(Any, kind))]
+        return kind(**{name: vars(self)[name] for name in names if name in vars(self)} | others)
+
+
+def option(
+    kind: Any,
+    text: str,
+    *flags: str,
+    many: bool = False,
+    default: Any = None,
+    **attributes: Any,
+) -> Any:
+    """Declare an option; the field's name is its own with underscores for dashes.
+
+    Args:
+        kind: A type of click, or a function of the text that raises ``click.BadParameter``; a type
+            of `numbers` or `paths` names the value in the help, too.
+        text: The help text.
+        flags: Other spellings, such as ``-o``; one with two dashes takes the place of the name.
+        many: Whether it may be repeated; the command gets a tuple then.
+        default: What it is without being given; shown in the help.
+        attributes: See ``click.option``.
+    """
+    standard = {
+        "type": kind,
+        "help": text,
+        "multiple": many,
+        "show_default": default not in (None, "-"),
+        "metavar": getattr(kind, "metavar", None),
+    }
+    # click takes a pair of flags that has no default for one that is off
+    if default is not None or any("/" in each for each in flags):
+        standard["default"] = default
+    return _Declared(click.option, flags, standard | attributes)
+
+
+def flag(text: str, *flags: str, **attributes: Any) -> Any:
+    """Declare an option without a value."""
+    return _Declared(click.option, flags, {"is_flag": True, "help": text} | attributes)
+
+
+def argument(kind: Any, metavar: str | None = None, **attributes: Any) -> Any:
+    """Declare an argument; without ``metavar`` the help has its name in capitals."""
+    return _Declared(click.argument, (), {"type": kind, "metavar": metavar} | attributes)
+
+
+def with_options(kind: type[Options]) -> _Decorator:
+    """Return a decorator that adds the options of a class to a function for click."""
+
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
+        for name, declared in reversed(kind.declared().items()):
+            function = declared.named(name)(function)
+        return function
+
+    return add
+
+
+def command(
+    name: str, kind: type[_Given], **settings: Any
+) -> Callable[[Callable[[_Given], None]], click.Command]:
+    """Make a command of a function that takes its options; the docstring is the help.
+
+    Args:
+        name: What users type.
+        kind: The class of its options.
+        settings: See ``click.command``.
+    """
+
+    def make(function: Callable[[_Given], None]) -> click.Command:
+        def run(**values: Any) -> None:
+            function(kind(**values))
+
+        decorator: _Decorator = click.command(name, help=inspect.getdoc(function), **settings)
+        made = decorator(with_options(kind)(run))
+        assert isinstance(made, click.Command)
+        return made
+
+    return make
+
+
+def output_file(what: str, **attributes: Any) -> Any:
+    """Declare ``-o FILE`` for what a command writes."""
+    text = f"Where to write {what}; gzip if the name ends in .gz; - is standard output."
+    return option(OUTPUT, text, "-o", required=True, **attributes)
+
+
+CORES: Any = option(THREADS, "Cores to use.  [default: all]")
+MODEL: Any = option(INPUT_FOLDER, "A model folder.", required=True)
+
+
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _LONGEST = 3660 * _UNITS["d"]
 
@@ -62,39 +211,73 @@ class OptionalNumber(Real):
         return super().convert(value, param, ctx)
 
 
-def json_file_option(*old_names: str) -> Callable[[_Command], _Command]:
-    """Return what adds ``--json-file FILE``; the command gets ``json_file``.
+def device_name(text: str) -> str:
+    """Return ``auto``, ``cpu``, ``cuda`` or ``cuda:N``; `choose_device` looks for the device."""
+    if not re.fullmatch(r"auto|cpu|cuda(:(0|[1-9][0-9]{0,3}))?", text):
+        raise click.BadParameter(f"{text!r} is not a device; write auto, cpu, cuda or cuda:1")
+    return text
 
-    Args:
-        old_names: What this command called the option before; they are still accepted.
-    """
-    return click.option(
-        "--json-file",
-        *old_names,
-        "json_file",
-        type=OUTPUT,
-        metavar="FILE",
-        help="Write the result as JSON to this file, too.",
+
+def scheduler(text: str) -> str:
+    """Return a scheduler's address or the file that it writes; the cluster looks for it."""
+    if not text or not text.isprintable():
+        raise click.BadParameter("name the scheduler's file, or its address tcp://HOST:PORT")
+    return text
+
+
+class Device(Options):
+    """Where a command computes."""
+
+    device: str = option(
+        device_name,
+        "Where to compute; auto: on the first GPU, if there is one.",
+        default="auto",
+        metavar="auto|cpu|cuda|cuda:N",
     )
 
 
-def json_options(command: _Command, old_names: Sequence[str] = ()) -> _Command:
-    """Add ``--json`` and ``--json-file FILE``; the command gets ``as_json`` and ``json_file``.
+class Computing(Device):
+    """How a command computes with a model."""
 
-    See `print_result` for what to do with them.
+    threads: int | None = option(THREADS, "CPU threads.")
 
-    Args:
-        command: A command that has a result.
-        old_names: What this command called ``--json-file`` before.
-    """
-    show = click.option(
-        "--json",
-        "as_json",
-        is_flag=True,
-        callback=takes_standard_output,
-        help="Print JSON instead of text.",
+    def use_threads(self) -> None:
+        """Let torch use as many threads as were asked for."""
+        if self.threads is not None:
+            import torch
+
+            torch.set_num_threads(self.threads)
+
+
+class OnCluster(Options):
+    """Whether other machines compute."""
+
+    cluster: str | None = option(
+        scheduler,
+        "Let the workers of a Dask scheduler do the work: the file that it writes, or its address, "
+        "tcp://HOST:PORT or tls://HOST:PORT.",
+        metavar="FILE|ADDRESS",
     )
-    return show(json_file_option(*old_names)(command))
+
+
+class JsonFile(Options):
+    """Where the result goes as JSON."""
+
+    json_file: str | None = option(OUTPUT, "Write the result as JSON to this file, too.")
+
+
+class Result(JsonFile):
+    """How a command shows its result."""
+
+    as_json: bool = flag("Print JSON instead of text.", "--json", callback=takes_standard_output)
+
+    def show(self, result: Mapping[str, Any]) -> None:
+        """Print a result as JSON, write it to a file, or both; text is for the caller to print.
+
+        Raises:
+            SettingsError: The file cannot be written.
+        """
+        print_result(result, self.as_json, self.json_file)
 
 
 def print_result(result: Mapping[str, Any], as_json: bool, json_file: str | None) -> None:
@@ -120,38 +303,73 @@ def print_result(result: Mapping[str, Any], as_json: bool, json_file: str | None
         write_json(json_file, result)
 
 
-def reordering_pair(old: str | None, new: str | None, output: str) -> tuple[str, str] | None:
-    """Return what ``--reordering`` and ``--reordering-output`` name, or ``None`` for neither.
+class LengthNormalisation(Options):
+    """How a beam search ranks targets."""
+
+    length_normalisation: bool = flag("Rank by ln p divided by the number of words, </s> counted.")
+
+
+class Reordering(Options):
+    """The reordering table that goes with a phrase table; commands declare ``reordering``."""
+
+    reordering: str | None
+    reordering_output: str | None = option(OUTPUT, "Where to write the reordering table.")
+
+    def reordering_pair(self, output: str) -> tuple[str, str] | None:
+        """Return the reordering table to read and the one to write, or ``None`` for neither.
+
+        Args:
+            output: The phrase table that is written.
+
+        Raises:
+            SettingsError: There is one without the other, or the output is no file.
+            ResumeError: Another process writes the new reordering table.
+        """
+        from phrasescore.runs.byte_streams import is_stream
+        from phrasescore.runs.lock import held
+        from phrasescore.table.sinks import keeps_work
+
+        old, new = self.reordering, self.reordering_output
+        if (old is None) != (new is None):
+            raise SettingsError(
+                "--reordering and --reordering-output go together",
+                remedy="name the reordering table and where to write it",
+            )
+        if old is None or new is None:
+            return None
+        if output == "-" or is_stream(output):
+            raise SettingsError(
+                "the reordering table is made for the pairs of the output, which must be a file "
+                "then",
+                path=output,
+                remedy="name a file with -o",
+            )
+        if keeps_work(new):
+            # it is written last: another process that writes it is found before the work
+            with held(new):
+                pass
+        return old, new
+
+
+@contextlib.contextmanager
+def resumable(inputs: Iterable[str], outputs: Iterable[str]) -> Iterator[None]:
+    """Tell the user who interrupts the block how to continue, unless a pipe is among the files.
 
     Args:
-        old: The reordering table to read.
-        new: Where to write one for the pairs of the output.
-        output: The phrase table that is written.
-
-    Raises:
-        SettingsError: There is one without the other, or the output is no file.
-        ResumeError: Another process writes the new reordering table.
+        inputs: What is read.
+        outputs: What is written; the error names the first.
     """
-    from phrasescore.errors import SettingsError
-    from phrasescore.runs.byte_streams import is_stream
-    from phrasescore.runs.lock import held
+    from phrasescore.runs.interruption import interruptible
+    from phrasescore.runs.pipes import can_be_read_again
     from phrasescore.table.sinks import keeps_work
 
-    if (old is None) != (new is None):
-        raise SettingsError(
-            "--reordering and --reordering-output go together",
-            remedy="name the reordering table and where to write it",
-        )
-    if old is None or new is None:
-        return None
-    if output == "-" or is_stream(output):
-        raise SettingsError(
-            "the reordering table is made for the pairs of the output, which must be a file then",
-            path=output,
-            remedy="name a file with -o",
-        )
-    if keeps_work(new):
-        # it is written last: another process that writes it is found before the work, not after
-        with held(new):
-            pass
-    return old, new
+    outputs = list(outputs)
+    if all(map(can_be_read_again, inputs)) and all(map(keeps_work, outputs)):
+        with interruptible(outputs[0]):
+            yield
+    else:
+        yield
+
+
+# until `train` and `analyze` declare their options as fields
+device_option, json_options = with_options(Device), with_options(Result)

@@ -79,6 +79,7 @@ class PathName(click.ParamType):  # type: ignore[type-arg]  # generic in new ver
         self, use: Use, kind: type[str] | type[Path] = str, *, may_replace: str = ""
     ) -> None:
         self._use = use
+        self.metavar = "FOLDER" if use in (Use.READ_FOLDER, Use.WRITE_FOLDER) else "FILE"
         self._kind = kind
         self._may_replace = may_replace
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from phrasescore.commands.device_option import device_option
 from phrasescore.commands.numbers import (
     BATCH,
     FACTOR,
@@ -22,7 +21,7 @@ from phrasescore.commands.numbers import (
     Real,
     Whole,
 )
-from phrasescore.commands.options import Duration, OptionalNumber
+from phrasescore.commands.options import Duration, OptionalNumber, device_option
 from phrasescore.commands.paths import PathName, Use, refuse_unwritable_folder
 from phrasescore.model.kinds import KINDS, kind_named
 from phrasescore.model.model_settings import (

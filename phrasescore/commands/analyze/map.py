@@ -13,8 +13,8 @@ from phrasescore.commands.analyze.model_options import (
     threads_option,
     words_options,
 )
-from phrasescore.commands.device_option import device_option
 from phrasescore.commands.numbers import SEED, WORDS, Whole
+from phrasescore.commands.options import device_option
 from phrasescore.commands.paths import INPUT, OUTPUT
 from phrasescore.errors import SettingsError, counted
 from phrasescore.runs.byte_streams import STANDARD_STREAM

@@ -16,9 +16,8 @@ from phrasescore.commands.analyze.model_options import (
     threads_option,
     words_options,
 )
-from phrasescore.commands.device_option import device_option
 from phrasescore.commands.numbers import Whole
-from phrasescore.commands.options import json_options, print_result
+from phrasescore.commands.options import device_option, json_options, print_result
 from phrasescore.commands.paths import INPUT
 from phrasescore.errors import ModelError, SettingsError, counted, visible
 from phrasescore.runs.provenance import provenance

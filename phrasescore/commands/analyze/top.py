@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from phrasescore.commands.device_option import device_option
 from phrasescore.commands.numbers import BEAM, COLUMN, ITEMS, SEED, THREADS, WORDS, Whole
-from phrasescore.commands.options import json_options, print_result
+from phrasescore.commands.options import device_option, json_options, print_result
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
 from phrasescore.errors import SettingsError, counted
 
