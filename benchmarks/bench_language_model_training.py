@@ -31,10 +31,9 @@ from phrasescore.model.kinds import kind_named
 from phrasescore.model.model_settings import FeedForwardLmSettings
 from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
 from phrasescore.training.batches import Indices, bucket_plan, make_batch
-from phrasescore.training.evaluation import lengths_of
-from phrasescore.training.phrase_pairs import EncodedPairs, PairSettings
+from phrasescore.training.encoding import encode_texts
+from phrasescore.training.pairs import EncodedPairs, PairSettings
 from phrasescore.training.recipes import TEXT_RECIPES
-from phrasescore.training.text_encoding import encode_texts
 from phrasescore.training.training_settings import (
     DROPOUT_OF_TEXT,
     MAX_LENGTH,
@@ -99,7 +98,7 @@ def plain_update(task: Task, dtype: torch.dtype | None) -> Update:
 
 def rates(task: Task, updates: int, runs: int) -> dict[str, dict[str, int]]:
     """Measure each in turn, ``updates`` at a time; return medians over the runs."""
-    lengths = lengths_of(task.text, np.arange(len(task.text)))
+    lengths = task.text.lengths(np.arange(len(task.text)))
     size = _RECIPE.batch_size or 64
     batches = bucket_plan(*lengths, size, np.random.default_rng(1))[:updates]
     contenders = {"ours, fp32": our_update(task, None), "plain, fp32": plain_update(task, None)}

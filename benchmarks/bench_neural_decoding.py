@@ -32,7 +32,7 @@ from benchmarks.bench_decoder import unpack_system
 from benchmarks.costs import Cost, in_turn, run
 from moses_integration.decoder.decoder import Decoder
 from moses_integration.decoder.settings import SearchSettings
-from moses_integration.ini.language_model_feature import with_language_model
+from moses_integration.ini.edits import with_language_model
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.language_model.neural.network import InputNetwork
 from phrasescore.model.folder import load_weights

@@ -34,15 +34,14 @@ from benchmarks.our_training import fast_updates, one_update
 from benchmarks.plain_attention import log_likelihoods
 from benchmarks.plain_scorer import padded
 from phrasescore.model.device import has_fast_bf16
+from phrasescore.model.folder import save_model
 from phrasescore.model.kinds import kind_named
 from phrasescore.model.model_settings import RnnSearchSettings
 from phrasescore.model.networks.attention_model import AttentionModel
-from phrasescore.model.saved_model import save_model
 from phrasescore.training.batches import Indices, bucket_plan
-from phrasescore.training.evaluation import lengths_of
-from phrasescore.training.phrase_pairs import EncodedPairs, PairSettings
+from phrasescore.training.encoding import encode_texts
+from phrasescore.training.pairs import EncodedPairs, PairSettings
 from phrasescore.training.recipes import SENTENCE_RECIPES
-from phrasescore.training.text_encoding import encode_texts
 from phrasescore.training.training_settings import (
     DROPOUT,
     LABEL_SMOOTHING,
@@ -78,14 +77,14 @@ class Task:
         return model
 
     def words(self, rows: Indices) -> int:
-        return int(lengths_of(self.pairs, rows)[1].sum()) + len(rows)
+        return int(self.pairs.lengths(rows)[1].sum()) + len(rows)
 
     def random_batches(self, count: int) -> list[Indices]:
         rng = np.random.default_rng(1)
         return list(rng.choice(len(self.pairs), (count, self.size), replace=False))
 
     def buckets(self, count: int) -> list[Indices]:
-        lengths = lengths_of(self.pairs, np.arange(len(self.pairs)))
+        lengths = self.pairs.lengths(np.arange(len(self.pairs)))
         return bucket_plan(*lengths, self.size, np.random.default_rng(1))[:count]
 
 

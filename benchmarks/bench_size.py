@@ -21,8 +21,8 @@ from typing import Any
 
 from benchmarks.costs import Cost, run
 from benchmarks.generated_tables import GROUP, write_ini, write_table, write_text
-from phrasescore.training.phrase_pairs import PairSettings
-from phrasescore.training.table_encoding import encode_table
+from phrasescore.training.encoding import encode_table
+from phrasescore.training.pairs import PairSettings
 
 _SENTENCES = 1000
 _SMALL = ("--hidden", "64", "--embedding", "32", "--rank", "32", "--target-words", "2000")

@@ -38,10 +38,9 @@ from phrasescore.model.device import choose_device, has_fast_bf16
 from phrasescore.model.model_settings import EncoderDecoderSettings
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.training.batches import Indices, uniform_plan
-from phrasescore.training.evaluation import lengths_of
-from phrasescore.training.phrase_pairs import EncodedPairs, PairSettings
+from phrasescore.training.encoding import encode_table
+from phrasescore.training.pairs import EncodedPairs, PairSettings
 from phrasescore.training.recipes import batch_size_for
-from phrasescore.training.table_encoding import encode_table
 from phrasescore.training.training_settings import TrainingSettings
 
 _RATE = 1e-3  # learning rate
@@ -84,7 +83,7 @@ class Task:
         )
 
     def words(self, rows: Indices) -> int:
-        return int(lengths_of(self.pairs, rows)[1].sum()) + len(rows)
+        return int(self.pairs.lengths(rows)[1].sum()) + len(rows)
 
     def random_batches(self, count: int) -> list[Indices]:
         rng = np.random.default_rng(1)
@@ -92,7 +91,7 @@ class Task:
 
     def uniform_batches(self, count: int) -> list[Indices]:
         rows = np.arange(len(self.pairs))
-        plan = uniform_plan(*lengths_of(self.pairs, rows), self.size, np.random.default_rng(1))
+        plan = uniform_plan(*self.pairs.lengths(rows), self.size, np.random.default_rng(1))
         return plan[:count]
 
 

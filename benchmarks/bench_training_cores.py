@@ -34,10 +34,9 @@ from phrasescore.model.device import has_fast_bf16
 from phrasescore.model.model_settings import EncoderDecoderSettings
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.training.batches import Indices, uniform_plan
-from phrasescore.training.evaluation import lengths_of
-from phrasescore.training.phrase_pairs import EncodedPairs, PairSettings, load_pairs
+from phrasescore.training.encoding import encode_table
+from phrasescore.training.pairs import EncodedPairs, PairSettings, load_pairs
 from phrasescore.training.recipes import batch_size_for
-from phrasescore.training.table_encoding import encode_table
 from phrasescore.training.training_settings import TrainingSettings
 
 # batches that are repeated; each goes by once before the clock starts, because torch's library of
@@ -83,7 +82,7 @@ def run(pairs: EncodedPairs, hidden: int, threads: int, precision: str, seconds:
     model.initialise(torch.Generator().manual_seed(1), "scaled")
     updates = fast_updates(model, pairs, TrainingSettings(max_epochs=1), _KINDS[precision], threads)
     update = one_update(updates, pairs, _RATE)
-    lengths = lengths_of(pairs, np.arange(len(pairs)))
+    lengths = pairs.lengths(np.arange(len(pairs)))
     plan = uniform_plan(*lengths, batch_size_for(len(pairs)), np.random.default_rng(1))
     plan = plan[:_BATCHES]
     for rows in plan:

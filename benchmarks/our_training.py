@@ -8,10 +8,9 @@ import torch
 
 from phrasescore.model.sequence_model import SequenceModel
 from phrasescore.training.batches import Indices, uniform_plan
-from phrasescore.training.evaluation import lengths_of
 from phrasescore.training.optimization.process_group import Processes
 from phrasescore.training.optimization.updates import LEAST_SHARE, Updates, Work
-from phrasescore.training.phrase_pairs import EncodedPairs
+from phrasescore.training.pairs import EncodedPairs
 from phrasescore.training.recipes import recipe_named
 from phrasescore.training.training_settings import TrainingSettings
 
@@ -43,7 +42,7 @@ def one_update(updates: Updates, pairs: EncodedPairs, rate: float) -> Callable[[
 
     def update(rows: Indices) -> float:
         nonlocal done
-        words = int(lengths_of(pairs, rows)[1].sum()) + len(rows)
+        words = int(pairs.lengths(rows)[1].sum()) + len(rows)
         loss = updates(rows, done, rate, 1.0 / words)
         done += 1
         return loss / words

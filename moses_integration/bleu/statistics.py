@@ -1,8 +1,16 @@
-"""BLEU (Papineni et al. 2002): statistics of candidates as named arrays, and scores from them.
+"""BLEU (Papineni et al. 2002): statistics of candidates, and scores from them.
 
 Words are separated by the space U+0020 alone, as in Moses: a no-break space is part of its word
 (sacrebleu would split there; elsewhere its ``tokenize="none"`` gives the same numbers). The corpus
 score is not smoothed: it is 0 where an order has no match. BLEU is a fraction, 0 to 1.
+
+The statistics of a candidate are a row of nine numbers in Moses's order: match 1, total 1, ...
+match 4, total 4, reference length. A match is an n-gram that a reference has too, clipped; total 1
+is the candidate's length. Rows add up to the statistics of a text.
+
+The n-grams of the references are a trie in arrays. Every sentence has its own root; a node is an
+n-gram of one of its references and holds the largest number of times one reference has it, which is
+what matches are clipped to. Children are found in a table of pairs (node, word id).
 
 Shapes: N candidates, S sentences, R references of each, four n-gram orders.
 """
@@ -10,21 +18,28 @@ Shapes: N candidates, S sentences, R references of each, four n-gram orders.
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from moses_integration.bleu.reference_ngrams import ORDERS, build, count_matches, encode
+from phrasescore.compiled import Records, compiled
 from phrasescore.errors import CorpusError, counted
 from phrasescore.runs.byte_streams import read_lines
-from phrasescore.words.word_table import WordTable, as_array
+from phrasescore.words.hashing import find_pair, pair_key
+from phrasescore.words.word_table import WordTable
 
+ORDERS = 4
 # matches and totals of each order, and the reference length
 COLUMNS = 2 * ORDERS + 1
+_WORDS, _REFERENCE_WORDS = 1, COLUMNS - 1
+_UNKNOWN = -1
+_CHILD = np.dtype([("key", np.uint64), ("node", np.int32)])
 Counts = NDArray[np.int32]
+Offsets = NDArray[np.int64]
 
 
 class ReferenceLength(enum.Enum):
@@ -37,90 +52,173 @@ class ReferenceLength(enum.Enum):
     """Over the sentence's references, rounded down, as Moses does it."""
 
 
-@dataclass(frozen=True)
-class BleuStatistics:
-    """What BLEU is computed from, for each of N candidates.
+@compiled
+def brevity_penalty(words: float, reference_words: float) -> float:
+    """Return what BLEU multiplies the precisions of a translation with: 1 unless it is too short.
 
-    Args:
-        matches: (N, 4) n-grams that a reference has too, clipped.
-        totals: (N, 4) n-grams in all; ``totals[:, 0]`` is the candidate's length.
-        reference_length: (N,) the length it should have.
+    A translation without words gets 0.
     """
-
-    matches: Counts
-    totals: Counts
-    reference_length: Counts
-
-    def __len__(self) -> int:
-        return len(self.reference_length)
-
-    def matrix(self) -> Counts:
-        """Return (N, 9) in Moses's order: match 1, total 1, ... total 4, reference length."""
-        matrix = np.empty((len(self), COLUMNS), np.int32)
-        matrix[:, 0:-1:2] = self.matches
-        matrix[:, 1:-1:2] = self.totals
-        matrix[:, -1] = self.reference_length
-        return matrix
-
-    @classmethod
-    def from_matrix(cls, matrix: ArrayLike) -> BleuStatistics:
-        """Undo ``matrix``."""
-        rows = np.asarray(matrix, np.int32).reshape(-1, COLUMNS)
-        return cls(rows[:, 0:-1:2], rows[:, 1:-1:2], rows[:, -1])
-
-    def bleu(self) -> float:
-        """Return the corpus BLEU of all N together, 0 to 1."""
-        return float(bleu_of_sums(self.matrix().sum(0, dtype=np.int64)))
-
-    def length_ratio(self) -> float:
-        """Return candidate words per reference word; infinite if the references are empty."""
-        length, wanted = int(self.totals[:, 0].sum()), int(self.reference_length.sum())
-        return length / wanted if wanted else float("inf" if length else 1.0)
+    if words <= 0:
+        return 0.0
+    return math.exp(1.0 - reference_words / words) if words < reference_words else 1.0
 
 
-def bleu_of_sums(sums: ArrayLike) -> NDArray[np.float64]:
-    """Return BLEU, not smoothed, of summed statistics.
+@compiled
+def bleu(sums: NDArray[np.float64], added: float = 0.0, first_order: int = 1) -> float:
+    """Return BLEU of one row of statistics, (9,) float64; `bleu_of_sums` says what smoothing is."""
+    matches = totals = 1.0
+    for order in range(ORDERS):
+        extra = added if order + 1 >= first_order else 0.0
+        matches *= sums[2 * order] + extra
+        totals *= sums[2 * order + 1] + extra
+    if matches <= 0:
+        return 0.0
+    # the geometric mean of four precisions; roots are quicker than logarithms
+    mean = math.sqrt(math.sqrt(matches / totals))
+    return mean * brevity_penalty(sums[_WORDS], sums[_REFERENCE_WORDS])
+
+
+@compiled
+def _fill_bleu(
+    rows: NDArray[np.float64], added: float, first_order: int, scores: NDArray[np.float64]
+) -> None:
+    for row in range(scores.size):
+        scores[row] = bleu(rows[row], added, first_order)
+
+
+def bleu_of_sums(
+    sums: ArrayLike, *, added: float = 0.0, first_order: int = 1
+) -> NDArray[np.float64]:
+    """Return BLEU of statistics: of texts if they are summed, of single candidates if not.
 
     Args:
-        sums: (..., 9) in the order of ``BleuStatistics.matrix``.
+        sums: (..., 9) rows of statistics.
+        added: What is added to matches and totals of the smoothed orders; 0 does not smooth.
+        first_order: The lowest order that is smoothed: 1 in Moses's PRO, 2 in its MBR and in Lin
+            and Och (2004).
 
     Returns:
-        (...,) between 0 and 1; 0 where an order has no match.
+        (...,) between 0 and 1; 0 for an empty candidate, and where an order that is not smoothed
+        has no match. The brevity penalty is not smoothed.
 
     >>> float(bleu_of_sums([4, 4, 3, 3, 2, 2, 1, 1, 4]))
     1.0
     """
     counts = np.asarray(sums, np.float64)
-    matches, totals = counts[..., 0:-1:2], counts[..., 1:-1:2]
-    some = (matches > 0).all(-1)
-    safe = np.where(matches > 0, matches, 1) / np.where(matches > 0, totals, 1)
-    length = np.where(some, counts[..., 1], 1)
-    brevity = np.minimum(0.0, 1.0 - np.where(some, counts[..., -1], 0) / length)
-    return np.where(some, np.exp(np.log(safe).mean(-1) + brevity), 0.0)
+    scores = np.empty(counts.shape[:-1])
+    rows = np.ascontiguousarray(counts.reshape(-1, COLUMNS))
+    _fill_bleu(rows, added, first_order, scores.reshape(-1))
+    return scores
 
 
-def sentence_bleu(
-    statistics: BleuStatistics, *, added: float = 1.0, first_order: int = 1
-) -> NDArray[np.float64]:
-    """Return a smoothed BLEU of each candidate by itself.
+def statistics_rows(matches: Counts, lengths: Counts, reference_lengths: Counts) -> Counts:
+    """Return (N, 9) rows of statistics.
 
     Args:
-        statistics: Of N candidates.
-        added: What is added to matches and totals of the smoothed orders.
-        first_order: The lowest order that is smoothed: 1 in Moses's PRO, 2 in its MBR and in Lin
-            and Och (2004).
-
-    Returns:
-        (N,) between 0 and 1; 0 for an empty candidate and where an order that is not smoothed
-        has no match. The brevity penalty is not smoothed.
+        matches: (N, 4) n-grams that a reference has too, clipped.
+        lengths: (N,) words of each candidate.
+        reference_lengths: (N,) words it should have.
     """
-    extra = np.where(np.arange(1, ORDERS + 1) >= first_order, added, 0.0)
-    matches, totals = statistics.matches + extra, statistics.totals + extra
-    length = statistics.totals[:, 0]
-    some = (matches > 0).all(1) & (length > 0)
-    precision = np.where(some[:, None], matches, 1) / np.where(some[:, None], totals, 1)
-    brevity = np.minimum(0.0, 1.0 - statistics.reference_length / np.where(some, length, 1))
-    return np.where(some, np.exp(np.log(precision).mean(1) + brevity), 0.0)
+    rows = np.empty((len(lengths), COLUMNS), np.int32)
+    rows[:, 0:-1:2] = matches
+    rows[:, 1:-1:2] = np.maximum(lengths[:, None] - np.arange(ORDERS), 0)
+    rows[:, -1] = reference_lengths
+    return rows
+
+
+class _ReferenceNgrams(NamedTuple):
+    """The trie of the references' n-grams.
+
+    Attributes:
+        slots: The table of pairs (`hashing.find_pair`): node, counted from 1, and word id.
+        limits: (nodes,) How often one reference has the n-gram at most; nodes 0 to S - 1 are the
+            roots of the S sentences.
+    """
+
+    slots: Records
+    limits: NDArray[np.int32]
+
+
+@compiled
+def _add_references(
+    ngrams: _ReferenceNgrams, size: int, tokens: Counts, offsets: Offsets, used: Counts,
+    touched: Counts,
+) -> int:  # fmt: skip
+    """Add the n-grams of one reference of each sentence; return the new number of nodes.
+
+    Args:
+        ngrams: The trie.
+        size: How many nodes there are.
+        tokens: Word ids, one sentence after the other.
+        offsets: (S + 1,) where sentences begin.
+        used: (nodes,) zeros, and zeros again at the end.
+        touched: Room for four times the words of any sentence.
+    """
+    slots, limits = ngrams
+    for root in range(offsets.size - 1):
+        count = 0
+        for start in range(offsets[root], offsets[root + 1]):
+            node = np.int64(root)
+            for place in range(start, min(start + ORDERS, offsets[root + 1])):
+                key = pair_key(node + 1, tokens[place])
+                child = slots[find_pair(slots, key)]
+                if child.key != key:
+                    child.key, child.node = key, size
+                    size += 1
+                node = np.int64(child.node)
+                used[node] += 1
+                touched[count] = node
+                count += 1
+        for i in range(count):
+            limits[touched[i]] = max(limits[touched[i]], used[touched[i]])
+            used[touched[i]] = 0
+    return size
+
+
+@compiled
+def _count_matches(
+    ngrams: _ReferenceNgrams, sentences: NDArray[np.int64], tokens: Counts, offsets: Offsets,
+    used: Counts, touched: Counts, matches: Counts,
+) -> None:  # fmt: skip
+    """Fill (N, 4) ``matches`` with the clipped matches of candidates; the rest as above."""
+    slots, limits = ngrams
+    for i in range(sentences.size):
+        count = 0
+        for start in range(offsets[i], offsets[i + 1]):
+            node = sentences[i]
+            for place in range(start, min(start + ORDERS, offsets[i + 1])):
+                if tokens[place] == _UNKNOWN:
+                    break
+                key = pair_key(node + 1, tokens[place])
+                child = slots[find_pair(slots, key)]
+                if child.key != key:
+                    break
+                node = np.int64(child.node)
+                if used[node] < limits[node]:
+                    used[node] += 1
+                    matches[i, place - start] += 1
+                    touched[count] = node
+                    count += 1
+        for j in range(count):
+            used[touched[j]] = 0
+
+
+def _room(offsets: Offsets) -> Counts:
+    """Return room for the nodes that one line touches."""
+    return np.empty(ORDERS * int(np.diff(offsets).max(initial=0)), np.int32)
+
+
+def _build_trie(references: list[tuple[Counts, Offsets]]) -> _ReferenceNgrams:
+    """Build the trie of R references of each of S sentences, given as `References.encode` does."""
+    sentences = len(references[0][1]) - 1
+    most = ORDERS * sum(len(tokens) for tokens, _ in references)
+    slots = np.zeros(1 << max(2 * most - 1, 1).bit_length(), _CHILD)
+    ngrams = _ReferenceNgrams(slots, np.zeros(sentences + most, np.int32))
+    used = np.zeros(sentences + most, np.int32)
+    size = sentences
+    for tokens, offsets in references:
+        size = _add_references(ngrams, size, tokens, offsets, used, _room(offsets))
+    return ngrams._replace(limits=ngrams.limits[:size].copy())
 
 
 class References:
@@ -131,12 +229,15 @@ class References:
         length: Which reference length counts.
         lowercase: Whether to compare without case (ASCII only, as in Moses).
 
+    Attributes:
+        vocabulary: The words of the references by id, lower-cased if so asked.
+        lengths: (S, R) the number of words of each reference.
+
     Raises:
         CorpusError: There is no reference, or they have different numbers of lines.
 
     >>> references = References([[b"la maison bleue est petite"]])
-    >>> statistics = references.score([0], [b"la maison est petite"])
-    >>> statistics.matrix().tolist()
+    >>> references.score([0], [b"la maison est petite"]).tolist()
     [[4, 4, 2, 3, 0, 2, 0, 1, 5]]
     """
 
@@ -158,10 +259,10 @@ class References:
                 )
         self._lowercase = lowercase
         self._length = length
-        self._words = WordTable()
-        encoded = [self._encode(lines, grow=True) for lines in references]
-        self._ngrams = build(encoded)
-        self._lengths = np.stack([np.diff(offsets) for _, offsets in encoded], 1)
+        self.vocabulary = WordTable()
+        encoded = [self.encode(lines, grow=True) for lines in references]
+        self._ngrams = _build_trie(encoded)
+        self.lengths = np.stack([np.diff(offsets) for _, offsets in encoded], 1)
 
     @classmethod
     def read(
@@ -187,30 +288,15 @@ class References:
         return cls(references, length=length, lowercase=lowercase)
 
     def __len__(self) -> int:
-        return len(self._lengths)
+        return len(self.lengths)
 
-    @property
-    def lengths(self) -> NDArray[np.int64]:
-        """(S, R) the number of words of each reference."""
-        return self._lengths
-
-    @property
-    def vocabulary(self) -> WordTable:
-        """The words of the references, lower-cased if so asked, by id."""
-        return self._words
-
-    def encode(self, lines: Sequence[bytes]) -> tuple[Counts, NDArray[np.int64]]:
+    def encode(self, lines: Sequence[bytes], *, grow: bool = False) -> tuple[Counts, Offsets]:
         """Return word ids of all lines (-1: no reference has the word), and (N + 1,) offsets."""
-        return self._encode(lines, grow=False)
-
-    def _encode(self, lines: Sequence[bytes], *, grow: bool) -> tuple[Counts, NDArray[np.int64]]:
         text = b"".join([line + b"\n" for line in lines])
-        if self._lowercase:
-            text = text.lower()
-        return encode(self._words, as_array(text), grow=grow)
+        return self.vocabulary.encode_lines(text.lower() if self._lowercase else text, grow=grow)
 
-    def score(self, sentences: ArrayLike, lines: Sequence[bytes]) -> BleuStatistics:
-        """Return the statistics of N candidates.
+    def score(self, sentences: ArrayLike, lines: Sequence[bytes]) -> Counts:
+        """Return (N, 9) the statistics of candidates.
 
         Args:
             sentences: (N,) which sentence each translates, from 0.
@@ -221,10 +307,8 @@ class References:
         """
         return self.score_tokens(sentences, *self.encode(lines))
 
-    def score_tokens(
-        self, sentences: ArrayLike, tokens: Counts, offsets: NDArray[np.int64]
-    ) -> BleuStatistics:
-        """Return the statistics of N candidates given as ``encode`` returns them."""
+    def score_tokens(self, sentences: ArrayLike, tokens: Counts, offsets: Offsets) -> Counts:
+        """Return (N, 9) the statistics of candidates given as ``encode`` returns them."""
         chosen = np.asarray(sentences, np.int64)
         if len(chosen) and not (chosen.min() >= 0 and chosen.max() < len(self)):
             raise CorpusError(
@@ -232,19 +316,18 @@ class References:
                 f"{len(self)} references",
                 remedy="give the references of the same text, all of it",
             )
-        matches = count_matches(self._ngrams, chosen, tokens, offsets)
+        matches = np.zeros((len(chosen), ORDERS), np.int32)
+        used = np.zeros_like(self._ngrams.limits)
+        _count_matches(self._ngrams, chosen, tokens, offsets, used, _room(offsets), matches)
         lengths = np.diff(offsets).astype(np.int32)
-        totals = np.maximum(lengths[:, None] - np.arange(ORDERS, dtype=np.int32), 0)
-        return BleuStatistics(matches, totals, self._reference_length(chosen, lengths))
+        return statistics_rows(matches, lengths, self._reference_lengths(chosen, lengths))
 
-    def _reference_length(self, sentences: NDArray[np.int64], lengths: Counts) -> Counts:
+    def _reference_lengths(self, sentences: NDArray[np.int64], lengths: Counts) -> Counts:
+        choices = np.sort(self.lengths, 1)[sentences]  # shorter ones first
         if self._length is ReferenceLength.AVERAGE:
-            wanted = self._lengths.sum(1) // self._lengths.shape[1]
-            return wanted[sentences].astype(np.int32)
-        shorter_first = np.sort(self._lengths, 1)
+            return (choices.sum(1) // choices.shape[1]).astype(np.int32)
         if self._length is ReferenceLength.SHORTEST:
-            return shorter_first[sentences, 0].astype(np.int32)
+            return choices[:, 0].astype(np.int32)
         # argmin takes the first of equals: the shorter
-        choices = shorter_first[sentences]
         nearest = np.abs(choices - lengths[:, None]).argmin(1)
         return choices[np.arange(len(choices)), nearest].astype(np.int32)

@@ -106,7 +106,7 @@ def decode(options: DecodeOptions) -> None:
     """
     from moses_integration.decoder.decoding_task import DecodingTask
     from moses_integration.decoder.file_decoding import decode_file, keeps_work
-    from moses_integration.ini.listing import files_read
+    from moses_integration.ini.model_files import files_read
     from phrasescore.runs.interruption import interruptible
 
     task = DecodingTask.of(vars(options))

@@ -69,9 +69,13 @@ def filter_tables(options: FilterOptions) -> None:
 
 def _prepared(ini: MosesIni, sections: Iterable[tuple[str, str]]) -> MosesIni:
     """Return the ini with the settings, and absolute paths of files that exist."""
-    from moses_integration.ini.model_files import find_binary_file, find_model_file
-    from moses_integration.ini.sections import with_section
-    from moses_integration.ini.table_feature import path_keys, with_absolute_paths
+    from moses_integration.ini.edits import with_section
+    from moses_integration.ini.model_files import (
+        find_binary_file,
+        find_model_file,
+        path_keys,
+        with_absolute_paths,
+    )
 
     ini.refuse_old_style()
     for name, value in sections:

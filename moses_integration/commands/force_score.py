@@ -41,7 +41,7 @@ def force_score(options: ForceScoreOptions) -> None:
     from moses_integration.decoder.force_scoring import ForcedScorer, ListComparison
     from moses_integration.decoder.force_scoring import force_score as score_list
     from moses_integration.decoder.loading.input_text import read_sentences
-    from moses_integration.ini.listing import files_read
+    from moses_integration.ini.model_files import files_read
     from moses_integration.ini.moses_ini import MosesIni
     from phrasescore.errors import SettingsError, counted
     from phrasescore.runs.progress import Progress

@@ -36,9 +36,9 @@ class NewIniOptions(Options):
         required=True,
     )
 
-    def warn(self, after: MosesIni, others: Iterable[str] = ()) -> None:
+    def warn(self, after: MosesIni, others: Iterable[object] = ()) -> None:
         """Print what Moses would refuse or ignore in the new ini, after other warnings."""
-        from moses_integration.ini.listing import problems
+        from moses_integration.ini.problems import problems
 
         if self.output != STANDARD_STREAM:
             after = dataclasses.replace(after, path=self.output)
@@ -61,7 +61,7 @@ class NewFeatureOptions(NewIniOptions):
 
     def weight(self, before: MosesIni) -> float:
         """Return the weight that is given, or the one that suits the other weights."""
-        from moses_integration.ini.table_feature import start_weight_for
+        from moses_integration.ini.edits import start_weight_for
 
         return start_weight_for(before) if self.start_weight is None else self.start_weight
 
@@ -154,14 +154,14 @@ def add_column(options: AddColumnOptions) -> None:
 
     The scores of the whole table are checked first. Every other byte of the ini stays as it is.
     """
-    from moses_integration.ini.moses_ini import MosesIni
-    from moses_integration.ini.table_feature import (
+    from moses_integration.ini.edits import (
         check_table_path,
         find_table_feature,
-        with_absolute_paths,
         with_reordering,
         with_table,
     )
+    from moses_integration.ini.model_files import with_absolute_paths
+    from moses_integration.ini.moses_ini import MosesIni
     from moses_integration.tables.score_survey import survey_scores
 
     table, reordering = options.table, options.reordering
@@ -176,10 +176,10 @@ def add_column(options: AddColumnOptions) -> None:
     write_atomically(options.output, after.to_bytes())
     pairs, scores = counted(survey.lines, "phrase pair"), counted(survey.scores, "score")
     click.echo(f"{table}: {pairs} with {scores}", err=True)
-    click.echo(str(change), err=True)
+    click.echo(change.summary, err=True)
     if reordering is not None:
         click.echo(f"reordering table: {reordering}", err=True)
-    if change.scores != change.before.scores:
+    if change.added:
         options.advise_tuning(weight)
     options.warn(after, survey.warnings())
 
@@ -195,9 +195,9 @@ def add_language_model(options: AddLanguageModelOptions) -> None:
     decode, tune and force-score of phrasescore read it, real Moses does not: remove-feature takes
     it out again. The model is checked first. Every other byte of the ini stays as it is.
     """
-    from moses_integration.ini.language_model_feature import with_language_model
+    from moses_integration.ini.edits import with_language_model
+    from moses_integration.ini.model_files import with_absolute_paths
     from moses_integration.ini.moses_ini import MosesIni
-    from moses_integration.ini.table_feature import with_absolute_paths
     from moses_integration.language_model.fitness import (
         checked_words,
         is_self_normalised,
@@ -219,7 +219,7 @@ def add_language_model(options: AddLanguageModelOptions) -> None:
     write_atomically(options.output, after.to_bytes())
     words = counted(len(stored.target_vocabulary) - 2, "word")
     click.echo(f"{model}: a model that knows {words}", err=True)
-    click.echo(str(change), err=True)
+    click.echo(change.summary, err=True)
     if normalised is None and not whole:
         click.echo(
             f"{model} was trained with --self-normalise, so its scores leave ln Z out, which is "
@@ -237,7 +237,7 @@ def remove_feature(options: RemoveFeatureOptions) -> None:
     Every other byte of the ini stays as it is. Without the language models of add-language-model,
     real Moses reads it again.
     """
-    from moses_integration.ini.feature_removal import without_feature
+    from moses_integration.ini.edits import without_feature
     from moses_integration.ini.moses_ini import MosesIni
 
     name = options.name
@@ -255,18 +255,20 @@ def absolute_paths(options: NewIniOptions) -> None:
     Relative ones are taken to be relative to the current directory, as Moses takes them, and must
     be there. Every other byte of the ini stays as it is.
     """
-    from moses_integration.ini.listing import files_read
-    from moses_integration.ini.model_files import find_binary_file, find_model_file
+    from moses_integration.ini.model_files import (
+        files_read,
+        find_any_file,
+        relative_paths,
+        with_absolute_paths,
+    )
     from moses_integration.ini.moses_ini import MosesIni
-    from moses_integration.ini.table_feature import relative_paths, with_absolute_paths
 
     before = MosesIni.read(options.ini)
     before.refuse_old_style()
     refuse_replaced_inputs(files_read(before))
     relative = relative_paths(before)
     for line, named in relative:
-        if find_binary_file(named, line.kind) is None:
-            find_model_file(named, ini=options.ini)
+        find_any_file(named, line.kind, ini=options.ini)
     after = with_absolute_paths(before)
     write_atomically(options.output, after.to_bytes())
     click.echo(f"{counted(len(relative), 'path')} made absolute", err=True)

@@ -120,8 +120,8 @@ def prune(options: PruneOptions) -> None:
 
 
 def _ranking(options: PruneOptions) -> Ranking | None:
+    from moses_integration.ini.feature_weights import find_phrase_table, table_weights
     from moses_integration.ini.moses_ini import MosesIni
-    from moses_integration.ini.table_weights import table_weights
     from moses_integration.tables.ranking import ColumnRanking, WeightedRanking
 
     column, weights, feature = options.column, options.weights, options.feature
@@ -135,8 +135,11 @@ def _ranking(options: PruneOptions) -> Ranking | None:
             remedy="give --weights, or leave --feature out",
         )
     if weights is not None:
-        name, values = table_weights(MosesIni.read(weights), options.table, feature)
-        return WeightedRanking(values, name, weights)
+        ini = MosesIni.read(weights)
+        ini.refuse_rewriting()
+        line = find_phrase_table(ini, feature, options.table)
+        values = table_weights(ini, line, given=True)
+        return WeightedRanking(values, line.name, weights)
     return ColumnRanking(column) if column is not None else None
 
 

@@ -22,7 +22,7 @@ from moses_integration.decoder.output import (
     statistics_line,
     unknown_line,
 )
-from moses_integration.ini.listing import files_read
+from moses_integration.ini.model_files import files_read
 from moses_integration.nbest.minimum_bayes_risk import least_risk
 from phrasescore import __version__
 from phrasescore.runs.byte_streams import STANDARD_STREAM, file_state

@@ -9,8 +9,11 @@ from pathlib import Path
 from moses_integration.doctor.binary_tables import binary_table_findings
 from moses_integration.doctor.features import ini_findings
 from moses_integration.doctor.findings import Diagnosis, Finding
-from moses_integration.doctor.models import language_model_findings, phrase_model_findings
-from moses_integration.doctor.neural_models import neural_model_findings
+from moses_integration.doctor.models import (
+    language_model_findings,
+    neural_model_findings,
+    phrase_model_findings,
+)
 from moses_integration.doctor.table_survey import TableSurvey, survey_table
 from moses_integration.doctor.tables import (
     ALIGNMENT_FLAGS,
@@ -27,7 +30,7 @@ from moses_integration.doctor.texts import (
     source_findings,
 )
 from moses_integration.doctor.tuning_runs import moses_findings, work_dir_findings
-from moses_integration.doctor.words import TableWords, TextWords, language_findings
+from moses_integration.doctor.words import TableWords, TextWords
 from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS, component_count
 from moses_integration.ini.model_files import find_binary_file, find_model_file
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
@@ -109,7 +112,7 @@ def _table_findings(
     for line in ini.features:
         if line.kind in TEXT_TABLE_KINDS and (path := _table_path(line)) is not None:
             yield from file_findings(path)
-            words = TableWords.of(source, first_reference)
+            words = TableWords(source, first_reference)
             survey = survey_table(path, words)
             yield from line_findings(survey, FACTOR_FLAGS if _is_factored(line) else 0)
             yield from phrase_table_findings(survey, _declared(line))
@@ -117,8 +120,7 @@ def _table_findings(
                 surveys.append(survey)
                 # words are compared with the first table, which is the one that covers the text
                 if not surveys[1:]:
-                    yield from language_findings(source, words.known_sources, path)
-                    yield from words.findings()
+                    yield from words.findings(path)
     for line in ini.features:
         if line.kind == _REORDERING and (path := _table_path(line)) is not None:
             yield from file_findings(path)

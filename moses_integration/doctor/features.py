@@ -1,38 +1,35 @@
-"""What is wrong with a moses.ini itself: sections, features, weights, paths."""
+"""Faults of a moses.ini itself: sections, features, weights, paths."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
-from moses_integration.doctor.findings import Finding, at
+from moses_integration.doctor.findings import Finding, Severity, at
+from moses_integration.ini.edits import START_WEIGHT
 from moses_integration.ini.feature_kinds import (
     LANGUAGE_MODEL_KINDS,
     OWN_KINDS,
     PHRASE_TABLE_KINDS,
     TEXT_TABLE_KINDS,
 )
-from moses_integration.ini.feature_weights import FeatureLayout
+from moses_integration.ini.feature_weights import FeatureLayout, has_tuned_weights
 from moses_integration.ini.lines import format_weight
-from moses_integration.ini.model_files import find_binary_file, find_model_file
-from moses_integration.ini.moses_ini import FeatureLine, MosesIni
-from moses_integration.ini.parameters import OLD_STYLE_SECTIONS, SECTIONS, SHORT_NAMES
-from moses_integration.ini.table_feature import (
-    START_WEIGHT,
-    has_tuned_weights,
+from moses_integration.ini.model_files import (
+    find_binary_file,
+    find_model_file,
     path_keys,
     relative_paths,
 )
-from phrasescore.errors import IniError, InputError, did_you_mean
+from moses_integration.ini.moses_ini import FeatureLine, MosesIni
+from moses_integration.ini.parameters import SHORT_NAMES
+from moses_integration.ini.problems import file_problems, name_problems, section_problem
+from phrasescore.errors import IniError, InputError
 from phrasescore.runs.byte_streams import is_stream
 from phrasescore.table.number_text import whole_number
 
-# what mert-moses.pl takes for the name of a dense feature
-_TUNABLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 # the smallest weight that matters beside the largest; MERT with a constant feature has given 1e-38
 _NEGLIGIBLE = 1e-6
 _LANGUAGE_MODELS = LANGUAGE_MODEL_KINDS | OWN_KINDS
-_BACK_OFF_KINDS = frozenset(["LexicalReordering"])
 
 
 def ini_findings(ini: MosesIni) -> Iterator[Finding]:
@@ -52,21 +49,8 @@ def ini_findings(ini: MosesIni) -> Iterator[Finding]:
 
 def _section_findings(ini: MosesIni) -> Iterator[Finding]:
     for name, number in ini.unknown_sections:
-        if name in SHORT_NAMES:
-            yield Finding(
-                "warning",
-                f"Moses ignores [{name}], which is the short name of a switch",
-                at(ini.path, number),
-                f"write [{SHORT_NAMES[name]}]",
-            )
-        else:
-            guess = did_you_mean(name, SECTIONS | OLD_STYLE_SECTIONS)
-            yield Finding(
-                "error",
-                f"Moses refuses the unknown section [{name}]{guess}",
-                at(ini.path, number),
-                "correct or delete it",
-            )
+        severity: Severity = "warning" if name in SHORT_NAMES else "error"
+        yield Finding.of(section_problem(ini, name, number), ini.path, severity)
     limit = ini.values("distortion-limit")
     if not limit or limit[0].startswith("-"):
         yield Finding(
@@ -174,37 +158,24 @@ def _relative_paths(ini: MosesIni) -> Iterator[Finding]:
 
 
 def _feature_findings(ini: MosesIni, line: FeatureLine) -> Iterator[Finding]:
-    place = at(ini.path, line.line)
-    if not _TUNABLE_NAME.fullmatch(line.name):
-        yield Finding(
-            "error",
-            f"mert-moses.pl does not tune a feature called {line.name}",
-            place,
-            "name it with letters and digits only, a letter first: name=...",
-        )
-    if line.kind in OWN_KINDS:
-        return  # the folders of its models have their own rules
+    for problem in name_problems(ini, line):
+        yield Finding.of(problem, ini.path)
+    # the folders of models have their own rules, and so have binary tables
+    if line.kind in OWN_KINDS | PHRASE_TABLE_KINDS - TEXT_TABLE_KINDS:
+        return
     for key in path_keys(line):
-        path = line.options[key]
-        yield from _file_findings(ini, line, path)
+        if find_binary_file(line.options[key], line.kind) is None:
+            yield from _file_findings(ini, line, line.options[key])
 
 
 def _file_findings(ini: MosesIni, line: FeatureLine, path: str) -> Iterator[Finding]:
     place = at(ini.path, line.line)
-    if line.kind in PHRASE_TABLE_KINDS - TEXT_TABLE_KINDS or find_binary_file(path, line.kind):
-        return  # binary tables have their own rules
+    for problem in file_problems(ini, line, path):
+        yield Finding.of(problem, ini.path)
     try:
-        file = find_model_file(path, ini=ini.path)
-    except InputError as error:
-        yield Finding("error", f"{path}: {error.problem}", place, error.remedy or "")
+        file = find_model_file(path)
+    except InputError:
         return
-    if file.note and line.kind not in _BACK_OFF_KINDS:
-        yield Finding(
-            "error",
-            f"{path} does not exist; {file.path} does, but Moses would not look for it",
-            place,
-            f"write path={file.path}, or unzip it",
-        )
     if is_stream(file.path):
         yield Finding(
             "error",
@@ -223,16 +194,16 @@ def _file_findings(ini: MosesIni, line: FeatureLine, path: str) -> Iterator[Find
 
 def _missing_features(ini: MosesIni) -> Iterator[Finding]:
     kinds = {line.kind for line in ini.features}
-    wanted = (
+    wanted: tuple[tuple[Collection[str], Severity, str, str], ...] = (
         (PHRASE_TABLE_KINDS, "error", "phrase table", "there is nothing to translate with"),
         (_LANGUAGE_MODELS, "warning", "language model", "word order is left to chance"),
         ({"UnknownWordPenalty"}, "warning", "UnknownWordPenalty", "unknown words cost nothing"),
         ({"WordPenalty"}, "warning", "WordPenalty", "tuning cannot correct the length"),
     )
     for kind, severity, name, effect in wanted:
-        if not kinds & kind:
+        if kinds.isdisjoint(kind):
             yield Finding(
-                severity,  # type: ignore[arg-type]
+                severity,
                 f"no {name}: {effect}",
                 ini.path,
                 "add its line to [feature], and its weight to [weight]",

@@ -1,17 +1,18 @@
-"""What is wrong with language models and phrase models, and which words they know."""
+"""Faults of language models and phrase models, and which words of the references they know."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from moses_integration.doctor.findings import Finding, at
-from moses_integration.doctor.words import TextWords
+from moses_integration.doctor.findings import Finding, Severity, at
+from moses_integration.doctor.words import Knows, TextWords
+from moses_integration.ini.edits import neural_options, own_features
 from moses_integration.ini.feature_kinds import LANGUAGE_MODEL_KINDS
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from moses_integration.language_model.back_off import open_ngrams
 from moses_integration.language_model.kenlm.binary import is_kenlm_binary
-from phrasescore.errors import InputError, PhrasescoreError
+from phrasescore.errors import IniError, InputError, PhrasescoreError
 from phrasescore.runs.progress import Progress
 
 # what Moses builds KenLM for, unless it is compiled with --max-kenlm-order
@@ -71,10 +72,77 @@ def _model_findings(
                 path,
                 "estimate it from text with one sentence in a line",
             )
-    for words in references:
-        known = words.known_to(lambda word: model.words.id_of(word) is not None)
-        owner = f"the language model {line.name}"
-        yield from words.findings(known, owner, "it takes each of them for <unk>")
+
+    def knows(word: bytes) -> bool:
+        return model.words.id_of(word) is not None
+
+    yield from _word_findings(references, knows, f"the language model {line.name}")
+
+
+def _word_findings(texts: Iterable[TextWords], knows: Knows, owner: str) -> Iterator[Finding]:
+    """Judge how much of some texts a model knows."""
+    for words in texts:
+        yield from words.findings(knows, owner, "it takes each of them for <unk>")
+
+
+def neural_model_findings(ini: MosesIni, references: list[TextWords]) -> Iterator[Finding]:
+    """Open the folder of every neural language model of an ini, and look words up in it."""
+    for line in own_features(ini):
+        place = at(ini.path, line.line)
+        yield Finding(
+            "note",
+            f"{line.name} is for the decoder of phrasescore; real Moses has no {line.kind}",
+            place,
+            f"for real Moses: phrasescore ini remove-feature {ini.path} {line.name}",
+        )
+        if "path" not in line.options:
+            yield Finding(
+                "error", f"{line.name} names no model", place, "write path=FOLDER into its line"
+            )
+            continue
+        yield from _neural_findings(ini, line, references)
+
+
+def _neural_findings(
+    ini: MosesIni, line: FeatureLine, references: list[TextWords]
+) -> Iterator[Finding]:
+    # not at the top: it loads what the decoder compiles
+    from moses_integration.language_model.fitness import is_self_normalised, table_words
+    from moses_integration.language_model.neural.network import read_feed_forward_lm
+
+    place = at(ini.path, line.line)
+    try:
+        normalised, _ = neural_options(line)
+    except IniError as error:
+        yield Finding.of(error, place)
+        normalised = True
+    try:
+        stored = read_feed_forward_lm(line.options["path"])
+    except PhrasescoreError as error:
+        yield Finding.of(error, place)
+        return
+    if not normalised and not is_self_normalised(stored):
+        yield Finding(
+            "error",
+            f"normalised=false, but the model of {line.name} was not trained with "
+            "--self-normalise, so its scores without ln Z are no probabilities",
+            place,
+            "delete normalised=false, or train the model again with --self-normalise",
+        )
+    if normalised and is_self_normalised(stored):
+        yield Finding(
+            "note",
+            f"the scores of {line.name} have ln Z in them, which its model was trained to do "
+            "without; decoding is several times faster without",
+            place,
+            "write normalised=false into its line",
+        )
+    for words in table_words(ini, stored):
+        if words.problem:
+            severity: Severity = "error" if words.is_of_the_source else "warning"
+            yield Finding(severity, words.problem, str(stored.path), words.remedy)
+    known = set(stored.target_vocabulary.words[2:])
+    yield from _word_findings(references, known.__contains__, f"the language model {line.name}")
 
 
 def phrase_model_findings(
@@ -93,10 +161,7 @@ def phrase_model_findings(
         read, predicted = model.source_vocabulary, model.target_vocabulary
         if model.direction == "target-source":
             read, predicted = predicted, read
-        unknown = "it takes each of them for <unk>"
+        owner = f"the model {folder}"
         if kind_named(model.model.settings.kind).reads_source:
-            known = set(read.words[2:])
-            yield from source.findings(source.known_to(known), f"the model {folder}", unknown)
-        known = set(predicted.words[2:])
-        for words in references:
-            yield from words.findings(words.known_to(known), f"the model {folder}", unknown)
+            yield from _word_findings([source], set(read.words[2:]).__contains__, owner)
+        yield from _word_findings(references, set(predicted.words[2:]).__contains__, owner)

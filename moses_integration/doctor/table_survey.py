@@ -1,8 +1,10 @@
-"""One pass over a phrase table or reordering table that does not stop at the first bad line."""
+"""One pass over a phrase table or reordering table that goes on after bad lines."""
 
 from __future__ import annotations
 
+import dataclasses
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,42 +12,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.doctor.table_scanning import (
-    REPEATED,
-    UNSORTED,
-    PairSample,
-    pair_digests,
-    scan_lines,
-    scan_scores,
-)
 from moses_integration.doctor.words import TableWords
-from moses_integration.tables.score_survey import Extremes
+from moses_integration.tables.score_survey import floored_counts, infinite_scores
+from phrasescore.compiled import compiled
 from phrasescore.errors import InputError, PhraseTableError
-from phrasescore.runs.byte_streams import line_blocks, open_input
 from phrasescore.runs.progress import Progress
-from phrasescore.table.block import truncation_named
-from phrasescore.table.phrase_table import (
-    GAP,
-    INSPECTED_LINES,
-    PIPES,
-    TableFormat,
-    check_line,
-    phrase_tokens,
+from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, read_blocks
+from phrasescore.table.byte_scanning import (
+    BAR,
+    BLANKS,
+    DASH,
+    LINE_FEED,
+    Bytes,
+    column_after,
+    find_byte,
+    is_bracketed,
+    parse_integer,
+    token_begin,
+    token_end,
 )
-from phrasescore.table.scanning import (
-    SCORES,
-    SCORES_END,
-    SOURCE,
-    SOURCE_END,
-    TARGET,
-    TARGET_END,
-    find_columns,
-    find_tokens,
-)
+from phrasescore.table.phrase_table import GAP, PIPES, TableFormat, phrase_tokens
+from phrasescore.table.scanning import SCORES_END, SOURCE, SOURCE_END, TARGET, TARGET_END
+from phrasescore.words.hashing import HASH_START, hash_byte, hash_bytes, murmur_mix
 
-_BLOCK = 1 << 23
-_LINE_FEED = ord("\n")
-# what differs between lines with the same fault
+# what is odd about a line
+SOURCE_BAR, SOURCE_LABEL, TARGET_BAR, TARGET_LABEL = 1, 2, 4, 8
+NO_ALIGNMENT, BAD_ALIGNMENT = 16, 32
+UNSORTED, REPEATED = 64, 128
+_MAX_SAMPLED_PAIRS = 1 << 22
+# the parts of an error that differ between lines with the same fault
 _PARTICULARS = re.compile(r"\(.*?\)|'.*?'|\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
 
@@ -54,14 +49,56 @@ class Fault:
     """Lines that Moses refuses or misreads in the same way.
 
     Args:
-        error: What is wrong with the first.
-        line: The number of the first.
-        count: How many there are.
+        error: The error of the first line.
+        count: How many lines there are.
     """
 
     error: PhraseTableError
-    line: int
     count: int = 0
+
+
+class PairSample:
+    """Keeps the pairs whose digests are divisible by 2^k, with k as small as memory allows.
+
+    Whether a pair is kept depends on the pair alone, so the samples of two tables are comparable.
+
+    Args:
+        max_pairs: How many digests to keep at most.
+    """
+
+    def __init__(self, max_pairs: int = _MAX_SAMPLED_PAIRS) -> None:
+        self._max_pairs = max_pairs
+        self._parts: list[NDArray[np.uint64]] = []
+        self._kept = 0
+        self.shift = 0
+
+    def add(self, digests: NDArray[np.uint64]) -> None:
+        """Take in the digests of some pairs."""
+        part = _divisible(digests, self.shift)
+        self._parts.append(part)
+        self._kept += len(part)
+        while self._kept > self._max_pairs:
+            self.shift += 1
+            self._parts = [_divisible(np.concatenate(self._parts), self.shift)]
+            self._kept = len(self._parts[0])
+
+    def missing_in(self, other: PairSample) -> tuple[int, int]:
+        """Return how many pairs were compared, and how many of them the other table lacks."""
+        shift = max(self.shift, other.shift)
+        mine, theirs = self._digests(shift), other._digests(shift)
+        return len(mine), int((~np.isin(mine, theirs)).sum())
+
+    def _digests(self, shift: int) -> NDArray[np.uint64]:
+        parts = self._parts or [np.zeros(0, np.uint64)]
+        return np.unique(_divisible(np.concatenate(parts), shift))
+
+
+def _divisible(digests: NDArray[np.uint64], shift: int) -> NDArray[np.uint64]:
+    return digests[digests & np.uint64((1 << shift) - 1) == 0]
+
+
+def _no_counts() -> NDArray[np.int64]:
+    return np.zeros(0, np.int64)
 
 
 @dataclass
@@ -70,13 +107,12 @@ class TableSurvey:
 
     Attributes:
         path: Its file.
-        format: What its first line says; ``None`` if it is not a table.
+        format: What its first lines say; ``None`` if it is not a table.
         lines: How many lines it has.
         faults: Bad lines by kind.
-        odd: By flag of ``table_scanning``: how many lines have it, and the first of them.
+        odd: By flag: how many lines have it, and the number of the first.
         zeros, floored, infinite, above_one: For each score, in how many lines it is so.
-        constant: For each score, whether it is the same in every line.
-        longest: The most tokens of a source and of a target phrase.
+        constant: For each score that is the same in every line, its text; ``None`` for others.
         pairs: A sample of its phrase pairs.
         ends_in_line_feed: Whether its last line ends as it should.
         broken: Why it could not be read to its end, if so.
@@ -87,19 +123,83 @@ class TableSurvey:
     lines: int = 0
     faults: dict[str, Fault] = field(default_factory=dict)
     odd: dict[int, tuple[int, int]] = field(default_factory=dict)
-    zeros: Any = 0
-    floored: Any = 0
-    infinite: Any = 0
-    above_one: Any = 0
+    zeros: NDArray[np.int64] = field(default_factory=_no_counts)
+    floored: NDArray[np.int64] = field(default_factory=_no_counts)
+    infinite: NDArray[np.int64] = field(default_factory=_no_counts)
+    above_one: NDArray[np.int64] = field(default_factory=_no_counts)
     constant: tuple[bytes | None, ...] = ()
-    longest: tuple[int, int] = (0, 0)
     pairs: PairSample = field(default_factory=PairSample)
     ends_in_line_feed: bool = True
     broken: InputError | None = None
+    _first_scores: NDArray[np.float64] | None = None
+    _last_line: bytes = b""
+    _last_pair: tuple[bytes, bytes] = (b"", b"")
+
+    def add_fault(self, error: PhraseTableError) -> None:
+        """Count a bad line with the others of its kind."""
+        kind = _PARTICULARS.sub("#", error.problem)
+        self.faults.setdefault(kind, Fault(error)).count += 1
+
+    def add(self, block: TableBlock, words: TableWords | None = None) -> None:
+        """Look at the next lines; the bad ones among them have spans of 0.
+
+        Args:
+            block: The lines.
+            words: Told of the words of the lines.
+        """
+        if self.format is None:
+            self.format = block.format
+            self.zeros, self.floored, self.infinite, self.above_one = (
+                np.zeros(block.format.scores, np.int64) for _ in range(4)
+            )
+        good = block.spans[:, SOURCE_END] > block.spans[:, SOURCE]
+        self._add_lines(block, good)
+        pairs = block if good.all() else dataclasses.replace(block, spans=block.spans[good])
+        if len(pairs):
+            self._add_scores(pairs)
+            if words is not None:
+                words.add(pairs)
+        self.lines += len(block)
+
+    def _add_lines(self, block: TableBlock, good: NDArray[np.bool_]) -> None:
+        text = block.text
+        flags, digests = np.zeros(len(block), np.uint8), np.empty(len(block), np.uint64)
+        scan_lines(block.data, block.spans, block.format.hierarchical, flags, digests)
+        # the first line of a block is compared with the last one of the block before
+        if self._last_line > text.partition(b"\n")[0]:
+            flags[0] |= UNSORTED
+        if _pair(block, 0) == self._last_pair != (b"", b""):
+            flags[0] |= REPEATED
+        self._last_line = text[text.rfind(b"\n", 0, -1) + 1 :].removesuffix(b"\n")
+        self._last_pair = _pair(block, -1)
+        for flag in (1 << bit for bit in range(8)):
+            rows = np.flatnonzero(flags & flag)
+            if len(rows):
+                count, first = self.odd.get(flag, (0, block.first_line + int(rows[0])))
+                self.odd[flag] = (count + len(rows), first)
+        self.pairs.add(digests[good])
+        self.ends_in_line_feed = text.endswith(b"\n")
+
+    def _add_scores(self, pairs: TableBlock) -> None:
+        values = pairs.score_values
+        if self._first_scores is None:
+            self._first_scores = values[0]
+            self.constant = tuple(re.findall(rb"[^ \t\r]+", pairs.entry(0).scores))
+        same = (values == self._first_scores).all(axis=0)
+        self.constant = tuple(
+            text if is_same else None for text, is_same in zip(self.constant, same, strict=True)
+        )
+        self.zeros += (values == 0).sum(axis=0)
+        self.above_one += (values > 1).sum(axis=0)
+        self.floored += floored_counts(values)
+        self.infinite += infinite_scores(values).sum(axis=0)
 
 
 def survey_table(
-    path: str | Path, words: TableWords | None = None, scores: int | None = None
+    path: str | Path,
+    words: TableWords | None = None,
+    scores: int | None = None,
+    lines_per_block: int = LINES_PER_BLOCK,
 ) -> TableSurvey:
     """Read a whole table, and continue after bad lines.
 
@@ -108,27 +208,28 @@ def survey_table(
         words: Filled on the way: which words of the development set it knows.
         scores: How many scores a line has, for a reordering table; ``None`` finds it out, and
             whether the file is a phrase table at all.
+        lines_per_block: How many lines to hold at a time.
     """
+
+    def format_of(head: Sequence[bytes], path: str | Path) -> TableFormat:
+        if not head:
+            raise PhraseTableError("the file is empty", path=path)
+        return _format(head, path) if scores is None else TableFormat(scores, hierarchical=False)
+
     survey = TableSurvey(str(path))
     with Progress(f"reading {Path(path).name}", unit="lines") as progress:
         try:
-            with open_input(path) as stream, truncation_named(path):
-                for text in line_blocks(stream, _BLOCK):
-                    if survey.format is None:
-                        survey.format = _format(text, path, scores)
-                        reader = _Reader(survey, survey.format, text, words)
-                    progress.advance(reader.read(text))
+            for block in read_blocks(
+                path, lines_per_block, format_of=format_of, on_fault=survey.add_fault
+            ):
+                survey.add(block, words)
+                progress.advance(len(block))
         except InputError as error:
             survey.broken = error
-    if survey.format is None and survey.broken is None:
-        survey.broken = PhraseTableError("the file is empty", path=path)
     return survey
 
 
-def _format(text: bytes, path: str | Path, scores: int | None) -> TableFormat:
-    if scores is not None:
-        return TableFormat(scores, hierarchical=False)
-    head = text.split(b"\n", INSPECTED_LINES)[:INSPECTED_LINES]
+def _format(head: Sequence[bytes], path: str | Path) -> TableFormat:
     try:
         return TableFormat.of(head, path)
     except PhraseTableError as error:
@@ -141,119 +242,98 @@ def _format(text: bytes, path: str | Path, scores: int | None) -> TableFormat:
     raise PhraseTableError("no line has scores, so this is not a phrase table", path=path)
 
 
-class _Reader:
-    """Adds block after block of lines to a survey."""
-
-    def __init__(
-        self, survey: TableSurvey, form: TableFormat, text: bytes, words: TableWords | None
-    ) -> None:
-        self._survey, self._format, self._words = survey, form, words
-        survey.zeros, survey.floored, survey.infinite, survey.above_one = (
-            np.zeros(form.scores, np.int64) for _ in range(4)
-        )
-        self._varies = np.zeros(form.scores, np.bool_)
-        self._pattern: NDArray[np.uint8] | None = None
-        self._bounds = np.zeros((form.scores, 2), np.int64)
-        self._last_line, self._last_pair = b"", (b"", b"")
-
-    def read(self, text: bytes) -> int:
-        """Look at whole lines; return how many they are."""
-        data = np.frombuffer(text, np.uint8)
-        lines = int(np.count_nonzero(data == _LINE_FEED)) + (not text.endswith(b"\n"))
-        spans, doubtful = np.zeros((lines, 6), np.int64), np.zeros(lines, np.bool_)
-        find_columns(data, self._format.scores, self._format.hierarchical, spans, doubtful)
-        self._check(text, data, spans, np.flatnonzero(doubtful))
-        self._scan(text, data, spans)
-        self._scan_scores(data, spans)
-        self._survey.ends_in_line_feed = text.endswith(b"\n")
-        self._survey.lines += lines
-        return lines
-
-    def _check(self, text: bytes, data: Any, spans: Any, doubtful: Any) -> None:
-        """Look closely at the lines that compiled code doubts; forget the bad ones."""
-        if not len(doubtful):
-            return
-        ends = np.flatnonzero(data == _LINE_FEED)
-        for row in doubtful.tolist():
-            begin = ends[row - 1] + 1 if row else 0
-            line = text[begin : ends[row]] if row < len(ends) else text[begin:]
-            try:
-                check_line(line, self._format)
-            except PhraseTableError as error:
-                spans[row] = 0
-                kind = _PARTICULARS.sub("#", error.problem)
-                number = self._survey.lines + row + 1
-                self._survey.faults.setdefault(kind, Fault(error, number)).count += 1
-
-    def _scan(self, text: bytes, data: Any, spans: Any) -> None:
-        survey = self._survey
-        flags, lengths = np.zeros(len(spans), np.uint8), np.zeros((len(spans), 2), np.int64)
-        scan_lines(data, spans, self._format.hierarchical, flags, lengths)
-        end = text.find(b"\n")
-        if self._last_line > (text if end < 0 else text[:end]):
-            flags[0] |= UNSORTED
-        self._last_line = text[text.rfind(b"\n", 0, -1) + 1 :].removesuffix(b"\n")
-        if _pair(text, spans[0]) == self._last_pair != (b"", b""):
-            flags[0] |= REPEATED
-        self._last_pair = _pair(text, spans[-1])
-        for bit in range(8):
-            rows = np.flatnonzero(flags & (1 << bit))
-            if len(rows):
-                count, first = survey.odd.get(1 << bit, (0, survey.lines + int(rows[0]) + 1))
-                survey.odd[1 << bit] = (count + len(rows), first)
-        longest = np.maximum(survey.longest, lengths.max(axis=0, initial=0))
-        survey.longest = (int(longest[0]), int(longest[1]))
-        digests = np.empty(len(spans), np.uint64)
-        pair_digests(data, spans, digests)
-        survey.pairs.add(digests[digests != 0])
-        if self._words is not None:
-            self._look_at_words(text, data, spans, self._words)
-
-    def _look_at_words(self, text: bytes, data: Any, spans: Any, words: TableWords) -> None:
-        if self._format.hierarchical:
-            data = np.frombuffer(text + GAP, np.uint8)
-        columns = spans.T.copy()
-        hierarchical = self._format.hierarchical
-        sources, offsets = _tokens(data, columns[SOURCE], columns[SOURCE_END], hierarchical)
-        targets, _ = _tokens(data, columns[TARGET], columns[TARGET_END], hierarchical)
-        # a word is translated by itself if it is a phrase by itself
-        alone = offsets[:-1][np.diff(offsets) == 1]
-        words.look(data, sources[:, alone].copy(), targets)
-
-    def _scan_scores(self, data: Any, spans: Any) -> None:
-        survey = self._survey
-        good = spans[spans[:, SOURCE_END] > spans[:, SOURCE]]
-        if not len(good):
-            return
-        if self._pattern is None:
-            self._take_pattern(data, good[0])
-        assert self._pattern is not None
-        scan_scores(data, good, self._pattern, self._bounds, self._varies, survey.above_one)
-        survey.constant = tuple(
-            None if varies else self._pattern[begin:end].tobytes()
-            for varies, (begin, end) in zip(self._varies, self._bounds, strict=True)
-        )
-        extremes = Extremes.of(data, good, self._format.scores)
-        survey.floored += extremes.count(extremes.floored)
-        survey.zeros += extremes.count(extremes.zero)
-        survey.infinite += extremes.count(extremes.infinite)
-
-    def _take_pattern(self, data: Any, row: Any) -> None:
-        """Remember the scores of the first line."""
-        column = data[row[SCORES] : row[SCORES_END]].tobytes()
-        self._pattern = np.frombuffer(bytearray(column), np.uint8)
-        for number, score in enumerate(re.finditer(rb"[^ \t\r]+", column)):
-            self._bounds[number] = score.span()
+def _pair(block: TableBlock, row: int) -> tuple[bytes, bytes]:
+    span = block.spans[row]
+    return block.text[span[SOURCE] : span[SOURCE_END]], block.text[span[TARGET] : span[TARGET_END]]
 
 
-def _pair(text: bytes, span: Any) -> tuple[bytes, bytes]:
-    return text[span[SOURCE] : span[SOURCE_END]], text[span[TARGET] : span[TARGET_END]]
+@compiled
+def scan_lines(data: Any, spans: Any, hierarchical: bool, flags: Any, digests: Any) -> None:
+    """Find what is odd about each line, and digest its pair.
+
+    Args:
+        data: uint8, whole lines and then the gap token.
+        spans: (lines, 6) int64, from ``find_columns``; all 0 for a bad line.
+        hierarchical: Whether the lines are rules, whose brackets and links are another matter.
+        flags: (lines,) uint8, filled with the sums of the flags above.
+        digests: (lines,) uint64, filled for good lines.
+    """
+    text_end = len(data) - len(GAP)
+    begin, before, before_end = 0, -1, -1
+    for line in range(len(spans)):
+        end = find_byte(data, begin, text_end, LINE_FEED)
+        row, found = spans[line], 0
+        if before >= 0 and _compare(data, before, before_end, begin, end) > 0:
+            found |= UNSORTED
+        if row[SOURCE_END] > row[SOURCE]:
+            if not hierarchical:
+                sources, source_flags = _phrase(data, row[SOURCE], row[SOURCE_END])
+                targets, target_flags = _phrase(data, row[TARGET], row[TARGET_END])
+                found |= source_flags * SOURCE_BAR | target_flags * TARGET_BAR
+                first, last = column_after(data, row[SCORES_END], end, 1)
+                found |= _links(data, first, last, sources, targets)
+            if line and _same_pair(data, spans[line - 1], row):
+                found |= REPEATED
+            digests[line] = _pair_digest(data, row)
+        flags[line] = found
+        before, before_end, begin = begin, end, end + 1
 
 
-def _tokens(data: Any, begins: Any, ends: Any, hierarchical: bool) -> tuple[Any, Any]:
-    """Find begin and end of every token (factor 0), (2, tokens), and (lines + 1,) offsets."""
-    most = int((ends - begins + 1).sum()) // 2 + len(begins)
-    places = np.empty((2, most), np.int64)
-    offsets, doubtful = np.zeros(len(begins) + 1, np.int64), np.zeros(len(begins), np.bool_)
-    count = find_tokens(data, begins, ends, 0, hierarchical, places, offsets, doubtful)
-    return places[:, :count], offsets
+@compiled
+def _phrase(data: Bytes, at: int, end: int) -> tuple[int, int]:
+    """Count the tokens of a trimmed phrase, and flag bars (1) and bracketed tokens (2) in it."""
+    count = flags = 0
+    if find_byte(data, at, end, BAR) < end:
+        flags = 1
+    while at < end:
+        stop = token_end(data, at, end, BLANKS)
+        if is_bracketed(data, at, stop):
+            flags |= 2
+        count += 1
+        at = token_begin(data, stop, end, BLANKS)
+    return count, flags
+
+
+@compiled
+def _links(data: Bytes, at: int, end: int, sources: int, targets: int) -> int:
+    """Judge an alignment column: none, one that points outside its pair, or one that is well."""
+    at = token_begin(data, at, end, BLANKS)
+    if at == end:
+        return NO_ALIGNMENT
+    while at < end:
+        stop = token_end(data, at, end, BLANKS)
+        middle = find_byte(data, at, stop, DASH)
+        if middle == stop:
+            return BAD_ALIGNMENT
+        source, target = parse_integer(data, at, middle), parse_integer(data, middle + 1, stop)
+        if not (0 <= source < sources and 0 <= target < targets):
+            return BAD_ALIGNMENT
+        at = token_begin(data, stop, end, BLANKS)
+    return 0
+
+
+@compiled
+def _compare(data: Any, first: int, first_end: int, second: int, second_end: int) -> int:
+    """Compare two runs of bytes as C does: negative if the first is smaller."""
+    for k in range(min(first_end - first, second_end - second)):
+        if data[first + k] != data[second + k]:
+            return np.int64(data[first + k]) - np.int64(data[second + k])
+    return (first_end - first) - (second_end - second)
+
+
+@compiled
+def _same_pair(data: Any, one: Any, other: Any) -> bool:
+    return (
+        _compare(data, one[SOURCE], one[SOURCE_END], other[SOURCE], other[SOURCE_END]) == 0
+        and _compare(data, one[TARGET], one[TARGET_END], other[TARGET], other[TARGET_END]) == 0
+    )
+
+
+@compiled
+def _pair_digest(data: Any, row: Any) -> Any:
+    """Digest source and target of a line; a line feed ends each, so that no two pairs are alike."""
+    value = HASH_START
+    for column in (SOURCE, TARGET):
+        value = hash_bytes(data, row[column], row[column + 1], value)
+        value = hash_byte(value, LINE_FEED)
+    return murmur_mix(value)

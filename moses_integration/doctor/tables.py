@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from moses_integration.doctor import table_scanning as flags
+from moses_integration.doctor import table_survey as flags
 from moses_integration.doctor.findings import Finding, Severity, at
 from moses_integration.doctor.table_survey import TableSurvey
 from moses_integration.tables.score_survey import floored_share
@@ -95,7 +95,7 @@ def line_findings(survey: TableSurvey, ignored: int = 0) -> Iterator[Finding]:
         yield Finding(
             "error",
             error.problem + (others if more else ""),
-            at(survey.path, fault.line),
+            at(survey.path, error.line),
             error.remedy or "",
         )
     for flag, (severity, what, remedy) in _ODD.items():

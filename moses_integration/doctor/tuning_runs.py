@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from moses_integration.doctor.findings import Finding
-from moses_integration.ini.language_model_feature import refuse_in_moses
+from moses_integration.ini.edits import refuse_in_moses
+from moses_integration.ini.model_files import path_keys
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.ini.table_feature import path_keys
 from moses_integration.real_moses.decoder import DecoderError
 from moses_integration.real_moses.shown_weights import (
     check_features,

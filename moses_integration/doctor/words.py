@@ -9,19 +9,21 @@ lower case, too: raw text is often both). Nor does a text of the other language 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from moses_integration.doctor.findings import Finding, Severity
 from moses_integration.system_building.corpus.text_preparation import escape, unescape
 from phrasescore.errors import visible
+from phrasescore.table.block import TableBlock, TokenSpans
+from phrasescore.table.scanning import SOURCE, TARGET
 from phrasescore.words.known_words import first_words
 from phrasescore.words.word_table import WordTable
+
+Knows: TypeAlias = Callable[[bytes], bool]
 
 _PUNCTUATION = ".,;:!?…)\"'»"
 _EXAMPLES = 5
@@ -31,10 +33,6 @@ _FEW_MISSPELT, _MANY_MISSPELT = 0.005, 0.05
 # this share of the unknown tokens must be known in another spelling to make that the reason; where
 # punctuation was never split off, many more words may be unknown for their capitals
 _REASON, _REASON_OF_PUNCTUATION = 0.25, 0.05
-
-
-def _lower(word: str) -> str:
-    return word.lower()
 
 
 def _capital(word: str) -> str:
@@ -54,7 +52,7 @@ _UNSPLIT = "without the punctuation at the end"
 _BOTH = f"{_UNSPLIT}, in lower case"
 # what is done to a word -> what to do where that makes it known
 _SPELLINGS: dict[str, tuple[Callable[[str], str], str]] = {
-    "in lower case": (_lower, "lower-case this text: phrasescore preprocess --lowercase"),
+    "in lower case": (str.lower, "lower-case this text: phrasescore preprocess --lowercase"),
     "with a capital letter": (
         _capital,
         "the two differ in case: prepare both in the same way (phrasescore preprocess)",
@@ -77,59 +75,51 @@ _SPELLINGS: dict[str, tuple[Callable[[str], str], str]] = {
 
 
 class TextWords:
-    """The distinct words of a text, each in all its spellings.
+    """The distinct words of a text.
 
     Args:
         tokens: All tokens of the text.
         where: What to call the text, its file.
 
     Attributes:
-        words: Distinct words, then their other spellings; what is asked for is known by its place.
+        counts: How often each word occurs.
     """
 
     def __init__(self, tokens: Iterable[bytes], where: str) -> None:
-        counted = Counter(tokens)
         self.where = where
-        self.counts = np.array(list(counted.values()), np.int64)
-        self.table = WordTable(list(counted))
-        texts = [word.decode("utf-8", "surrogateescape") for word in counted]
-        self._spelt: dict[str, NDArray[np.int32]] = {}
-        for name, (spell, _) in _SPELLINGS.items():
-            others = [spell(text).encode("utf-8", "surrogateescape") or b" " for text in texts]
-            self._spelt[name] = self.table.add_all(others)
-        self.words = self.table.words()
+        self.counts = Counter(tokens)
 
-    def known_to(self, owner: Collection[bytes] | Callable[[bytes], bool]) -> NDArray[np.bool_]:
-        """(words,) bool: which words and spellings a set, or a question, knows."""
-        knows = owner if callable(owner) else owner.__contains__
-        return np.array([knows(word) for word in self.words], np.bool_)
+    def with_spellings(self) -> list[bytes]:
+        """Return every word, and how it would be spelt otherwise."""
+        spelt = (_spelt(word, name) for name in _SPELLINGS for word in self.counts)
+        return list(dict.fromkeys([*self.counts, *filter(None, spelt)]))
 
-    def unknown_share(self, known: NDArray[np.bool_]) -> float:
-        """Return the share of all tokens that something does not know, as :meth:`known_to` says."""
-        total = int(self.counts.sum())
-        return float(self.counts[~known[: len(self.counts)]].sum()) / total if total else 0.0
+    def unknown_share(self, knows: Knows) -> float:
+        """Return the share of all tokens that something does not know."""
+        unknown = sum(count for word, count in self.counts.items() if not knows(word))
+        return unknown / max(1, self.counts.total())
 
-    def findings(self, known: NDArray[np.bool_], owner: str, unknown: str) -> Iterator[Finding]:
+    def findings(
+        self, knows: Knows, owner: str, unknown: str, knows_spelling: Knows | None = None
+    ) -> Iterator[Finding]:
         """Judge how much of the text something knows.
 
         Args:
-            known: (words,) bool, which words and spellings it knows.
+            knows: Whether it knows a word.
             owner: What knows them, e.g. ``the phrase table``.
             unknown: What happens to others, e.g. ``they are copied as they are``.
+            knows_spelling: Whether it knows another spelling of a word; by default ``knows``.
         """
-        total = int(self.counts.sum())
-        missing = ~known[: len(self.counts)]
-        count = int(self.counts[missing].sum())
+        total = self.counts.total()
+        missing = [word for word in self.counts if not knows(word)]
+        count = self._count(missing)
         if not total:
             return
         if not count:
             yield Finding("note", f"{owner} knows all {total:,} tokens", self.where)
             return
-        for name, numbers in self._spelt.items():
-            saved = missing & known[numbers] & (numbers != np.arange(len(numbers)))
-            if name == _BOTH:
-                saved &= ~known[self._spelt[_UNSPLIT]]
-            yield from self._misspelt(saved, count, owner, name)
+        for name in _SPELLINGS:
+            yield from self._misspelt(missing, owner, name, knows_spelling or knows)
         share = count / total
         severity: Severity = "note"
         remedy = ""
@@ -145,9 +135,12 @@ class TextWords:
         )
 
     def _misspelt(
-        self, saved: NDArray[np.bool_], unknown: int, owner: str, name: str
+        self, missing: Sequence[bytes], owner: str, name: str, knows: Knows
     ) -> Iterator[Finding]:
-        count, total = int(self.counts[saved].sum()), int(self.counts.sum())
+        saved = [word for word in missing if (other := _spelt(word, name)) and knows(other)]
+        if name == _BOTH:  # without punctuation alone it is another finding
+            saved = [word for word in saved if not knows(_spelt(word, _UNSPLIT))]
+        count, total, unknown = self._count(saved), self.counts.total(), self._count(missing)
         reason = _REASON_OF_PUNCTUATION if name in (_UNSPLIT, _BOTH) else _REASON
         if count < max(reason * unknown, _FEW_MISSPELT * total):
             return
@@ -159,77 +152,103 @@ class TextWords:
             _SPELLINGS[name][1],
         )
 
-    def _examples(self, chosen: NDArray[np.bool_]) -> str:
-        rows = np.flatnonzero(chosen)
-        frequent = rows[np.argsort(-self.counts[rows], kind="stable")][:_EXAMPLES]
-        return ", ".join(visible(self.words[row]) for row in frequent.tolist())
+    def _count(self, words: Iterable[bytes]) -> int:
+        return sum(self.counts[word] for word in words)
+
+    def _examples(self, words: Iterable[bytes]) -> str:
+        frequent = sorted(words, key=lambda word: -self.counts[word])[:_EXAMPLES]
+        return ", ".join(map(visible, frequent))
 
 
-@dataclass(frozen=True)
+def _spelt(word: bytes, name: str) -> bytes:
+    """Return a word in another spelling; nothing where it is the same."""
+    spelt = _SPELLINGS[name][0](word.decode("utf-8", "surrogateescape"))
+    other = spelt.encode("utf-8", "surrogateescape")
+    return other if other != word else b""
+
+
+class _SideWords:
+    """The words of a text that one side of a table has.
+
+    Args:
+        text: The text.
+        column: ``SOURCE`` or ``TARGET``.
+        alone: Whether a word counts only where it is the whole phrase.
+    """
+
+    def __init__(self, text: TextWords, column: int, *, alone: bool) -> None:
+        self._table = WordTable(text.with_spellings())
+        self._column, self._alone = column, alone
+        self._found = np.zeros(len(self._table), np.bool_)
+
+    def add(self, block: TableBlock) -> None:
+        """Look at the phrases of some lines."""
+        begins, ends = block.spans[:, self._column], block.spans[:, self._column + 1]
+        hierarchical = block.format.hierarchical
+        tokens, _ = TokenSpans.of(block.data, begins, ends, hierarchical=hierarchical)
+        begins, ends = tokens.begins, tokens.ends
+        if self._alone:
+            first = tokens.offsets[:-1][np.diff(tokens.offsets) == 1]
+            begins, ends = begins[first], ends[first]
+        numbers = self._table.find_spans(block.data, begins, ends)
+        self._found[numbers[numbers >= 0]] = True
+
+    def words(self) -> set[bytes]:
+        """Return the words and spellings that were there."""
+        return {self._table.word(number) for number in np.flatnonzero(self._found).tolist()}
+
+
 class TableWords:
     """Which words of the development set a phrase table has, filled while the table is read.
 
     Args:
         source: Words of the text to translate.
         target: Words of its references.
-        known_sources: (words,) bool, those that have a phrase pair of their own.
-        known_targets: (words,) bool, those that occur in some target phrase.
     """
 
-    source: TextWords
-    target: TextWords
-    known_sources: NDArray[np.bool_]
-    known_targets: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, source: TextWords, target: TextWords) -> TableWords:
-        """Start with nothing known."""
-        return cls(
-            source,
-            target,
-            np.zeros(len(source.words), np.bool_),
-            np.zeros(len(target.words), np.bool_),
+    def __init__(self, source: TextWords, target: TextWords) -> None:
+        self._texts = source, target
+        # a source word is translated by itself if it is a phrase by itself
+        self._sides = (
+            _SideWords(source, SOURCE, alone=True),
+            _SideWords(target, TARGET, alone=False),
         )
 
-    def look(self, data: Any, sources: Any, targets: Any) -> None:
-        """Look at the tokens of some lines.
+    def add(self, block: TableBlock) -> None:
+        """Look at some lines of the table."""
+        for side in self._sides:
+            side.add(block)
 
-        Args:
-            data: uint8, the bytes they are in.
-            sources: (2, n) int64, begin and end of the phrases of one token.
-            targets: (2, m) int64, begin and end of target tokens.
-        """
-        for table, spans, known in (
-            (self.source.table, sources, self.known_sources),
-            (self.target.table, targets, self.known_targets),
-        ):
-            numbers = table.find_spans(data, spans[0], spans[1])
-            known[numbers[numbers >= 0]] = True
+    @property
+    def known(self) -> tuple[set[bytes], set[bytes]]:
+        """The source words with a phrase pair of their own, and the words of target phrases."""
+        source, target = (side.words() for side in self._sides)
+        return source, target
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self, table: str | Path) -> Iterator[Finding]:
         """Judge how much of both texts the table knows."""
-        yield from self.source.findings(
-            self.known_sources, "the phrase table", "Moses copies such words as they are"
+        (source, target), (sources, targets) = self._texts, self.known
+        yield from language_findings(source, sources.__contains__, table)
+        yield from source.findings(
+            sources.__contains__, "the phrase table", "Moses copies such words as they are"
         )
-        yield from self.target.findings(
-            self.known_targets, "the target side of the phrase table", "no translation has them"
+        yield from target.findings(
+            targets.__contains__, "the target side of the phrase table", "no translation has them"
         )
 
 
-def language_findings(
-    source: TextWords, known: NDArray[np.bool_], table: str | Path
-) -> Iterator[Finding]:
+def language_findings(source: TextWords, knows: Knows, table: str | Path) -> Iterator[Finding]:
     """See whether a text that a table does not know is in the language it translates into.
 
     Args:
         source: The text to translate.
-        known: (words,) bool, which words have a phrase pair of their own.
+        knows: Whether a word has a phrase pair of its own.
         table: The phrase table, in text form.
     """
-    unknown = source.unknown_share(known)
+    unknown = source.unknown_share(knows)
     if unknown <= _MANY_UNKNOWN:
         return
-    elsewhere = 1 - source.unknown_share(source.known_to(first_words(table)["target"]))
+    elsewhere = 1 - source.unknown_share(first_words(table)["target"].__contains__)
     if elsewhere > max(MOST_UNKNOWN, 1 - unknown):
         yield Finding(
             "error",

@@ -55,62 +55,38 @@ LANGUAGE_MODEL_KINDS = frozenset(_LANGUAGE_MODEL_KINDS.split())
 FEED_FORWARD_LM = "FeedForwardLM"
 OWN_KINDS = frozenset([FEED_FORWARD_LM])
 
-# number of values by class, beside the tables and language models above
+# classes by their number of values, beside the tables and language models above
 _STATEFUL = {
-    "Distortion": 1,
-    "LexicalReordering": 0,  # by its type, see component_count
-    "OpSequenceModel": 5,
-    "PhraseOrientationFeature": 6,
-    "TargetConstituentAdjacencyFeature": 2,
-    "TargetPreferencesFeature": 2,
-    "RDLM": 2,
-    "DesegModel": 5,
-    "CoveredReferenceFeature": 1,
-    "VW": 1,
-    "ExampleStatefulFF": 3,
-    "PhraseBoundaryFeature": 0,
-    "TargetBigramFeature": 0,
-    "TargetNgramFeature": 0,
-    "TreeStructureFeature": 0,
+    0: """PhraseBoundaryFeature TargetBigramFeature TargetNgramFeature TreeStructureFeature
+    LexicalReordering""",  # the last by its type, see component_count
+    1: "Distortion CoveredReferenceFeature VW",
+    2: "TargetConstituentAdjacencyFeature TargetPreferencesFeature RDLM",
+    3: "ExampleStatefulFF",
+    5: "OpSequenceModel DesegModel",
+    6: "PhraseOrientationFeature",
 }
 _STATELESS = {
-    "WordPenalty": 1,
-    "PhrasePenalty": 1,
-    "Generation": 1,
-    "InputFeature": 1,
-    "SyntaxInputWeight": 1,
-    "GlobalLexicalModel": 1,
-    "Model1Feature": 1,
-    "PhraseDistanceFeature": 2,
-    "UnalignedWordCountFeature": 2,
-    "RulePairUnlexicalizedSource": 1,
-    "HyperParameterAsWeight": 2,
-    "SourceGHKMTreeInputMatchFeature": 2,
-    "SoftSourceSyntacticConstraintsFeature": 6,
-    "DynamicCacheBasedLanguageModel": 1,
-    "SpanLength": 1,
-    "SyntaxRHS": 1,
-    "RuleScope": 1,
-    "NieceTerminal": 1,
-    "CountNonTerms": 1,
-    "ExampleStatelessFF": 2,
-    "PhraseLengthFeature": 0,
-    "PhrasePairFeature": 0,
-    "WordTranslationFeature": 0,
-    "SourceWordDeletionFeature": 0,
-    "TargetWordInsertionFeature": 0,
-    "SparseHieroReorderingFeature": 0,
-    "SoftMatchingFeature": 0,
-    "ReferenceComparison": 0,
-    "CorrectionPattern": 0,
+    0: """PhraseLengthFeature PhrasePairFeature WordTranslationFeature SourceWordDeletionFeature
+    TargetWordInsertionFeature SparseHieroReorderingFeature SoftMatchingFeature
+    ReferenceComparison CorrectionPattern""",
+    1: """WordPenalty PhrasePenalty Generation InputFeature SyntaxInputWeight GlobalLexicalModel
+    Model1Feature RulePairUnlexicalizedSource DynamicCacheBasedLanguageModel SpanLength SyntaxRHS
+    RuleScope NieceTerminal CountNonTerms""",
+    2: """PhraseDistanceFeature UnalignedWordCountFeature HyperParameterAsWeight
+    SourceGHKMTreeInputMatchFeature ExampleStatelessFF""",
+    6: "SoftSourceSyntacticConstraintsFeature",
 }
 
 FEATURE_KINDS: dict[str, FeatureKind] = {
     **{kind: FeatureKind() for kind in PHRASE_TABLE_KINDS},
     **{kind: FeatureKind(stateful=True) for kind in LANGUAGE_MODEL_KINDS},
     **{kind: FeatureKind(stateful=True) for kind in OWN_KINDS},
-    **{kind: FeatureKind(count, stateful=True) for kind, count in _STATEFUL.items()},
-    **{kind: FeatureKind(count) for kind, count in _STATELESS.items()},
+    **{
+        kind: FeatureKind(count, stateful)
+        for kinds, stateful in ((_STATEFUL, True), (_STATELESS, False))
+        for count, names in kinds.items()
+        for kind in names.split()
+    },
     # not tuned unless the line says so
     "UnknownWordPenalty": FeatureKind(tuneable=False),
     "DeleteRules": FeatureKind(tuneable=False),

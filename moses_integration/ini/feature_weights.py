@@ -12,12 +12,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from moses_integration.ini.feature_kinds import FEATURE_KINDS, component_count
+from moses_integration.ini.feature_kinds import (
+    FEATURE_KINDS,
+    PHRASE_TABLE_KINDS,
+    component_count,
+)
+from moses_integration.ini.model_files import find_model_file
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
-from moses_integration.ini.parameters import REWRITING_SECTIONS
-from phrasescore.errors import IniError, counted, did_you_mean
+from phrasescore.errors import IniError, InputError, SettingsError, counted, did_you_mean
 
 if TYPE_CHECKING:
     import numpy as np
@@ -121,14 +126,7 @@ class FeatureLayout:
                 not make sense, or a section changes features or weights behind the back of
                 ``[feature]`` and ``[weight]``.
         """
-        ini.refuse_old_style()
-        for section in sorted(REWRITING_SECTIONS):
-            if ini.values(section):
-                raise IniError(
-                    f"a [{section}] section",
-                    path=ini.path,
-                    remedy="write what it says into [feature] and [weight] themselves",
-                )
+        ini.refuse_rewriting()
         features = []
         for line in ini.features:
             try:
@@ -232,7 +230,7 @@ class FeatureLayout:
         for name, weights in ini.weights.items():
             owner = known.get(name)
             if owner is not None:
-                _check_count(ini, owner, len(weights))
+                _check_count(ini, name, len(weights), owner.components, ini.weight_line(name))
             elif name.partition("_")[0] not in known:
                 raise IniError(
                     f"weights for {name}, but no feature is called that{did_you_mean(name, known)}",
@@ -254,12 +252,93 @@ class FeatureLayout:
         }
 
 
-def _check_count(ini: MosesIni, feature: Feature, weights: int) -> None:
-    if weights != feature.components:
+def _check_count(ini: MosesIni, name: str, weights: int, components: int, line: int | None) -> None:
+    if weights != components:
         raise IniError(
-            f"{counted(weights, 'weight')} for {feature.name}, "
-            f"which has {counted(feature.components, 'component')}",
+            f"{counted(weights, 'weight') if weights else 'no weight'} for {name}, "
+            f"which has {counted(components, 'component')}",
             path=ini.path,
-            line=ini.weight_line(feature.name),
+            line=line,
             remedy="give one weight for each component, or correct num-features",
         )
+
+
+def has_tuned_weights(ini: MosesIni) -> bool:
+    """Tell whether weights were tuned: training gives all scores of a phrase table the same."""
+    tables = (line.name for line in ini.features if line.kind in PHRASE_TABLE_KINDS)
+    return any(len(set(ini.weights.get(name, ()))) > 1 for name in tables)
+
+
+def find_phrase_table(
+    ini: MosesIni, name: str | None = None, table: str | Path | None = None
+) -> FeatureLine:
+    """Find a phrase table: that of a name, or the one that reads a file, or the only one.
+
+    Args:
+        ini: What to look through; relative paths resolve against the current directory.
+        name: The feature, if it is known.
+        table: The file, or ``-``; not needed where there is one phrase table.
+
+    Raises:
+        IniError: There is none, or it cannot be told which is meant.
+        SettingsError: ``name`` is not a phrase table.
+    """
+    tables = [line for line in ini.features if line.kind in PHRASE_TABLE_KINDS]
+    names = ", ".join(line.name for line in tables)
+    if name is not None:
+        chosen = ini.feature(name)
+        if chosen not in tables:
+            raise SettingsError(
+                f"{name} is a {chosen.kind}, not a phrase table",
+                remedy=f"name one of: {names}" if tables else None,
+            )
+        return chosen
+    if not tables:
+        raise IniError("no phrase table among the features", path=ini.path)
+    same = [line for line in tables if table is not None and _reads(line, table)]
+    if len(tables) == 1 or len(same) == 1:
+        return (same or tables)[0]
+    raise IniError(
+        f"{len(tables)} phrase tables: {names}",
+        path=ini.path,
+        line=tables[1].line,
+        remedy="say with --feature which one is meant",
+    )
+
+
+def _reads(line: FeatureLine, table: str | Path) -> bool:
+    try:
+        found = find_model_file(line.options.get("path", ""))
+    except InputError:
+        return False
+    return found.path.resolve() == Path(table).resolve()
+
+
+def table_weights(ini: MosesIni, line: FeatureLine, *, given: bool = False) -> tuple[float, ...]:
+    """Return a weight for each score of a phrase table, 1 where the ini gives none.
+
+    Args:
+        ini: The file.
+        line: The phrase table.
+        given: Whether the ini must give them.
+
+    Raises:
+        IniError: There are more or fewer weights than scores.
+    """
+    count = components_of(ini, line)
+    weights = ini.weights.get(line.name, () if given else (_DEFAULT_WEIGHT,) * count)
+    place = ini.weight_line(line.name) or line.line
+    _check_count(ini, line.name, len(weights), count, place)
+    return weights
+
+
+def components_of(ini: MosesIni, line: FeatureLine) -> int:
+    """Return how many dense values a feature has.
+
+    Raises:
+        IniError: Its line does not say; the error names the line.
+    """
+    try:
+        return component_count(line.kind, line.options)
+    except IniError as error:
+        raise error.at(ini.path, line.line) from None

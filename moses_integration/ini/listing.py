@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from moses_integration.ini.feature_weights import FeatureLayout
-from moses_integration.ini.language_model_feature import own_features
 from moses_integration.ini.lines import format_weight
-from moses_integration.ini.model_files import find_binary_file, find_model_file
-from moses_integration.ini.moses_ini import FeatureLine, MosesIni
-from moses_integration.ini.parameters import OLD_STYLE_SECTIONS, SECTIONS, SHORT_NAMES
-from moses_integration.ini.table_feature import path_keys
-from phrasescore.errors import IniError, InputError, counted, did_you_mean
+from moses_integration.ini.model_files import find_any_file, named_paths
+from moses_integration.ini.moses_ini import MosesIni
+from moses_integration.ini.problems import problems
+from phrasescore.errors import IniError, InputError, counted
 
-# what Moses's own tuning script takes for the name of a dense feature
-_TUNABLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 _LISTED_ELSEWHERE = {"feature", "weight", "weight-add"}
 
 
@@ -57,7 +50,7 @@ def listing(ini: MosesIni) -> dict[str, Any]:
             for section in ini.sections
             if section not in _LISTED_ELSEWHERE
         },
-        "problems": list(problems(ini)),
+        "problems": list(map(str, problems(ini))),
     }
 
 
@@ -94,71 +87,13 @@ def _weights(weights: list[float], tuned: list[bool] | None, given: bool, **_: s
     return " ".join(texts) + ("" if given or not texts else "  (not given: Moses takes 1)")
 
 
-def files_read(ini: MosesIni) -> Iterator[tuple[str, Path]]:
-    """Yield the name of each feature that reads a file, and the file; missing ones are left out."""
-    for line in ini.features:
-        for key in path_keys(line):
-            path = line.options[key]
-            with contextlib.suppress(InputError):
-                file = find_binary_file(path, line.kind) or find_model_file(path)
-                yield line.name, file.path
-
-
 def _files(ini: MosesIni) -> Iterator[dict[str, str]]:
-    for line in ini.features:
-        for key in path_keys(line):
-            path = line.options[key]
-            try:
-                file = find_binary_file(path, line.kind) or find_model_file(path)
-                state = file.note or "found"
-            except InputError:
-                state = "MISSING"
-            yield {"path": path, "feature": line.name, "state": state}
-
-
-def problems(ini: MosesIni) -> Iterator[str]:
-    """Yield a sentence for everything that Moses would refuse or silently ignore."""
-    for section, number in ini.unknown_sections:
-        yield _unknown_section(ini, section, number)
-    try:
-        FeatureLayout.of(ini).read_weights(ini)
-    except IniError as error:
-        yield str(error)
-    for line in own_features(ini):
-        yield (
-            f"{ini.path}:{line.line}: real Moses has no {line.kind} and refuses the file; "
-            f"phrasescore ini remove-feature takes {line.name} out."
-        )
-    for line in ini.features:
-        if not _TUNABLE_NAME.fullmatch(line.name):
-            yield (
-                f"{ini.path}:{line.line}: mert-moses.pl does not tune a feature called "
-                f"{line.name}: letters and digits only, a letter first."
-            )
-        for key in path_keys(line):
-            yield from _file_problems(ini, line, line.options[key])
-
-
-def _file_problems(ini: MosesIni, line: FeatureLine, path: str) -> Iterator[str]:
-    if find_binary_file(path, line.kind) is not None:
-        return
-    try:
-        file = find_model_file(path, ini=ini.path)
-    except InputError as error:
-        yield str(error)
-        return
-    if file.note and line.kind != "LexicalReordering":
-        yield f"{ini.path}:{line.line}: {file.note}; Moses itself would not find it."
-
-
-def _unknown_section(ini: MosesIni, section: str, number: int) -> str:
-    if section in SHORT_NAMES:
-        return (
-            f"{ini.path}:{number}: Moses ignores [{section}], which is the short name of a "
-            f"switch: write [{SHORT_NAMES[section]}]."
-        )
-    guess = did_you_mean(section, SECTIONS | OLD_STYLE_SECTIONS)
-    return f"{ini.path}:{number}: Moses refuses the unknown section [{section}]{guess}."
+    for line, _, path in named_paths(ini):
+        try:
+            state = find_any_file(path, line.kind).note or "found"
+        except InputError:
+            state = "MISSING"
+        yield {"path": path, "feature": line.name, "state": state}
 
 
 def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Where the files are that a moses.ini names.
+"""The files that a moses.ini names: where they are, and how their paths are written.
 
 Relative paths resolve against the current directory, not against the ini: that is Moses's rule. A
 file that is missing is looked for with ``.gz`` added to its name, with a note. (Moses itself does
@@ -7,10 +7,13 @@ that for reordering tables only; here it holds for all.)
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from phrasescore.errors import InputError
 
 
@@ -94,5 +97,57 @@ def _folders_above(ini: str | Path | None) -> list[Path]:
     """The folder of the ini and the one above: where its relative paths are usually meant."""
     if ini is None or str(ini) == "-":
         return []
-    folder = Path(os.path.abspath(ini)).parent  # noqa: PTH100 - keeps links as they are
+    folder = Path(_absolute(ini)).parent
     return [folder, folder.parent]
+
+
+def path_keys(line: FeatureLine) -> Iterator[str]:
+    """Yield the options of a feature that name a file."""
+    for key, value in line.options.items():
+        if value and (key in ("path", "base", "file") or key.endswith(("-path", "-file"))):
+            yield key
+
+
+def named_paths(ini: MosesIni) -> Iterator[tuple[FeatureLine, str, str]]:
+    """Yield every feature that names a file, with the option and the path in it."""
+    for line in ini.features:
+        for key in path_keys(line):
+            yield line, key, line.options[key]
+
+
+def find_any_file(named: str, kind: str, *, ini: str | Path | None = None) -> ModelFile:
+    """Find the file that a feature of class ``kind`` reads, its binary form first.
+
+    Raises:
+        InputError: There is no such file.
+    """
+    return find_binary_file(named, kind) or find_model_file(named, ini=ini)
+
+
+def files_read(ini: MosesIni) -> Iterator[tuple[str, Path]]:
+    """Yield the name of each feature that reads a file, and the file; missing ones are left out."""
+    for line, _, path in named_paths(ini):
+        with contextlib.suppress(InputError):
+            yield line.name, find_any_file(path, line.kind).path
+
+
+def relative_paths(ini: MosesIni) -> list[tuple[FeatureLine, str]]:
+    """Return features with the paths that hold in the current directory only."""
+    return [(line, path) for line, _, path in named_paths(ini) if not Path(path).is_absolute()]
+
+
+def with_absolute_paths(ini: MosesIni) -> MosesIni:
+    """Return the file with every path of a feature, and of ``[weight-file]``, made absolute.
+
+    Relative ones are taken to be relative to the current directory, as Moses takes them.
+    """
+    for line, key, path in named_paths(ini):
+        ini = ini.with_feature_option(line.name, key, _absolute(path))
+    for index, path in enumerate(ini.values("weight-file")):
+        ini = ini.with_value("weight-file", index, _absolute(path))
+    return ini
+
+
+def _absolute(path: str | Path) -> str:
+    # not Path.resolve(): links keep their names
+    return os.path.abspath(path)  # noqa: PTH100

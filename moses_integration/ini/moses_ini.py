@@ -21,7 +21,7 @@ from functools import cached_property
 from pathlib import Path
 
 from moses_integration.ini import lines as ini_lines
-from moses_integration.ini.parameters import OLD_STYLE_SECTIONS, SECTIONS
+from moses_integration.ini.parameters import OLD_STYLE_SECTIONS, REWRITING_SECTIONS, SECTIONS
 from phrasescore.errors import IniError, did_you_mean
 from phrasescore.runs.byte_streams import open_input
 
@@ -230,6 +230,17 @@ class MosesIni:
                 path=self.path,
                 remedy="check that this is a whole moses.ini",
             )
+
+    def refuse_rewriting(self) -> None:
+        """Raise an IniError unless [feature] and [weight] alone say what there is."""
+        self.refuse_old_style()
+        for section in sorted(REWRITING_SECTIONS):
+            if self.values(section):
+                raise IniError(
+                    f"a [{section}] section",
+                    path=self.path,
+                    remedy="write what it says into [feature] and [weight] themselves",
+                )
 
     def with_feature_option(self, name: str, key: str, value: str) -> MosesIni:
         """Return the file with one option of a feature set, every other byte as it was."""

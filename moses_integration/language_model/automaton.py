@@ -17,12 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.compiled import Records, compiled
+from phrasescore.words.hashing import PAIR_FACTOR, find_pair, pair_key
 
 EMPTY_STATE = 0  # no history
 UNKNOWN_WORD = 0  # the id of <unk>
-_FREE = np.uint64(0)  # (EMPTY_STATE, <unk>), which is never in the table
-_MIX = np.uint64(0x9E3779B97F4A7C15)
-_SHIFT = np.uint64(32)
 _CLASS_SHIFT = np.uint64(58)
 # of a probability or a back-off weight; sums of these times weights are within single precision
 LARGEST_LOG10 = 1e9
@@ -48,7 +46,8 @@ class AutomatonTables(NamedTuple):
     Attributes:
         unigrams: log10 p(word), and the state after the word alone, shape (words,).
         nodes: Shape (nodes,); node 0 is the empty history, node 1 + w is word w.
-        slots: Open addressing from state * 2**32 + word to log10 probability and next state.
+        slots: The table of pairs (`hashing.find_pair`) from state and word to log10 probability and
+            next state. The pair (`EMPTY_STATE`, <unk>) is never in it.
     """
 
     unigrams: Records
@@ -57,29 +56,9 @@ class AutomatonTables(NamedTuple):
 
 
 @compiled
-def find_entry(slots: Records, key: np.uint64) -> int:
-    """Return the slot of ``key``, or the free one where it would go."""
-    digest = key * _MIX
-    digest = (digest ^ (digest >> _SHIFT)) * _MIX
-    # the upper half of the digest, scaled to the number of slots
-    slot = np.int64(((digest >> _SHIFT) * np.uint64(slots.size)) >> _SHIFT)
-    while slots[slot].key != key and slots[slot].key != _FREE:
-        slot += 1
-        if slot == slots.size:
-            slot = 0
-    return slot
-
-
-@compiled
-def entry_key(state: int, word: int) -> np.uint64:
-    """Return the key of a word after a state."""
-    return (np.uint64(state) << _SHIFT) | np.uint64(word)
-
-
-@compiled
 def class_of(word: int) -> np.uint64:
     """Return the bit of a word's class."""
-    return np.uint64(1) << ((np.uint64(word) * _MIX) >> _CLASS_SHIFT)
+    return np.uint64(1) << ((np.uint64(word) * PAIR_FACTOR) >> _CLASS_SHIFT)
 
 
 @compiled
@@ -93,8 +72,8 @@ def score(tables: AutomatonTables, state: int, word: int) -> tuple[float, int]:
     while state != EMPTY_STATE:
         node = tables.nodes[state]
         if node.classes & own_class != np.uint64(0):
-            key = entry_key(state, word)
-            entry = tables.slots[find_entry(tables.slots, key)]
+            key = pair_key(state, word)
+            entry = tables.slots[find_pair(tables.slots, key)]
             if entry.key == key:
                 return log10 + entry.log10, np.int64(entry.next)
         log10 += node.backoff

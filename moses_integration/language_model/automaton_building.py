@@ -22,10 +22,9 @@ from moses_integration.language_model.automaton import (
     UNKNOWN_WORD,
     AutomatonTables,
     class_of,
-    entry_key,
-    find_entry,
 )
 from phrasescore.compiled import Records, compiled
+from phrasescore.words.hashing import find_pair, move_pairs, pair_key
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 # what `size` counts
@@ -162,7 +161,7 @@ class AutomatonBuilder:
             # a header may promise anything, so it is believed for four times what there is
             hoped = min(self._promised, 4 * self._slots.size)
             slots = np.zeros(max(needed, hoped, self._slots.size * 3 // 2), SLOT)
-            _move_entries(self._slots, slots)
+            move_pairs(self._slots, slots)
             self._slots = slots
 
     def finish(self) -> AutomatonTables:
@@ -186,16 +185,6 @@ def _longer(array: NDArray[_Scalar], extra: int) -> NDArray[_Scalar]:
 
 def _slots_for(entries: int) -> int:
     return int(ROOM * entries) + 64
-
-
-@compiled
-def _move_entries(old: Records, new: Records) -> None:
-    for slot in range(old.size):
-        if old[slot].key != 0:
-            target = find_entry(new, old[slot].key)
-            new[target].key = old[slot].key
-            new[target].log10 = old[slot].log10
-            new[target].next = old[slot].next
 
 
 @compiled
@@ -238,7 +227,7 @@ def _insert_rows(
             if context < 0:
                 return row, _NO_CONTEXT
         word = np.int64(words[row, order - 1])
-        slot = find_entry(slots, entry_key(context, word))
+        slot = find_pair(slots, pair_key(context, word))
         if slots[slot].key != 0:
             return row, _TWICE
         suffix = _suffix_node(slots, nodes, context, word)
@@ -246,7 +235,7 @@ def _insert_rows(
         target = suffix
         if not longest:
             target = _new_node(nodes, log10[row], backoff[row], suffix)
-        _set_entry(slots, nodes, entry_key(context, word), log10[row], target)
+        _set_entry(slots, nodes, pair_key(context, word), log10[row], target)
         row += 1
     return row, _DONE
 
@@ -271,8 +260,8 @@ def _look_ahead(
     for row in range(rows):
         if contexts[row] >= 0:
             word = words[row, order - 1]
-            near += find_entry(slots, entry_key(contexts[row], word))
-            near += find_entry(slots, entry_key(nodes.suffix[contexts[row]], word))
+            near += find_pair(slots, pair_key(contexts[row], word))
+            near += find_pair(slots, pair_key(nodes.suffix[contexts[row]], word))
     contexts[rows] = near  # without a use compilers leave it out
 
 
@@ -289,8 +278,8 @@ def _context_of(slots: Records, words: NDArray[np.int32]) -> int:
 
 @compiled
 def _child(slots: Records, context: int, word: int) -> int:
-    key = entry_key(context, word)
-    entry = slots[find_entry(slots, key)]
+    key = pair_key(context, word)
+    entry = slots[find_pair(slots, key)]
     return np.int64(entry.next) if entry.key == key else -1
 
 
@@ -309,7 +298,7 @@ def _new_node(nodes: _Nodes, log10: np.float32, backoff: np.float32, suffix: int
 def _set_entry(
     slots: Records, nodes: _Nodes, key: np.uint64, log10: np.float32, target: int
 ) -> None:
-    slot = find_entry(slots, key)
+    slot = find_pair(slots, key)
     slots[slot].key = key
     slots[slot].log10 = log10
     slots[slot].next = target
@@ -336,7 +325,7 @@ def _suffix_node(slots: Records, nodes: _Nodes, context: int, word: int) -> int:
         log10 = nodes.log10[node] + nodes.backoff[longer]
         nodes.extends[longer] = True
         node = _new_node(nodes, log10, np.float32(0.0), node)
-        _set_entry(slots, nodes, entry_key(longer, word), log10, node)
+        _set_entry(slots, nodes, pair_key(longer, word), log10, node)
     return node
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from moses_integration.bleu.statistics import References, sentence_bleu
+from moses_integration.bleu.statistics import References, bleu_of_sums
 
 _SMOOTHED_FROM = 2  # the order; Moses's mbr.cpp
 SIZE, SCALE = 200, 1.0  # Moses's defaults
@@ -45,7 +45,7 @@ def expected_losses(
     pairs = references.score_tokens(
         np.repeat(np.arange(count), count), np.tile(tokens, count), tiled
     )
-    losses = 1.0 - sentence_bleu(pairs, first_order=_SMOOTHED_FROM).reshape(count, count)
+    losses = 1.0 - bleu_of_sums(pairs, added=1.0, first_order=_SMOOTHED_FROM).reshape(count, count)
     np.fill_diagonal(losses, 0.0)
     return weights @ losses
 

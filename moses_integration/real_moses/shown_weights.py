@@ -10,8 +10,8 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from moses_integration.ini.edits import refuse_in_moses
 from moses_integration.ini.feature_weights import FeatureLayout
-from moses_integration.ini.language_model_feature import refuse_in_moses
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.real_moses.decoder import DecoderError
 from phrasescore.runs import child_processes

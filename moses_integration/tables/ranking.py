@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from moses_integration.tables.score_survey import refuse_infinite
 from phrasescore.compiled import compiled
-from phrasescore.errors import IniError, PhraseTableError, counted
+from phrasescore.errors import IniError, counted
 from phrasescore.table.block import TableBlock
 
-_LARGEST_SCORE = float(np.finfo(np.float32).max)
 _LOWEST_LN = np.float32(-100.0)  # Moses's floor
 
 
@@ -65,15 +65,7 @@ class WeightedRanking:
                 remedy="name the ini of this table, or with --feature another phrase table in it",
             )
         scores = block.score_values
-        large = np.argwhere(scores > _LARGEST_SCORE)
-        if len(large):
-            line, column = large[0].tolist()
-            raise PhraseTableError(
-                f"score {column + 1} is {scores[line, column]:g}, which is infinite for Moses",
-                path=block.path,
-                line=block.first_line + line,
-                remedy="write probabilities, which are at most 1, into the scores",
-            )
+        refuse_infinite(block)
         sums = np.empty(len(block))
         _weighted_sums(scores, np.array(self.weights), sums)
         return sums

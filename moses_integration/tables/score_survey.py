@@ -9,21 +9,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import compiled
 from phrasescore.errors import PhraseTableError
 from phrasescore.runs.progress import Progress
 from phrasescore.table.block import TableBlock, read_blocks
-from phrasescore.table.byte_scanning import BLANKS, parse_decimal, token_begin
-from phrasescore.table.scanning import SCORES, SCORES_END
 
 _FLOOR_LN = -100.0
-# well inside the range of float32 (1e-45 to 3e38), and of what is not floored
-_LEAST_ORDINARY, _LARGEST_ORDINARY = 1e-40, 1e37
 
 
 @dataclass(frozen=True)
@@ -69,88 +63,41 @@ def survey_scores(path: str | Path) -> ScoreSurvey:
     zeros = floored = np.zeros(0, np.int64)
     with Progress("checking the table", unit="lines") as progress:
         for block in read_blocks(path):
+            refuse_infinite(block)
             if not lines:
                 zeros = floored = np.zeros(block.format.scores, np.int64)
-            small, zero = _extremes(block)
-            floored, zeros, lines = floored + small, zeros + zero, lines + len(block)
+            values = block.score_values
+            zeros, floored = zeros + (values == 0).sum(axis=0), floored + floored_counts(values)
+            lines += len(block)
             progress.advance(len(block))
-    return ScoreSurvey(lines, len(zeros), tuple(map(int, zeros)), tuple(map(int, floored)))
+    return ScoreSurvey(lines, len(zeros), tuple(zeros.tolist()), tuple(floored.tolist()))
 
 
-def _extremes(block: TableBlock) -> tuple[Any, Any]:
-    """Return, for each score, how many are floored and how many of those are zero."""
-    found = Extremes.of(block.data, block.spans, block.format.scores)
-    if len(infinite := np.flatnonzero(found.infinite)):
-        row, column, begin, end = found.places[infinite[0]].tolist()
+def floored_counts(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """(scores,) int64: in how many lines Moses floors each score, given (lines, scores) float64."""
+    with np.errstate(over="ignore", divide="ignore"):
+        floored = np.log(values.astype(np.float32)) <= _FLOOR_LN
+    counts: NDArray[np.int64] = floored.sum(axis=0)
+    return counts
+
+
+def infinite_scores(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which scores are beyond the largest float32, which Moses takes for infinite."""
+    with np.errstate(over="ignore"):
+        return np.isinf(values.astype(np.float32))
+
+
+def refuse_infinite(block: TableBlock) -> None:
+    """Refuse a score that is infinite for Moses.
+
+    Raises:
+        PhraseTableError: There is one; the error names the line.
+    """
+    for row, column in np.argwhere(infinite_scores(block.score_values))[:1].tolist():
+        text = block.entry(row).scores.split()[column].decode()
         raise PhraseTableError(
-            f"score {column + 1} is {block.text[begin:end].decode()}, which is infinite for Moses",
+            f"score {column + 1} is {text}, which is infinite for Moses",
             path=block.path,
             line=block.first_line + row,
             remedy="write probabilities, which are at most 1, into the scores",
         )
-    return found.count(found.floored), found.count(found.zero)
-
-
-@dataclass(frozen=True)
-class Extremes:
-    """The scores of some lines that come near the ends of float32, or may.
-
-    Args:
-        scores: How many scores each line has.
-        places: (n, 4) int64: line, score (from 0), begin and end of each.
-        floored: (n,) bool, whether Moses floors its logarithm, as it does that of zero.
-        zero: (n,) bool, whether it is zero.
-        infinite: (n,) bool, whether it is beyond the largest float32.
-    """
-
-    scores: int
-    places: NDArray[np.int64]
-    floored: NDArray[np.bool_]
-    zero: NDArray[np.bool_]
-    infinite: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, data: NDArray[np.uint8], spans: NDArray[np.int64], scores: int) -> Extremes:
-        """Look at the scores of checked lines.
-
-        Args:
-            data: uint8, their bytes.
-            spans: (lines, 6) int64; the last two columns are begin and end of the scores.
-            scores: How many scores a line has.
-        """
-        places = np.empty((len(spans) * scores, 4), np.int64)
-        places = places[: find_extremes(data, spans, places)]
-        texts = [data[begin:end].tobytes() for _, _, begin, end in places.tolist()]
-        exact = np.array([float(text) for text in texts], np.float64)
-        with np.errstate(over="ignore", divide="ignore"):
-            values = exact.astype(np.float32)
-            floored = np.log(values) <= _FLOOR_LN
-        return cls(scores, places, floored, exact == 0, np.isinf(values))
-
-    def count(self, chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """(scores,) int64: how many of the chosen ones belong to each score."""
-        return np.bincount(self.places[chosen, 1], minlength=self.scores)
-
-
-@compiled
-def find_extremes(data: Any, spans: Any, places: Any) -> int:
-    """Find the scores that may be zero, floored or infinite, and return how many there are.
-
-    Args:
-        data: uint8, the bytes of checked lines.
-        spans: (lines, 6) int64; the last two columns are begin and end of the scores.
-        places: (lines * scores, 4) int64, filled: line, score (from 0), begin and end of each.
-    """
-    count = 0
-    for line in range(len(spans)):
-        begin, end = spans[line, SCORES], spans[line, SCORES_END]
-        score = 0
-        while begin < end:
-            value, stop, _ = parse_decimal(data, begin, end)
-            if not _LEAST_ORDINARY < value < _LARGEST_ORDINARY:
-                places[count, 0], places[count, 1] = line, score
-                places[count, 2], places[count, 3] = begin, stop
-                count += 1
-            score += 1
-            begin = token_begin(data, stop, end, BLANKS)
-    return count

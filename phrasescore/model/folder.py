@@ -1,13 +1,22 @@
-"""A model on disk: a folder of plain files that is safe to open and says when it was damaged.
+"""A model on disk: a folder of plain files that is safe to open and that shows damage.
 
-``model.safetensors`` holds the weights, ``config.json`` what kind of model they are, two text files
-the vocabularies, a third the words outside, ``provenance.json`` where it comes from,
-``curves.jsonl`` how it learned, and ``SHA256SUMS`` the digest of each. Nothing is pickled.
-Who wants the weights alone, as arrays, needs no torch: it is imported where a network is made.
+``model.safetensors`` holds the weights, ``config.json`` the settings of the model, two text files
+the vocabularies, a third the words outside, ``provenance.json`` the origin, ``curves.jsonl`` the
+learning curve, and ``SHA256SUMS`` the digest of each file. Nothing is pickled. Only making a
+network imports torch: the decoder reads the weights as arrays.
+
+Saving is safe against kills: under the folder's name there is always the old model or the new one.
+The new folder is written beside the old one under a hidden name. Then the old one moves aside, the
+new one takes the name, and the old one is removed, file by file, and only the files of a model.
+After a kill the next command that saves or trains calls :func:`put_right`.
 """
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import hashlib
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,26 +27,80 @@ import safetensors
 from numpy.typing import NDArray
 
 from phrasescore.errors import ModelError, SettingsError, visible
-from phrasescore.model.folder_digests import RETRAIN, check_file, digest_of_folder, read_digests
-from phrasescore.model.folder_names import (
-    CONFIG,
-    FORMAT,
-    NEEDED,
-    SOURCE_VOCABULARY,
-    TARGET_OUTSIDE,
-    TARGET_VOCABULARY,
-    WEIGHTS,
-    replaced,
-)
 from phrasescore.model.kinds import build, kind_named, read_settings
 from phrasescore.model.model_settings import Direction, ModelSettings
+from phrasescore.runs.byte_streams import sha256_of, write_atomically
 from phrasescore.runs.json_files import read_object
+from phrasescore.runs.parts import hidden, part_path, remove
+from phrasescore.runs.provenance import write_json
 from phrasescore.table.phrase_table import Side
-from phrasescore.words.outside_words import OutsideWords
-from phrasescore.words.vocabulary import Vocabulary
+from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, OutsideWords, Vocabulary
 
 if TYPE_CHECKING:
     from phrasescore.model.sequence_model import SequenceModel
+
+FORMAT = 1  # raised when a folder of today could no longer be read
+CONFIG, WEIGHTS = "config.json", "model.safetensors"
+SOURCE_VOCABULARY, TARGET_VOCABULARY = "source.vocabulary.txt", "target.vocabulary.txt"
+TARGET_OUTSIDE = "target.outside.txt"
+PROVENANCE, CURVES = "provenance.json", "curves.jsonl"
+DIGESTS = "SHA256SUMS"
+NEEDED = (CONFIG, WEIGHTS, TARGET_VOCABULARY, TARGET_OUTSIDE, PROVENANCE)
+ALL = (*NEEDED, SOURCE_VOCABULARY, CURVES, DIGESTS)
+
+
+def is_model_folder(folder: Path) -> bool:
+    """Tell whether a folder looks like one that ``save_model`` wrote."""
+    return (folder / CONFIG).is_file() and (folder / DIGESTS).is_file()
+
+
+def replaced(folder: Path) -> Path:
+    """Return where a model is from when another takes its place until that has its name."""
+    return hidden(folder, "replaced")
+
+
+_RETRAIN = "copy the folder again, or train the model again"
+
+
+def write_digests(folder: Path) -> None:
+    """Write the digests of all files in a folder."""
+    names = sorted(path.name for path in folder.iterdir() if path.name != DIGESTS)
+    digests = "".join(f"{sha256_of(folder / name)}  {name}\n" for name in names)
+    write_atomically(folder / DIGESTS, digests.encode())
+
+
+def read_digests(folder: Path) -> dict[str, str]:
+    """Return the digest that each file should have, by name.
+
+    Raises:
+        ModelError: The digests are missing.
+    """
+    if not (folder / DIGESTS).is_file():
+        raise ModelError(f"incomplete: {DIGESTS} is missing", path=folder, remedy=_RETRAIN)
+    text = (folder / DIGESTS).read_text("utf-8", errors="replace")
+    parts = [line.partition("  ") for line in text.split("\n")]
+    return {name: digest for digest, _, name in parts if name}
+
+
+def check_file(folder: Path, name: str, digests: Mapping[str, str]) -> None:
+    """See whether a file is there, and is the one that was written.
+
+    Raises:
+        ModelError: It is not.
+    """
+    # by the folder's own list: a name in a file of digests may say another place
+    if name not in {path.name for path in folder.iterdir()} or not (folder / name).is_file():
+        raise ModelError(f"incomplete: {_shown(name)} is missing", path=folder, remedy=_RETRAIN)
+    if digests.get(name) != sha256_of(folder / name):
+        raise ModelError(
+            f"damaged: {name} is not the file that was written", path=folder, remedy=_RETRAIN
+        )
+
+
+def digest_of_folder(folder: Path) -> str:
+    """Return the SHA-256 over the digests: equal for equal folders."""
+    return hashlib.sha256((folder / DIGESTS).read_bytes()).hexdigest()
+
 
 _LONGEST = 80  # characters of a name in an error
 _KIND = "F32"  # of all weights, as safetensors calls float32
@@ -164,11 +227,11 @@ def _read_weights(path: Path) -> dict[str, NDArray[np.float32]]:
                 kind = stored.get_slice(name).get_dtype()
                 if kind != _KIND:
                     problem = f"the weights {_shown(name)} are of the type {kind}, not {_KIND}"
-                    raise ModelError(problem, path=path, remedy=RETRAIN)
+                    raise ModelError(problem, path=path, remedy=_RETRAIN)
                 weights[name] = stored.get_tensor(name)
     except (safetensors.SafetensorError, OSError) as error:
         problem = f"unreadable weights ({_shown(str(error))})"
-        raise ModelError(problem, path=path, remedy=RETRAIN) from None
+        raise ModelError(problem, path=path, remedy=_RETRAIN) from None
     for name, values in weights.items():
         if not np.isfinite(values).all():
             raise ModelError(
@@ -217,7 +280,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
     try:
         config = read_object(folder / CONFIG)
     except ValueError as error:
-        raise ModelError(f"{CONFIG} is not JSON ({error})", path=folder, remedy=RETRAIN) from None
+        raise ModelError(f"{CONFIG} is not JSON ({error})", path=folder, remedy=_RETRAIN) from None
     number = config.get("format")
     if type(number) is not int or number < 1:
         raise ModelError(
@@ -236,7 +299,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
 
 def _read_vocabulary(folder: Path, name: str, size: int) -> Vocabulary:
     if not (folder / name).is_file():
-        raise ModelError(f"incomplete: {name} is missing", path=folder, remedy=RETRAIN)
+        raise ModelError(f"incomplete: {name} is missing", path=folder, remedy=_RETRAIN)
     vocabulary = Vocabulary.read(folder / name)
     if len(vocabulary) != size:
         raise ModelError(
@@ -258,7 +321,7 @@ def _filled(stored: StoredWeights) -> SequenceModel:
         raise ModelError(
             f"the weights are not those of its {CONFIG}: {_shown(wrong)} differs",
             path=stored.path / WEIGHTS,
-            remedy=RETRAIN,
+            remedy=_RETRAIN,
         )
     # not to_empty: on the way from meta it imports a computer algebra system, 0.7 s
     weights = {name: torch.from_numpy(v).clone() for name, v in stored.weights.items()}
@@ -268,3 +331,132 @@ def _filled(stored: StoredWeights) -> SequenceModel:
 
 def _shown(text: str) -> str:
     return visible(text.encode("utf-8", "backslashreplace"), _LONGEST)
+
+
+def save_model(
+    folder: Path,
+    model: SequenceModel,
+    vocabularies: tuple[Vocabulary, Vocabulary],
+    provenance: dict[str, Any],
+    *,
+    curves: Path | None = None,
+    outside: OutsideWords = NO_OUTSIDE_WORDS,
+) -> None:
+    """Write a model folder; it gets its name when it is whole, and replaces an older one.
+
+    Args:
+        folder: Its name.
+        model: On any device.
+        vocabularies: Source and target; only the target's is written where it reads no source.
+        provenance: Where it comes from.
+        curves: A learning curve to keep beside it.
+        outside: The words outside the target vocabulary.
+
+    Raises:
+        SettingsError: Something else is there than a model.
+    """
+    from safetensors import torch as torch_files
+
+    put_right(folder)
+    refuse_others(folder)
+    part = part_path(folder)
+    part.mkdir(parents=True)
+    try:
+        weights = {name: value.cpu().contiguous() for name, value in model.state_dict().items()}
+        write_atomically(part / WEIGHTS, torch_files.save(weights))
+        write_json(part / CONFIG, {"format": FORMAT, **dataclasses.asdict(model.settings)})
+        if kind_named(model.settings.kind).reads_source:
+            vocabularies[0].write(part / SOURCE_VOCABULARY)
+        vocabularies[1].write(part / TARGET_VOCABULARY)
+        outside.write(part / TARGET_OUTSIDE)
+        write_json(part / PROVENANCE, provenance)
+        if curves is not None and curves.exists():
+            write_atomically(part / CURVES, curves.read_bytes())
+        write_digests(part)
+        _give_name(part, folder)
+    except BaseException:
+        put_right(folder)
+        remove(part)
+        raise
+    put_right(folder)
+
+
+def put_right(folder: Path) -> None:
+    """Undo or end what a kill interrupted while one model took the place of another."""
+    before = replaced(folder)
+    if before.is_symlink() or not before.is_dir():
+        return
+    if not os.path.lexists(folder) and is_model_folder(before):
+        before.rename(folder)
+    else:
+        _remove_model(before)
+
+
+def refuse_others(folder: Path) -> None:
+    """See whether a model may be written there: nothing is lost but a model.
+
+    Raises:
+        SettingsError: Something else is there, or something else in the folder of a model.
+    """
+    if os.path.lexists(replaced(folder)):
+        raise _something_else(replaced(folder))
+    if not os.path.lexists(folder):
+        return
+    _refuse_others_in(folder)
+
+
+def _refuse_others_in(folder: Path) -> None:
+    if folder.is_symlink() or not is_model_folder(folder):
+        raise _something_else(folder)
+    others = sorted({path.name for path in folder.iterdir()} - _names(folder))
+    if others:
+        shown = visible(os.fsencode(others[0]), 80)
+        raise SettingsError(
+            f"the model's folder has {shown} in it, which training did not write",
+            path=folder,
+            remedy="move that away, or name another folder",
+        )
+
+
+def _something_else(folder: Path) -> SettingsError:
+    return SettingsError("something else is there", path=folder, remedy="name another folder")
+
+
+def _give_name(part: Path, folder: Path) -> None:
+    """Let a whole new folder take the place of an old one, or of nothing."""
+    if os.path.lexists(folder):
+        folder.rename(replaced(folder))
+        try:
+            # what came into it meanwhile has moved along, and must move back
+            _refuse_others_in(replaced(folder))
+        except SettingsError as error:
+            replaced(folder).rename(folder)
+            error.path = folder
+            raise
+    try:
+        part.rename(folder)
+    except (FileExistsError, NotADirectoryError, IsADirectoryError):
+        raise _something_else(folder) from None
+    except OSError:
+        if os.path.lexists(folder):
+            raise _something_else(folder) from None
+        raise
+
+
+def _names(folder: Path) -> set[str]:
+    """The names that the files of a model may have, those of a newer version too."""
+    known = set(ALL)
+    with contextlib.suppress(ModelError, OSError):
+        known |= read_digests(folder).keys()
+    return known
+
+
+def _remove_model(folder: Path) -> None:
+    """Remove the files of a model, first what makes it one; a folder with others in it stays."""
+    names = _names(folder) - {DIGESTS}
+    for name in (DIGESTS, *sorted(names)):
+        if os.sep not in name:
+            with contextlib.suppress(OSError):
+                (folder / name).unlink()
+    with contextlib.suppress(OSError):
+        folder.rmdir()

@@ -17,9 +17,8 @@ from phrasescore.scoring.shared_work import SharedWork
 from phrasescore.table.block import TableBlock, TokenSpans
 from phrasescore.table.phrase_table import Side
 from phrasescore.words import Unknown
-from phrasescore.words.outside_words import NO_OUTSIDE_WORDS, OutsideWords
 from phrasescore.words.token_sequences import TokenSequences
-from phrasescore.words.vocabulary import UNK_ID, Vocabulary
+from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, UNK_ID, OutsideWords, Vocabulary
 
 
 class PairScorer(Protocol):

@@ -17,8 +17,8 @@ from phrasescore.scoring.shared_work import SharedWork
 from phrasescore.scoring.unshared_scorer import UnsharedScorer
 from phrasescore.table.block import TableBlock
 from phrasescore.table.phrase_table import Side
-from phrasescore.words.outside_words import NO_OUTSIDE_WORDS, OutsideWords
 from phrasescore.words.token_sequences import TokenSequences
+from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, OutsideWords
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,9 @@ LONGEST_PHRASE = 10_000  # words that a model sees; phrase tables end at about 2
 _BYTES_AT_ONCE = 1 << 20
 _GZIP_WINDOW = 31
 Positions = NDArray[np.int64]
+# finds the format of a table from its first lines; the path is for errors
+FormatFinder: TypeAlias = Callable[[Sequence[bytes], "str | Path"], TableFormat]
+FaultHandler: TypeAlias = Callable[[PhraseTableError], object]
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,35 @@ class TokenSpans:
     begins: Positions
     ends: Positions
     offsets: Positions
+
+    @classmethod
+    def of(
+        cls,
+        data: NDArray[np.uint8],
+        begins: Positions,
+        ends: Positions,
+        factor: int = 0,
+        *,
+        hierarchical: bool = False,
+    ) -> tuple[TokenSpans, NDArray[np.bool_]]:
+        """Find the tokens of some phrases, and the phrases that lack a factor or a label.
+
+        Args:
+            data: uint8, the bytes of the block and then those of the gap token.
+            begins: (lines,) int64, the first byte of each phrase.
+            ends: (lines,) int64, the byte after its last.
+            factor: Which factor of a token counts, from 0.
+            hierarchical: Whether the phrases are sides of rules.
+
+        Returns:
+            The tokens, and (lines,) bool.
+        """
+        most = int((ends - begins + 1).sum()) // 2 + len(begins)
+        spans = np.empty((2, most), np.int64)
+        offsets = np.zeros(len(begins) + 1, np.int64)
+        doubtful = np.zeros(len(begins), np.bool_)
+        count = find_tokens(data, begins, ends, factor, hierarchical, spans, offsets, doubtful)
+        return cls(data, spans[0, :count], spans[1, :count], offsets), doubtful
 
     def tokens(self, line: int) -> list[bytes]:
         """Return the tokens of one phrase as bytes."""
@@ -109,20 +141,15 @@ class TableBlock:
         """
         column = SOURCE if side == "source" else TARGET
         begins, ends = self.spans[:, column], self.spans[:, column + 1]
-        most = int((ends - begins + 1).sum()) // 2 + len(self)
-        spans = np.empty((2, most), np.int64)
-        offsets = np.zeros(len(self) + 1, np.int64)
-        doubtful = np.zeros(len(self), np.bool_)
-        count = find_tokens(
-            self.data, begins, ends, factor, self.format.hierarchical, spans, offsets, doubtful
-        )
+        hierarchical = self.format.hierarchical
+        tokens, doubtful = TokenSpans.of(self.data, begins, ends, factor, hierarchical=hierarchical)
         for row in np.flatnonzero(doubtful):
             phrase = self.text[begins[row] : ends[row]]
             try:
-                scored_tokens(phrase, side, factor, hierarchical=self.format.hierarchical)
+                scored_tokens(phrase, side, factor, hierarchical=hierarchical)
             except PhraseTableError as error:
                 raise error.at(self.path, self.first_line + int(row)) from None
-        lengths = np.diff(offsets)
+        lengths = np.diff(tokens.offsets)
         if lengths.max(initial=0) > LONGEST_PHRASE:
             first = int(np.argmax(lengths > LONGEST_PHRASE))
             raise PhraseTableError(
@@ -132,7 +159,7 @@ class TableBlock:
                 line=self.first_line + first,
                 remedy="delete the line",
             )
-        return TokenSpans(self.data, spans[0, :count], spans[1, :count], offsets)
+        return tokens
 
     def source(self, line: int) -> bytes:
         """Return the source phrase of one line, as it stands there."""
@@ -222,7 +249,13 @@ def _spliced(text: bytes, begins: list[int], ends: list[int], new: list[bytes]) 
 
 
 def read_blocks(
-    path: str | Path, lines: int = LINES_PER_BLOCK, *, skip: int = 0, first: int | None = None
+    path: str | Path,
+    lines: int = LINES_PER_BLOCK,
+    *,
+    skip: int = 0,
+    first: int | None = None,
+    format_of: FormatFinder = TableFormat.of,
+    on_fault: FaultHandler | None = None,
 ) -> Iterator[TableBlock]:
     """Yield a table's lines in blocks of ``lines``; the last and, if wanted, the first are shorter.
 
@@ -231,6 +264,8 @@ def read_blocks(
         lines: The lines of a block.
         skip: How many blocks to pass over at the beginning, their lines unchecked.
         first: The lines of the first block; each next has four times as many, up to ``lines``.
+        format_of: Finds the format from the first lines.
+        on_fault: Takes each bad line in place of an error; its spans are 0.
 
     Raises:
         InputError: The file cannot be read.
@@ -239,7 +274,7 @@ def read_blocks(
     first_line = 1
     wanted = lines if first is None else min(first, lines)
     with open_input(path) as stream:
-        expected, rest = opened_table(stream, path, TableFormat.of)
+        expected, rest = opened_table(stream, path, format_of)
         while True:
             with truncation_named(path):
                 taken = list(itertools.islice(rest, wanted))
@@ -249,14 +284,13 @@ def read_blocks(
             if skip > 0:
                 skip -= 1
             else:
-                yield checked_block(b"".join(taken), len(taken), first_line, path, expected)
+                text = b"".join(taken)
+                yield checked_block(text, len(taken), first_line, path, expected, on_fault)
             first_line += len(taken)
 
 
 def opened_table(
-    stream: BinaryIO,
-    path: str | Path,
-    format_of: Callable[[Sequence[bytes], str | Path], TableFormat],
+    stream: BinaryIO, path: str | Path, format_of: FormatFinder
 ) -> tuple[TableFormat, Iterator[bytes]]:
     """Return the format of a table, which its first lines tell, and all its lines.
 
@@ -276,12 +310,25 @@ def opened_table(
 
 
 def checked_block(
-    text: bytes, lines: int, first_line: int, path: str | Path, expected: TableFormat
+    text: bytes,
+    lines: int,
+    first_line: int,
+    path: str | Path,
+    expected: TableFormat,
+    on_fault: FaultHandler | None = None,
 ) -> TableBlock:
     """Find the columns of some lines and check them.
 
+    Args:
+        text: The lines.
+        lines: How many they are.
+        first_line: The 1-based number of the first.
+        path: Their file, for errors.
+        expected: The format of the table.
+        on_fault: Takes the error of each bad line, whose spans are then 0.
+
     Raises:
-        PhraseTableError: The first line that is wrong, and why.
+        PhraseTableError: The first line that is wrong, and why, unless ``on_fault`` takes it.
     """
     spans = np.zeros((lines, 6), np.int64)
     doubtful = np.zeros(lines, np.bool_)
@@ -296,7 +343,11 @@ def checked_block(
             try:
                 check_line(line, expected)
             except PhraseTableError as error:
-                raise error.at(path, first_line + row) from None
+                error.at(path, first_line + row)
+                if on_fault is None:
+                    raise error from None
+                spans[row] = 0
+                on_fault(error)
     return TableBlock(text, first_line, path, expected, spans)
 
 

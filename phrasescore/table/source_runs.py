@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,7 @@ from phrasescore.errors import PhraseTableError, visible
 from phrasescore.runs.byte_streams import open_input
 from phrasescore.table.block import (
     LINES_PER_BLOCK,
+    FormatFinder,
     TableBlock,
     checked_block,
     opened_table,
@@ -35,7 +36,7 @@ def read_source_runs(
     lines: int = LINES_PER_BLOCK,
     *,
     skip_lines: int = 0,
-    format_of: Callable[[Sequence[bytes], str | Path], TableFormat] = TableFormat.of,
+    format_of: FormatFinder = TableFormat.of,
 ) -> Iterator[TableBlock]:
     """Yield a table's lines in blocks that end where the lines of a source phrase end.
 

@@ -23,7 +23,6 @@ from phrasescore.runs.byte_streams import open_input
 from phrasescore.table.block import LINES_PER_BLOCK, TokenSpans, truncation_named
 from phrasescore.table.byte_scanning import BLANKS, RETURN, TAB, find_byte, trim
 from phrasescore.table.phrase_table import Side, scored_tokens
-from phrasescore.table.scanning import find_tokens
 
 BYTES_PER_BLOCK = 1 << 20
 # the first block is this many times smaller, the next is four times larger, up to a whole one
@@ -182,12 +181,7 @@ class Texts:
     ) -> tuple[TokenSpans, NDArray[np.bool_]]:
         """Find the tokens of one text of all lines, and the lines in which a factor is missing."""
         begins, ends = spans[:, 2 * column], spans[:, 2 * column + 1]
-        most = int((ends - begins + 1).sum()) // 2 + len(spans)
-        found = np.empty((2, most), np.int64)
-        offsets = np.zeros(len(spans) + 1, np.int64)
-        lacks = np.zeros(len(spans), np.bool_)
-        count = find_tokens(data, begins, ends, self.factor, False, found, offsets, lacks)
-        return TokenSpans(data, found[0, :count], found[1, :count], offsets), lacks
+        return TokenSpans.of(data, begins, ends, self.factor)
 
     def _error(self, fault: int, row: Lines, texts: Sequence[bytes], line: int) -> CorpusError:
         """Say why a line cannot be scored."""

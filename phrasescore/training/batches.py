@@ -1,19 +1,30 @@
-"""Which phrase pairs make which batch, and the batches as tensors.
+"""Passes over the pairs that are learnt from, cut into batches, as tensors.
 
-A plan is a list of index arrays for one pass over the data; it depends on the seed and the pass
-alone, so that a resumed run meets the batches it would have met.
+A plan cuts pairs into index arrays; it depends on the seed and the pass alone, so that a resumed
+run meets the same batches. Memory does not grow with the pairs: a large table is gone through in
+stretches. Each is made of many short runs of pairs from all over the table, so that its batches are
+nearly as mixed as if all pairs had been shuffled.
+
+Words seen once: where the shortlist has room for every word of a text, no ``<unk>`` occurs there. A
+model would give a new word to be written no probability, and a new word to be read random numbers.
+New words come about as often as words that occur once in the text (Good and Turing), so a share of
+these become ``<unk>``, drawn anew for each batch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
-from phrasescore.model.sequence_model import END, Batch
-from phrasescore.training.training_pairs import PairSide
+from phrasescore.model.sequence_model import END, UNKNOWN, Batch
+from phrasescore.training.pairs import EncodedPairs, PhraseSide, Remainder
 from phrasescore.words.token_sequences import as_matrix
 
 Indices = npt.NDArray[np.int64]
@@ -119,7 +130,7 @@ def bucket_plan(
     return [batches[at] for at in rng.permutation(len(batches)) if len(batches[at])]
 
 
-def make_batch(source: PairSide, target: PairSide, pairs: Indices) -> Batch:
+def make_batch(source: PhraseSide, target: PhraseSide, pairs: Indices) -> Batch:
     """Gather the given pairs into one batch; shorter phrases are padded with </s>."""
     source_ids, source_lengths = as_matrix(source.select(pairs), END)
     target_ids, target_lengths = as_matrix(target.select(pairs), END)
@@ -150,3 +161,117 @@ def _sorted_groups(order: Indices, longest: Indices, size: int, group: int) -> l
         part = part[np.argsort(longest[part], kind="stable")]
         batches.extend(np.split(part, range(size, len(part), size)))
     return batches
+
+
+STRETCH = 1 << 21  # pairs, at most
+_RUN = 1 << 10  # pairs that stay together
+
+
+@dataclass(frozen=True)
+class PlannedBatch:
+    """A batch of a pass.
+
+    Attributes:
+        rows: ``(B,)`` which pairs.
+        words: Their target words, with a </s> for each.
+        words_per_batch: What the batches of its stretch have on average.
+        is_last: Whether the pass ends with it.
+    """
+
+    rows: Indices
+    words: int
+    words_per_batch: float
+    is_last: bool
+
+
+class Passes:
+    """All passes of a run; each depends on the seed and its number alone.
+
+    Args:
+        pairs: All pairs.
+        rows: Which of them are learnt from.
+        plan: Cuts pairs into batches.
+        size: Pairs of average length in a batch.
+        seed: For the orders.
+
+    Attributes:
+        words: Target words of a pass, with a </s> for each pair.
+    """
+
+    def __init__(
+        self, pairs: EncodedPairs, rows: Remainder, plan: Plan, size: int, seed: int
+    ) -> None:
+        self._pairs, self._rows, self._plan, self._size, self._seed = pairs, rows, plan, size, seed
+        parts = (rows[first : first + STRETCH] for first in range(0, len(rows), STRETCH))
+        self.words = len(rows) + sum(int(pairs.target.lengths(part).sum()) for part in parts)
+
+    def batches(self, number: int, done: int = 0) -> Iterator[PlannedBatch]:
+        """Yield the batches of a pass, from 0, without the first that are done."""
+        rng = np.random.default_rng([self._seed, number])
+        runs = np.arange(-(-len(self._rows) // _RUN))
+        if len(self._rows) > STRETCH:
+            runs = rng.permutation(runs)
+        for first in range(0, len(runs), STRETCH // _RUN):
+            rows = self._rows_of(runs[first : first + STRETCH // _RUN])
+            source, target = self._pairs.lengths(rows)
+            plan = self._plan(source, target, self._size, rng)
+            average = (int(target.sum()) + len(target)) / max(1, len(plan))
+            ends = first + STRETCH // _RUN >= len(runs)
+            for at in range(done, len(plan)):
+                words = int(target[plan[at]].sum()) + len(plan[at])
+                yield PlannedBatch(rows[plan[at]], words, average, ends and at == len(plan) - 1)
+            done = max(0, done - len(plan))
+
+    def _rows_of(self, runs: Indices) -> Indices:
+        """Return the rows of some runs, one after the other."""
+        places = (runs[:, None] * _RUN + np.arange(_RUN)).ravel()
+        return self._rows[places[places < len(self._rows)]]
+
+
+SHARE = 0.5  # the rest teaches the words themselves
+_ROWS_AT_ONCE = 1 << 16
+
+
+def seen_once(side: PhraseSide, rows: Remainder) -> NDArray[np.bool_]:
+    """Return which words occur once in some sentences, ``(V,)``.
+
+    None counts where at least as many words are outside the shortlist as :func:`with_unknown`
+    would replace: they teach ``<unk>`` already.
+
+    Args:
+        side: Where the sentences are.
+        rows: Which of them.
+    """
+    counts = word_counts(side, rows)
+    once: NDArray[np.bool_] = counts == 1
+    once[UNKNOWN] = False
+    return once & (counts[UNKNOWN] < SHARE * once.sum())
+
+
+def word_counts(side: PhraseSide, rows: Remainder | NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return how often each word stands in some phrases or sentences, ``(V,)``; </s> does not."""
+    counts = np.zeros(len(side.vocabulary), np.int64)
+    for begin in range(0, len(rows), _ROWS_AT_ONCE):
+        tokens = side.select(rows[begin : begin + _ROWS_AT_ONCE]).tokens
+        counts += np.bincount(tokens, minlength=len(counts))
+    return counts
+
+
+def with_unknown(batch: Batch, rare: tuple[Tensor, Tensor], generator: torch.Generator) -> Batch:
+    """Return a batch in which a share of the pairs have ``<unk>`` for their rare words.
+
+    One draw decides both sides of a pair. A rare source word mostly has a rare translation: read
+    as ``<unk>`` it is to be translated as ``<unk>``, and read as itself as that translation.
+
+    Args:
+        batch: On any device.
+        rare: ``(V,)`` bool each, which source and target words are rare; on the same device.
+        generator: Draws; on the same device.
+    """
+    pairs = len(batch.target)
+    drawn = torch.rand((pairs, 1), generator=generator, device=batch.target.device) < SHARE
+    source, target = (
+        ids.masked_fill(words[ids] & drawn, UNKNOWN)
+        for words, ids in zip(rare, (batch.source, batch.target), strict=True)
+    )
+    return dataclasses.replace(batch, source=source, target=target)

@@ -16,8 +16,15 @@ from phrasescore.model.sequence_model import SequenceModel
 from phrasescore.runs.byte_streams import write_atomically
 from phrasescore.runs.interruption import StopRequest
 from phrasescore.runs.progress import Progress
-from phrasescore.training.advice import better_size
-from phrasescore.training.batches import bucket_plan, share, uniform_plan
+from phrasescore.training.batches import (
+    STRETCH,
+    Passes,
+    PlannedBatch,
+    bucket_plan,
+    seen_once,
+    share,
+    uniform_plan,
+)
 from phrasescore.training.checkpoint import (
     BEST,
     LATEST,
@@ -26,15 +33,11 @@ from phrasescore.training.checkpoint import (
     load_checkpoint,
     save_checkpoint,
 )
-from phrasescore.training.curves import CURVES, Curves, described
-from phrasescore.training.evaluation import HeldOutFigure
-from phrasescore.training.held_out import Split
+from phrasescore.training.evaluation import CURVES, Curves, HeldOutFigure, better_size, described
 from phrasescore.training.optimization.process_group import Processes
 from phrasescore.training.optimization.updates import LEAST_SHARE, Updates, Work
-from phrasescore.training.passes import STRETCH, Passes, PlannedBatch
-from phrasescore.training.rare_words import seen_once
+from phrasescore.training.pairs import EncodedPairs, Split
 from phrasescore.training.recipes import recipe_of
-from phrasescore.training.training_pairs import TrainingPairs
 from phrasescore.training.training_settings import TrainingSettings
 
 # A run that ends after some time gives evaluations a fifth of it: on a slow machine, and where much
@@ -59,7 +62,7 @@ class Run:
     """
 
     model: SequenceModel
-    pairs: TrainingPairs
+    pairs: EncodedPairs
     split: Split
     settings: TrainingSettings
     folder: Path

@@ -13,10 +13,8 @@ from phrasescore.model.kinds import KINDS, Kind, kind_named, read_settings
 from phrasescore.model.model_settings import ModelSettings
 from phrasescore.runs.byte_streams import STANDARD_STREAM, sha256_of
 from phrasescore.runs.pipes import can_be_read_again
-from phrasescore.training.phrase_pairs import PairSettings, load_pairs
-from phrasescore.training.table_encoding import encode_table
-from phrasescore.training.text_encoding import encode_texts
-from phrasescore.training.training_pairs import TrainingPairs
+from phrasescore.training.encoding import encode_table, encode_texts
+from phrasescore.training.pairs import EncodedPairs, PairSettings, load_pairs
 from phrasescore.training.training_settings import (
     DROPOUT,
     DROPOUT_OF_TEXT,
@@ -264,7 +262,7 @@ class TrainingRequest:
         else:
             encode_table(self.inputs[0], folder, settings)
 
-    def pairs(self, folder: Path) -> TrainingPairs:
+    def pairs(self, folder: Path) -> EncodedPairs:
         """Return what was encoded in ``folder``, from the side that the model reads.
 
         Raises:
@@ -273,7 +271,7 @@ class TrainingRequest:
         pairs = load_pairs(folder)
         return pairs.in_direction(self.sizes.get("direction", "source-target"))
 
-    def model_settings(self, pairs: TrainingPairs) -> ModelSettings:
+    def model_settings(self, pairs: EncodedPairs) -> ModelSettings:
         """Return the settings of the model to train on these pairs.
 
         Raises:

@@ -13,12 +13,16 @@ import torch
 
 from phrasescore.errors import InputError, ResumeError, SettingsError
 from phrasescore.model.device import choose_device, has_fast_bf16
-from phrasescore.model.folder import load_model
-from phrasescore.model.folder_names import is_model_folder
+from phrasescore.model.folder import (
+    is_model_folder,
+    load_model,
+    put_right,
+    refuse_others,
+    save_model,
+)
 from phrasescore.model.kinds import build
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
-from phrasescore.model.saved_model import put_right, refuse_others, save_model
 from phrasescore.model.sequence_model import END
 from phrasescore.runs.byte_streams import sha256_of
 from phrasescore.runs.interruption import interruptible
@@ -27,18 +31,22 @@ from phrasescore.runs.parts import remove_parts
 from phrasescore.runs.provenance import provenance
 from phrasescore.runs.regular_files import only_regular_files
 from phrasescore.runs.system_errors import full_disk_named
-from phrasescore.training.advice import frequency_nll, warning_of
+from phrasescore.training.batches import word_counts
 from phrasescore.training.checkpoint import LATEST
-from phrasescore.training.curves import CURVES
 from phrasescore.training.earlier_run import finished_state, go_on_or_begin, is_longer_asked
-from phrasescore.training.evaluation import HeldOutFigure, normalisers, refuse_divergence
-from phrasescore.training.held_out import Split, split
+from phrasescore.training.evaluation import (
+    CURVES,
+    HeldOutFigure,
+    frequency_nll,
+    normalisers,
+    refuse_divergence,
+    warning_of,
+)
 from phrasescore.training.loop import Run, Trainer
 from phrasescore.training.optimization.process_group import Processes
-from phrasescore.training.rare_words import word_counts
+from phrasescore.training.pairs import EncodedPairs, Split, split
 from phrasescore.training.recipes import batch_size_for, recipe_named
 from phrasescore.training.request import TrainingRequest
-from phrasescore.training.training_pairs import TrainingPairs
 from phrasescore.training.training_settings import INPUT, TrainingSettings
 from phrasescore.training.work_folder import PAIRS, SETTINGS, is_begun, remove_work
 
@@ -235,7 +243,7 @@ def _encode(request: TrainingRequest, asked: dict[str, Any]) -> None:
 
 def _settings(
     request: TrainingRequest,
-    pairs: TrainingPairs,
+    pairs: EncodedPairs,
     precision: Literal["bf16", "fp32"],
     say: Callable[[str], None],
 ) -> tuple[Split, TrainingSettings]:
@@ -293,7 +301,7 @@ def _finish(
     request: TrainingRequest,
     asked: Mapping[str, Any],
     trainer: Trainer,
-    pairs: TrainingPairs,
+    pairs: EncodedPairs,
     parts: Split,
     settings: TrainingSettings,
     say: Callable[[str], None],

@@ -18,8 +18,8 @@ from phrasescore.errors import ResumeError, visible
 from phrasescore.runs.json_files import read_object
 from phrasescore.runs.parts import part_path, remove, whole_name
 from phrasescore.training.checkpoint import BEST, LATEST, load_checkpoint
-from phrasescore.training.curves import CURVES
-from phrasescore.training.encoded_sides import FILES_OF_PAIRS
+from phrasescore.training.encoding import FILES_OF_PAIRS
+from phrasescore.training.evaluation import CURVES
 from phrasescore.training.training_settings import INPUT
 
 SETTINGS = "settings.json"

@@ -1,4 +1,8 @@
-"""Hashes that compiled code shares: of bytes, and of whole numbers; all 64 bits."""
+"""Hashes that compiled code shares, and the hash table from pairs of ids to what belongs to them.
+
+A table of pairs is an array of records whose field ``key`` holds a pair; the other fields are its
+user's. Collisions go to the next slot (open addressing), so there must always be a free one.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import compiled
+from phrasescore.compiled import Records, compiled
 
 # where `hash_bytes` starts
 HASH_START = np.uint64(0xCBF29CE484222325)
@@ -15,7 +19,10 @@ _FNV_PRIME = np.uint64(0x100000001B3)
 _MURMUR_1, _MURMUR_2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
 _SPLITMIX_1, _SPLITMIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _SHIFT_27, _SHIFT_30 = np.uint64(27), np.uint64(30)
-_SHIFT_31, _SHIFT_33 = np.uint64(31), np.uint64(33)
+_SHIFT_31, _SHIFT_32, _SHIFT_33 = np.uint64(31), np.uint64(32), np.uint64(33)
+# 2^64 divided by the golden ratio: neighbouring numbers land far apart
+PAIR_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+_FREE = np.uint64(0)
 
 
 @compiled
@@ -46,3 +53,31 @@ def splitmix(value: Any) -> Any:
     value = (value ^ (value >> _SHIFT_30)) * _SPLITMIX_1
     value = (value ^ (value >> _SHIFT_27)) * _SPLITMIX_2
     return value ^ (value >> _SHIFT_31)
+
+
+@compiled
+def pair_key(first: int, second: int) -> np.uint64:
+    """Return two ids as one number; that of (0, 0) marks a free slot and is no key."""
+    return (np.uint64(first) << _SHIFT_32) | np.uint64(second)
+
+
+@compiled
+def find_pair(slots: Records, key: np.uint64) -> int:
+    """Return the slot that holds ``key``, or the free one where it would go."""
+    digest = key * PAIR_FACTOR
+    digest = (digest ^ (digest >> _SHIFT_32)) * PAIR_FACTOR
+    # the upper half of the digest, scaled to the number of slots, which may be any
+    slot = np.int64(((digest >> _SHIFT_32) * np.uint64(slots.size)) >> _SHIFT_32)
+    while slots[slot].key != key and slots[slot].key != _FREE:
+        slot += 1
+        if slot == slots.size:
+            slot = 0
+    return slot
+
+
+@compiled
+def move_pairs(old: Records, new: Records) -> None:
+    """Copy all records of a table to a larger one, which is empty."""
+    for slot in range(old.size):
+        if old[slot].key != _FREE:
+            new[find_pair(new, old[slot].key)] = old[slot]

@@ -1,8 +1,14 @@
-r"""The shortlist of one side: the words a model knows, and their ids.
+r"""The words of one side: the shortlist that a model knows, and the words outside it.
 
-Id 0 is the end of sentence ``</s>``, id 1 is ``<unk>`` for every word outside the shortlist, and
-words begin at 2, the most frequent first. On disk: one word per line, the line number (from 0) is
-the id, lines end at ``\n`` only.
+In the shortlist, id 0 is the end of sentence ``</s>``, id 1 is ``<unk>`` for every word outside it,
+and words begin at 2, the most frequent first. On disk: one word per line, the line number (from 0)
+is the id, lines end at ``\n`` only.
+
+To a model every word outside its shortlist is ``<unk>``, so p(<unk>) is the sum over all of them
+(footnote 3 of Cho et al. (2014)). Shared out by their counts, one word outside has
+p(<unk>) times q(w) = (c(w) + 1) / (N + U + 1): c(w) is its count in the distinct phrases that the
+shortlist was made from, N the sum over all U words outside, and words that never stood there have
+c = 0 and one share together. On disk: a line ``WORD<TAB>COUNT`` for each, ending at ``\n`` only.
 """
 
 from __future__ import annotations
@@ -15,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from phrasescore.errors import ModelError, visible
 from phrasescore.runs.byte_streams import write_atomically
@@ -32,7 +39,10 @@ EOS_ID, UNK_ID = 0, 1
 EOS, UNK = b"</s>", b"<unk>"
 SPECIALS = (EOS, UNK)
 _NOT_IN_A_WORD = re.compile(rb"[\0 \t\n]|\r$")
-_LONGEST = 80  # bytes of a word in an error
+_RESTORE_LINES = "restore the file; line numbers are ids, so lines cannot be added or removed"
+_RESTORE = "restore the file, or train the model again"
+_LONGEST = 80  # bytes of a word or line in an error
+_MAX_DIGITS = 18  # of a count that fits into 64 bits
 _MAX_BYTES = 1 << 30  # of a list of words; ten bytes each for a hundred million
 
 
@@ -80,15 +90,11 @@ class Vocabulary:
                 "a vocabulary begins with the lines </s> and <unk>, and this one does not",
                 remedy="use the file that training wrote, unchanged",
             )
-        seen: set[bytes] = set()
         for line, word in enumerate(self.words, 1):
             if not _is_word(word):
                 shown = visible(word[:_LONGEST])
-                raise ModelError(f"'{shown}' is not one word", line=line, remedy=_RESTORE)
-            if word in seen:
-                shown = visible(word[:_LONGEST])
-                raise ModelError(f"the word {shown} stands here twice", line=line, remedy=_RESTORE)
-            seen.add(word)
+                raise ModelError(f"'{shown}' is not one word", line=line, remedy=_RESTORE_LINES)
+        _refuse_repeated(self.words, _RESTORE_LINES)
 
     def __len__(self) -> int:
         return len(self.words)
@@ -141,7 +147,14 @@ class Vocabulary:
         return TokenSequences(numbers, spans.offsets)
 
 
-_RESTORE = "restore the file; line numbers are ids, so lines cannot be added or removed"
+def _refuse_repeated(words: Sequence[bytes], remedy: str) -> None:
+    """Raise a ModelError with the line of the first word that stands in a list twice."""
+    seen: set[bytes] = set()
+    for line, word in enumerate(words, 1):
+        if word in seen:
+            shown = visible(word[:_LONGEST])
+            raise ModelError(f"the word {shown} stands here twice", line=line, remedy=remedy)
+        seen.add(word)
 
 
 def plain_lines(path: str | Path) -> list[bytes]:
@@ -182,3 +195,111 @@ def shortlist(words: Sequence[bytes], counts: NDArray[Any], size: int) -> Vocabu
         order = order[counts[order] >= lowest]
     best = sorted(order.tolist(), key=lambda number: (-int(counts[number]), words[number]))
     return Vocabulary.from_words([words[number] for number in best[:size]])
+
+
+@dataclass(frozen=True)
+class OutsideWords:
+    r"""Words outside a shortlist and how often each was seen; there may be none.
+
+    Args:
+        words: Each once.
+        counts: As many, each 1 or more.
+
+    >>> OutsideWords((b"cat", b"dog"), (2, 1)).to_bytes()
+    b'cat\t2\ndog\t1\n'
+    """
+
+    words: tuple[bytes, ...]
+    counts: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if len(self._table) < len(self.words):
+            _refuse_repeated(self.words, _RESTORE)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @classmethod
+    def of(cls, words: Sequence[bytes], counts: NDArray[Any], ids: Ids) -> OutsideWords:
+        """Take the words that were seen and are in no shortlist, the most frequent first.
+
+        Args:
+            words: Every distinct word of the side.
+            counts: (len(words),) how often each occurs in the distinct phrases.
+            ids: (len(words),) the id of each in the shortlist.
+        """
+        rows = np.flatnonzero((ids == UNK_ID) & (counts > 0))
+        rows = rows[np.argsort(-counts[rows], kind="stable")]
+        return cls(tuple(words[row] for row in rows.tolist()), tuple(counts[rows].tolist()))
+
+    @classmethod
+    def read(cls, path: str | Path) -> OutsideWords:
+        """Read the words and their counts.
+
+        Raises:
+            InputError: The file cannot be read.
+            ModelError: A line is not a word and a count, or a word stands twice.
+        """
+        words, counts = [], []
+        for number, line in enumerate(plain_lines(path), 1):
+            word, _, count = line.partition(b"\t")
+            if not word or b" " in word or not _is_count(count):
+                raise ModelError(
+                    f"'{visible(line[:_LONGEST])}' is not a word, a tab and its count",
+                    path=path,
+                    line=number,
+                    remedy=_RESTORE,
+                )
+            words.append(word)
+            counts.append(int(count))
+        try:
+            return cls(tuple(words), tuple(counts))
+        except ModelError as error:
+            raise error.at(path, error.line) from None
+
+    def to_bytes(self) -> bytes:
+        """Return what ``write`` writes."""
+        pairs = zip(self.words, self.counts, strict=True)
+        return b"".join(b"%s\t%d\n" % pair for pair in pairs)
+
+    def write(self, path: str | Path) -> None:
+        """Write the words and their counts, one a line."""
+        write_atomically(path, self.to_bytes())
+
+    @cached_property
+    def _table(self) -> WordTable:
+        return WordTable(self.words)
+
+    @cached_property
+    def _ln_q(self) -> NDArray[np.float64]:
+        # the last is that of a word that was never seen, which the table gives the number -1
+        counts = np.array([*self.counts, 0], np.float64)
+        ln_q: NDArray[np.float64] = np.log((counts + 1) / (counts.sum() + len(counts)))
+        return ln_q
+
+    def ln_share(self, word: bytes) -> float:
+        """Return ln q of a word outside the shortlist, at most 0."""
+        number = self._table.id_of(word)
+        return float(self._ln_q[-1 if number is None else number])
+
+    def ln_shares(self, spans: TokenSpans, ids: Ids) -> NDArray[np.float64]:
+        """Return what sharing p(<unk>) out adds to ln p of each phrase, ``(lines,)``, at most 0.
+
+        Args:
+            spans: The phrases of a block.
+            ids: (tokens,) their ids in the shortlist; only those that are ``<unk>`` count.
+        """
+        unknown = np.flatnonzero(ids == UNK_ID)
+        numbers = self._table.find_spans(spans.data, spans.begins[unknown], spans.ends[unknown])
+        lines = np.searchsorted(spans.offsets, unknown, side="right") - 1
+        # each line's sum is its own, so that it does not depend on where a block begins
+        shares = np.bincount(lines, self._ln_q[numbers], minlength=len(spans.offsets) - 1)
+        return np.asarray(shares, np.float64)
+
+
+# of a model whose shortlist has every word that it saw
+NO_OUTSIDE_WORDS = OutsideWords((), ())
+
+
+def _is_count(text: bytes) -> bool:
+    return text.isdigit() and len(text) <= _MAX_DIGITS and text[:1] != b"0"

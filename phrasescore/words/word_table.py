@@ -15,7 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.compiled import compiled
-from phrasescore.table.byte_scanning import Bytes, same_bytes, token_begin, token_end
+from phrasescore.table.byte_scanning import (
+    LINE_FEED,
+    SPACE,
+    SPACE_ONLY,
+    Bytes,
+    find_byte,
+    same_bytes,
+    token_begin,
+    token_end,
+)
 from phrasescore.words.hashing import HASH_START, hash_bytes
 
 _SHIFT = np.uint64(32)
@@ -118,6 +127,18 @@ def number_words(
 
 
 @compiled
+def _number_lines(
+    words: WordArrays, data: Bytes, separators: int, grow: bool, ids: Any, offsets: Any
+) -> None:
+    begin = count = 0
+    for line in range(offsets.size - 1):
+        end = find_byte(data, begin, data.size, LINE_FEED)
+        count = number_words(words, data, begin, end, separators, grow, ids, count)
+        offsets[line + 1] = count
+        begin = end + 1
+
+
+@compiled
 def _find_words(words: WordArrays, data: Bytes, begins: Any, ends: Any, ids: Any) -> None:
     for i in range(len(begins)):
         ids[i] = find_word(words, data, begins[i], ends[i])
@@ -208,6 +229,25 @@ class WordTable:
         ids = np.empty(len(begins), np.int32)
         _find_words(self.arrays, data, begins, ends, ids)
         return ids
+
+    def encode_lines(
+        self, text: bytes, *, grow: bool, separators: int = SPACE_ONLY
+    ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Return the ids of the words of N lines, and (N + 1,) where each line begins in them.
+
+        Args:
+            text: Whole lines, each with its line feed.
+            grow: Whether to add new words; otherwise their id is -1.
+            separators: What separates words (see `byte_scanning`).
+        """
+        data = as_array(text)
+        # each word has a separator or the end of its line behind it
+        most = int(np.count_nonzero(data <= SPACE))
+        if grow:
+            self.reserve(most, len(text))
+        ids, offsets = np.empty(most, np.int32), np.zeros(text.count(b"\n") + 1, np.int64)
+        _number_lines(self.arrays, data, separators, grow, ids, offsets)
+        return ids[: offsets[-1]], offsets
 
     def add_all(self, words: Sequence[bytes]) -> NDArray[np.int32]:
         """Return the id of each word of a list, new ones added in their order."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from moses_integration.nbest.format import read_nbest_lists
-from phrasescore.words.outside_words import OutsideWords
+from phrasescore.words.vocabulary import OutsideWords
 from tests.conftest import Phrasescore
 from tests.support.neural_language_models import save_random_language_model
 from tests.support.random_system import write_random_system

@@ -60,8 +60,8 @@ def test_added_and_taken_out_again(phrasescore: Phrasescore, system: Path, tmp_p
         "NeuralLM0: path=lm7, ln p, with the weight 0",
         "now tune all weights of moses.nlm.ini together (phrasescore tune): until then it changes "
         "nothing",
-        "warning: moses.nlm.ini:15: real Moses has no FeedForwardLM and refuses the file; "
-        "phrasescore ini remove-feature takes NeuralLM0 out.",
+        "warning: moses.nlm.ini:15: real Moses has no FeedForwardLM and refuses the file. "
+        "Take NeuralLM0 out with phrasescore ini remove-feature.",
     ]
     more = phrasescore(
         "ini", "add-language-model", "moses.nlm.ini", "--model", "devlin", "--unnormalised",

@@ -11,13 +11,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from phrasescore.model.folder import load_model
+from phrasescore.model.folder import load_model, save_model
 from phrasescore.model.kinds import build
 from phrasescore.model.model_settings import Direction, EncoderDecoderSettings
-from phrasescore.model.saved_model import save_model
 from phrasescore.table.phrase_table import Entry, parse_entry, parse_scores, phrase_tokens
-from phrasescore.words.outside_words import NO_OUTSIDE_WORDS, OutsideWords
-from phrasescore.words.vocabulary import Vocabulary
+from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, OutsideWords, Vocabulary
 from tests.conftest import Phrasescore, StartPhrasescore
 from tests.support.killed import kill_when
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import PROJECT
+from tests.conftest import PROJECT, said
 from tests.support.result_folders import sentences, worse, write_lines
 
 _PICTURE = ("--by-length", "--picture", "lengths.svg")
@@ -31,12 +31,6 @@ def run(
         check=False,
         **more,
     )
-
-
-def said(done: subprocess.CompletedProcess[bytes]) -> bytes:
-    """Return the standard error, without a line of ours that a first run has."""
-    lines = done.stderr.splitlines(keepends=True)
-    return b"".join(line for line in lines if not line.startswith(b"compiling for this machine"))
 
 
 @pytest.fixture

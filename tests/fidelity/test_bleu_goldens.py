@@ -57,7 +57,7 @@ def test_statistics_are_those_of_the_extractor(golden: Path, number: int) -> Non
     folder = golden / "tuning"
     references = References.read([folder / "refs.fr"])
     found = NBestReader(next(folder.glob(f"run{number}.best*.gz")), references.vocabulary).read()
-    counted = references.score_tokens(found.sentences, found.tokens, found.offsets).matrix()
+    counted = references.score_tokens(found.sentences, found.tokens, found.offsets)
     ours = as_extractor_writes(found.sentences, found.features, counted)
     theirs = gzip.decompress((folder / f"run{number}.scores.dat.gz").read_bytes())
     assert ours == theirs

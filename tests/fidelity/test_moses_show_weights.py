@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from moses_integration.ini.edits import find_table_feature, with_table
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.ini.table_feature import find_table_feature, with_table
 from phrasescore.errors import IniError
 
 pytestmark = pytest.mark.moses

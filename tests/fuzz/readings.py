@@ -20,7 +20,7 @@ from moses_integration.decoder.loading.table_loading import (
     load_phrase_table,
     load_reordering_table,
 )
-from moses_integration.doctor import table_survey
+from moses_integration.doctor.table_survey import survey_table
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.language_model import arpa
 from moses_integration.language_model.automaton import score_words
@@ -172,9 +172,8 @@ def _reordering(target: bool) -> Callable[[Path, bool], Result]:
 
 def _survey(scores: int | None) -> Callable[[Path, bool], Result]:
     def read(path: Path, large: bool) -> Result:
-        with _block_size(table_survey, large):
-            found = table_survey.survey_table(path, None, scores)
-        faults = {kind: (str(f.error), f.line, f.count) for kind, f in found.faults.items()}
+        found = survey_table(path, None, scores, _lines(large))
+        faults = {kind: (str(f.error), f.count) for kind, f in found.faults.items()}
         broken = None if found.broken is None else str(found.broken)
         numbers = [
             np.asarray(value).tolist()
@@ -186,7 +185,6 @@ def _survey(scores: int | None) -> Callable[[Path, bool], Result]:
             sorted(found.odd.items()),
             *numbers,
             found.constant,
-            found.longest,
             broken,
         )
 

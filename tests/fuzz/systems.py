@@ -24,8 +24,8 @@ from moses_integration.tables.ranking import ColumnRanking
 from moses_integration.tables.significance import SignificanceLevel
 from phrasescore.table.block import read_blocks
 from phrasescore.table.source_runs import read_source_runs
-from phrasescore.training.phrase_pairs import PairSettings
-from phrasescore.training.table_encoding import encode_table
+from phrasescore.training.encoding import encode_table
+from phrasescore.training.pairs import PairSettings
 from tests.fuzz.originals import head
 from tests.fuzz.readings import Reading, Result
 
@@ -142,7 +142,7 @@ def _scored(path: Path, large: bool) -> Result:
     references = References([[b"a a b", b"x"] * 20, [b"b", b""] * 20])
     found = NBestReader(path, references.vocabulary, block_size=1 << 23 if large else 1).read()
     scores = references.score_tokens(found.sentences, found.tokens, found.offsets)
-    return (scores.matrix().tolist(),)
+    return (scores.tolist(),)
 
 
 _CORPUS = ("extraction/corpus.en", "extraction/corpus.fr")

@@ -12,11 +12,10 @@ import torch
 from phrasescore.model.kinds import build, read_settings
 from phrasescore.model.sequence_model import SequenceModel
 from phrasescore.training.batches import uniform_plan
-from phrasescore.training.evaluation import lengths_of
+from phrasescore.training.encoding import encode_table
 from phrasescore.training.optimization.flat_weights import FlatWeights
 from phrasescore.training.optimization.gradient import ShareGradient
-from phrasescore.training.phrase_pairs import EncodedPairs, PairSettings
-from phrasescore.training.table_encoding import encode_table
+from phrasescore.training.pairs import EncodedPairs, PairSettings
 from phrasescore.training.training_settings import TrainingSettings
 from tests.conftest import Phrasescore
 from tests.support.builders import write_phrase_table
@@ -64,7 +63,7 @@ def test_recorded_work_gives_the_gradient_of_the_cpu(
         device: ShareGradient(model, pairs, dtype, SETTINGS) for device, model in models.items()
     }
     rng = np.random.default_rng(3)
-    plan = uniform_plan(*lengths_of(pairs, np.arange(len(pairs))), 32, rng)
+    plan = uniform_plan(*pairs.lengths(np.arange(len(pairs))), 32, rng)
     bound = 1e-4 if dtype is None else 0.06
     for rows in plan[:60] * 2:
         losses = {

@@ -10,12 +10,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from phrasescore.model.folder import load_weights
+from phrasescore.model.folder import load_weights, save_model
 from phrasescore.model.model_settings import FeedForwardLmSettings
 from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
-from phrasescore.model.saved_model import save_model
-from phrasescore.words.outside_words import NO_OUTSIDE_WORDS, OutsideWords
-from phrasescore.words.vocabulary import Vocabulary
+from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, OutsideWords, Vocabulary
 from tests.support.plain_back_off import PlainLanguageModel
 
 

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.bleu.statistics import COLUMNS as BLEU_COLUMNS
-from moses_integration.bleu.statistics import bleu_of_sums
 from tuning.metrics.metric_scores import CHRF_ORDERS, TER_AT
 from tuning.optimizers.candidate_pool import PoolArrays
 from tuning.optimizers.expected_score import LEAST_LN
@@ -18,9 +17,18 @@ from tuning.optimizers.line_search import NARROW, step_into
 _BETA_SQUARED = 4.0
 
 
+def plain_bleu(sums: NDArray[np.float64]) -> float:
+    """Say in numpy what ``bleu`` does without smoothing (Papineni et al. 2002, section 2.3)."""
+    matches, totals, reference_words = sums[0:8:2], sums[1:8:2], sums[8]
+    if not matches.all():
+        return 0.0
+    brevity = min(0.0, 1 - reference_words / totals[0])
+    return float(np.exp(np.log(matches / totals).mean() + brevity))
+
+
 def plain_score_of_sums(sums: NDArray[np.float64], shares: Sequence[float]) -> float:
     """Say in numpy what ``score_of_sums`` does."""
-    score = float(bleu_of_sums(sums[:BLEU_COLUMNS]))
+    score = plain_bleu(sums[:BLEU_COLUMNS])
     if len(sums) == BLEU_COLUMNS:
         return score
     hypothesis, reference, match = sums[BLEU_COLUMNS:TER_AT].reshape(CHRF_ORDERS, 3).T

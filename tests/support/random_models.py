@@ -11,10 +11,9 @@ import numpy as np
 import torch
 
 from phrasescore.analysis.vector_files import write_vectors
-from phrasescore.model.folder_digests import digest_of_folder
+from phrasescore.model.folder import digest_of_folder, save_model
 from phrasescore.model.kinds import build, kind_named, read_settings
 from phrasescore.model.model_settings import Direction
-from phrasescore.model.saved_model import save_model
 from phrasescore.words.vocabulary import Vocabulary
 
 _SIZES: dict[str, Any] = {"hidden": 8, "embedding": 6, "maxout": 5, "rank": 4}

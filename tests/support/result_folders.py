@@ -166,7 +166,7 @@ def write_experiment(folder: Path, count: int = 30, *, with_tunings: bool = True
                 write_tuning(results / "systems" / slug / f"seed{seed}")
             statistics = references.score(np.arange(count), [line.encode() for line in lines])
             steps = {f"{slug}.seed{seed}.tune": StepTime(10.0 + seed, 5.0)}
-            matrix = {"test": statistics.matrix().astype(np.int64)}
+            matrix = {"test": statistics.astype(np.int64)}
             runs.append(SystemRun(seed, matrix, {}, steps, provenance()))
         rows[name] = KeptRow({}, {}, tuple(runs))
         scores = {

@@ -98,8 +98,8 @@ def experiment(options: ExperimentOptions) -> None:
 
 def _files_read(settings: ExperimentSettings) -> Iterator[tuple[str, Path]]:
     """Yield the files of the experiment that no option names, each with what reads it."""
+    from moses_integration.ini.model_files import path_keys
     from moses_integration.ini.moses_ini import MosesIni
-    from moses_integration.ini.table_feature import path_keys
 
     data, folder = settings.data, settings.folder
     texts = [data.dev_source, data.dev_reference, data.train_source, data.train_target]

@@ -22,8 +22,8 @@ from functools import cached_property
 from pathlib import Path
 
 from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
+from moses_integration.ini.model_files import path_keys
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.ini.table_feature import path_keys
 from moses_integration.tables.filtering import filtered_name
 from phrasescore.errors import SettingsError
 from phrasescore.model.kinds import Kind, kind_named

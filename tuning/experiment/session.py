@@ -6,9 +6,8 @@ import shlex
 from pathlib import Path
 
 from moses_integration.decoder.settings import SearchSettings
-from moses_integration.ini.language_model_feature import refuse_in_moses
+from moses_integration.ini.edits import refuse_in_moses, with_section
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.ini.sections import with_section
 from moses_integration.real_moses.decoder import find_moses
 from phrasescore.errors import InputError, PhrasescoreError, SettingsError
 from phrasescore.runs.byte_streams import write_atomically

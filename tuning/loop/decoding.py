@@ -13,11 +13,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from moses_integration.ini.language_model_feature import refuse_in_moses
-from moses_integration.ini.model_files import find_model_file
+from moses_integration.ini.edits import refuse_in_moses, with_section
+from moses_integration.ini.model_files import find_model_file, with_absolute_paths
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.ini.sections import with_section
-from moses_integration.ini.table_feature import with_absolute_paths
 from moses_integration.real_moses.decoder import (
     DecoderError,
     ExternalMoses,

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-import numpy as np
-
 from moses_integration.doctor.findings import Finding
 from moses_integration.doctor.texts import Text
 from moses_integration.doctor.words import MOST_UNKNOWN, TextWords, language_findings
@@ -52,12 +50,11 @@ def check_dev_set(
         ),
     ):  # fmt: skip
         words = TextWords(Text.read(path).tokens(), str(path))
-        is_word = np.arange(len(words.words)) < len(words.counts)
-        found = np.where(is_word, words.known_to(known), words.known_to(others))
-        findings = list(words.findings(found, owner, effect))
+        knows = known.__contains__
+        findings = list(words.findings(knows, owner, effect, others.__contains__))
         if known is sources:
-            findings = [*language_findings(words, found, whole), *findings]
-        _report(findings, words.unknown_share(found) > MOST_UNKNOWN, say)
+            findings = [*language_findings(words, knows, whole), *findings]
+        _report(findings, words.unknown_share(knows) > MOST_UNKNOWN, say)
 
 
 def _report(findings: Iterable[Finding], refused: bool, say: Say) -> None:

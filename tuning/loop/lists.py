@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.bleu.statistics import COLUMNS, BleuStatistics, bleu_of_sums
+from moses_integration.bleu.statistics import COLUMNS, bleu_of_sums
 from moses_integration.nbest.arrays import Candidates, NBestReader
 from phrasescore.errors import NBestError, did_you_mean
 from tuning.metrics.candidate_statistics import CandidateStatistics
@@ -105,7 +105,7 @@ def read_scored(
         )
     rows = statistics.score(found.sentences, found.tokens, found.offsets, found.words)
     chosen = np.unique(found.sentences, return_index=True)[1]
-    _check_step(found, chosen, BleuStatistics.from_matrix(rows[chosen, :COLUMNS]), statistics, path)
+    _check_step(found, chosen, _corpus_bleu(rows[chosen]), statistics, path)
     missing = np.setdiff1d(np.arange(len(statistics), dtype=np.int32), found.sentences)
     nothing = statistics.score_lines(missing, [b""] * len(missing))
     decoded = rows[chosen].sum(0, dtype=np.int64) + nothing.sum(0, dtype=np.int64)
@@ -147,7 +147,7 @@ def check_features(found: Mapping[str, int], expected: Mapping[str, int], path: 
 def _check_step(
     found: Candidates,
     chosen: NDArray[np.int64],
-    here: BleuStatistics,
+    here: float,
     statistics: CandidateStatistics,
     path: str | Path,
 ) -> None:
@@ -157,14 +157,20 @@ def _check_step(
     places = np.arange(offsets[-1]) + np.repeat(found.offsets[chosen] - offsets[:-1], lengths)
     for shift in _SHIFTS:
         sentences = np.clip(found.sentences[chosen] + shift, 0, len(statistics) - 1)
-        there = statistics.references.score_tokens(sentences, found.tokens[places], offsets)
-        if there.bleu() > _CLEARLY * here.bleu() + _AT_LEAST:
+        there = _corpus_bleu(
+            statistics.references.score_tokens(sentences, found.tokens[places], offsets)
+        )
+        if there > _CLEARLY * here + _AT_LEAST:
             raise NBestError(
-                f"translations and references are out of step: BLEU is {here.bleu():.3f}, but "
-                f"{there.bleu():.3f} with references one line {'later' if shift > 0 else 'before'}",
+                f"translations and references are out of step: BLEU is {here:.3f}, but "
+                f"{there:.3f} with references one line {'later' if shift > 0 else 'before'}",
                 path=path,
                 remedy="look for a line that is missing or too many in one of the two",
             )
+
+
+def _corpus_bleu(rows: NDArray[np.int32]) -> float:
+    return float(bleu_of_sums(rows[:, :COLUMNS].sum(0, dtype=np.int64)))
 
 
 def _notes(

@@ -83,7 +83,7 @@ class TuningSettings(OptimizationSettings):
         When to stop, how many runs there are and how many threads work is not part of it: a
         folder may be gone on with for longer.
         """
-        from moses_integration.ini.table_feature import path_keys
+        from moses_integration.ini.model_files import path_keys
 
         models = {
             f"{line.name} {key}": _size(line.options[key])

@@ -70,7 +70,7 @@ class CandidateStatistics:
             offsets: (N + 1,) where each begins in ``tokens``.
             words: N lines; not looked at where ``needs_words`` is false.
         """
-        bleu = self.references.score_tokens(sentences, tokens, offsets).matrix()
+        bleu = self.references.score_tokens(sentences, tokens, offsets)
         if self._more is None:
             return bleu
         return np.hstack([bleu, self._more.score(sentences, words)])

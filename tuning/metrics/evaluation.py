@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from moses_integration.bleu.statistics import COLUMNS, BleuStatistics
+from moses_integration.bleu.statistics import COLUMNS, brevity_penalty
 from tuning.metrics.length_picture import LengthPoint, draw_by_length
 from tuning.metrics.metric_scores import columns_of, metric_scores
 from tuning.metrics.metric_settings import MetricName, SentenceSelection, TextScoring
@@ -46,16 +46,15 @@ class TextScores:
     def of(cls, text: ScoredText, metrics: Sequence[MetricName], rows: Rows) -> TextScores:
         """Score (K,) sentences of a text whose statistics are known."""
         sums = text.statistics[rows].sum(0)
-        bleu = BleuStatistics.from_matrix(sums[:COLUMNS])
-        words, wanted = int(bleu.totals[0, 0]), int(bleu.reference_length[0])
-        totals = np.maximum(bleu.totals[0], 1)
+        matches, totals = sums[0 : COLUMNS - 1 : 2], sums[1 : COLUMNS - 1 : 2]
+        words, wanted = int(totals[0]), int(sums[COLUMNS - 1])
         return cls(
             path=text.path,
             scores={
                 metric: float(metric_scores(metric, sums[columns_of(metric)])) for metric in metrics
             },
-            precisions=tuple((bleu.matches[0] / totals).tolist()),
-            brevity_penalty=float(np.exp(min(0.0, 1 - wanted / words))) if words else 0.0,
+            precisions=tuple((matches / np.maximum(totals, 1)).tolist()),
+            brevity_penalty=brevity_penalty(float(words), float(wanted)),
             words=words,
             reference_words=wanted,
             length_ratio=words / wanted if wanted else None,

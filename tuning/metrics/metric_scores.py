@@ -1,7 +1,7 @@
 """Corpus BLEU, chrF, TER and mixtures of them, from summed statistics.
 
 The statistics add up over sentences, so that a search needs arrays only.
-Columns of a statistics matrix: the 9 of BLEU (``BleuStatistics.matrix``) and, unless BLEU is all
+Columns of a statistics matrix: the 9 of BLEU (``bleu.statistics``) and, unless BLEU is all
 there is, 3 for each of chrF's 6 orders (candidate, reference, match) and 2 for TER (edits,
 reference words, both times the number of references). Scores are fractions; TER may make the
 mixture negative.
@@ -9,19 +9,13 @@ mixture negative.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moses_integration.bleu.statistics import COLUMNS as BLEU_COLUMNS
-from moses_integration.bleu.statistics import (
-    BleuStatistics,
-    bleu_of_sums,
-    sentence_bleu,
-)
+from moses_integration.bleu.statistics import bleu, bleu_of_sums
 from phrasescore.compiled import compiled
 from tuning.metrics.metric_settings import MetricName, Objective
 
@@ -32,43 +26,50 @@ ALL_COLUMNS = TER_AT + 2
 _BETA_SQUARED = 4.0
 
 
-def _score_of_sums(sums: Any, shares: Any) -> float:
-    """Return the objective of (columns,) float64 summed statistics, given the three shares."""
-    score = 0.0
-    matches = sums[0] * sums[2] * sums[4] * sums[6]
-    if matches > 0:
-        # what ``bleu_of_sums`` computes with logarithms: roots are quick
-        score = math.sqrt(math.sqrt(matches / (sums[1] * sums[3] * sums[5] * sums[7])))
-        if sums[1] < sums[8]:
-            score *= math.exp(1.0 - sums[8] / sums[1])
-    if len(sums) == BLEU_COLUMNS:
-        return score
-    precision = recall = chrf = 0.0
+@compiled
+def _chrf(sums: NDArray[np.float64]) -> float:
+    """Return chrF of (18,) sums, in sacrebleu's order of operations."""
+    precision = recall = 0.0
     orders = 0
-    # in sacrebleu's order of operations
-    for at in range(BLEU_COLUMNS, TER_AT, 3):
+    for at in range(0, 3 * CHRF_ORDERS, 3):
         if sums[at] > 0 and sums[at + 1] > 0:
             precision += sums[at + 2] / sums[at]
             recall += sums[at + 2] / sums[at + 1]
             orders += 1
-    if precision + recall > 0:
-        precision /= orders
-        recall /= orders
-        chrf = (1 + _BETA_SQUARED) * precision * recall / (_BETA_SQUARED * precision + recall)
-    ter = 1.0 if sums[TER_AT] > 0 else 0.0
-    if sums[TER_AT + 1] > 0:
-        ter = sums[TER_AT] / sums[TER_AT + 1]
+    if precision + recall == 0:
+        return 0.0
+    precision /= orders
+    recall /= orders
+    return (1 + _BETA_SQUARED) * precision * recall / (_BETA_SQUARED * precision + recall)
+
+
+@compiled
+def _ter(sums: NDArray[np.float64]) -> float:
+    """Return TER of (2,) sums."""
+    if sums[1] > 0:
+        return sums[0] / sums[1]
+    return 1.0 if sums[0] > 0 else 0.0
+
+
+@compiled
+def score_of_sums(sums: NDArray[np.float64], shares: NDArray[np.float64]) -> float:
+    """Return the objective of (columns,) summed statistics, given the three shares."""
+    score = bleu(sums)
+    if len(sums) == BLEU_COLUMNS:
+        return score
+    chrf, ter = _chrf(sums[BLEU_COLUMNS:TER_AT]), _ter(sums[TER_AT:])
     return shares[0] * score + shares[1] * chrf + shares[2] * (1.0 - ter)
-
-
-# for compiled callers; a single score is not worth compiling it
-score_of_sums = compiled(_score_of_sums)
 
 
 def objective_score(objective: Objective, sums: Iterable[float]) -> float:
     """Return the objective of (columns,) summed statistics."""
-    # Python's arithmetic is quicker with its own numbers than with numpy's
-    return float(_score_of_sums([float(value) for value in sums], objective.shares))
+    return float(score_of_sums(np.array(sums, np.float64), np.array(objective.shares)))
+
+
+@compiled
+def _fill_scores(is_chrf: bool, rows: NDArray[np.float64], scores: NDArray[np.float64]) -> None:
+    for row in range(scores.size):
+        scores[row] = _chrf(rows[row]) if is_chrf else _ter(rows[row])
 
 
 def columns_of(metric: MetricName) -> slice:
@@ -87,39 +88,20 @@ def metric_scores(metric: MetricName, sums: ArrayLike) -> NDArray[np.float64]:
     Returns:
         (...,), as fractions.
     """
-    counts = np.asarray(sums, np.float64)
     if metric == "bleu":
-        return bleu_of_sums(counts)
-    return _chrf(counts) if metric == "chrf" else _ter(counts)
-
-
-def _chrf(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return chrF of (..., 18) sums, in sacrebleu's order of operations."""
-    precision, recall, orders = np.zeros((3, *counts.shape[:-1]))
-    for at in range(0, 3 * CHRF_ORDERS, 3):
-        candidate, reference, match = np.moveaxis(counts[..., at : at + 3], -1, 0)
-        some = (candidate > 0) & (reference > 0)
-        precision += np.where(some, match / np.where(some, candidate, 1), 0.0)
-        recall += np.where(some, match / np.where(some, reference, 1), 0.0)
-        orders += some
-    some = precision + recall > 0
-    precision /= np.where(some, orders, 1)
-    recall /= np.where(some, orders, 1)
-    divisor = np.where(some, _BETA_SQUARED * precision + recall, 1)
-    return (1 + _BETA_SQUARED) * precision * recall / divisor
-
-
-def _ter(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return TER of (..., 2) sums."""
-    edits, words = counts[..., 0], counts[..., 1]
-    return np.where(words > 0, edits / np.where(words > 0, words, 1), edits > 0)
+        return bleu_of_sums(sums)
+    counts = np.asarray(sums, np.float64)
+    scores = np.empty(counts.shape[:-1])
+    rows = np.ascontiguousarray(counts.reshape(-1, counts.shape[-1]))
+    _fill_scores(metric == "chrf", rows, scores.reshape(-1))
+    return scores
 
 
 def sentence_scores(statistics: NDArray[np.int16], objective: Objective) -> NDArray[np.float64]:
     """Return (N,) the objective of each of (N, K) candidates, with BLEU smoothed by adding one."""
-    bleu = sentence_bleu(BleuStatistics.from_matrix(statistics[:, columns_of("bleu")]))
+    scores = bleu_of_sums(statistics[:, columns_of("bleu")], added=1.0)
     if objective.is_bleu:
-        return bleu
+        return scores
     chrf = metric_scores("chrf", statistics[:, columns_of("chrf")])
     ter = metric_scores("ter", statistics[:, columns_of("ter")])
-    return objective.bleu * bleu + objective.chrf * chrf + objective.ter * (1 - ter)
+    return objective.bleu * scores + objective.chrf * chrf + objective.ter * (1 - ter)

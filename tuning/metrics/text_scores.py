@@ -112,7 +112,7 @@ class ReferenceTexts:
         sentences = np.arange(len(self), dtype=np.int32)
         statistics = np.zeros((len(self), ALL_COLUMNS), np.int64)
         words = [self._words(line) for line in lines]
-        statistics[:, :BLEU_COLUMNS] = self._bleu.score(sentences, words).matrix()
+        statistics[:, :BLEU_COLUMNS] = self._bleu.score(sentences, words)
         if self._more is not None:
             encoded = [line.encode() for line in lines]
             statistics[:, BLEU_COLUMNS:] = self._more.score(sentences, encoded)

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.bleu.statistics import BleuStatistics, sentence_bleu
+from moses_integration.bleu.statistics import bleu_of_sums
 from moses_integration.system_building.corpus.text_preparation import unescape
 from tuning.metrics.length_picture import LengthPoint
 from tuning.metrics.metric_scores import metric_scores
@@ -254,7 +254,7 @@ def _point(metric: MetricName, statistics: Counts) -> LengthPoint:
 def sentence_scores(metric: MetricName, statistics: Counts) -> Floats:
     """Return (S,) a score of each sentence alone, from (S, K); BLEU is smoothed by adding one."""
     if metric == "bleu":
-        return sentence_bleu(BleuStatistics.from_matrix(statistics))
+        return bleu_of_sums(statistics, added=1.0)
     return metric_scores(metric, statistics)
 
 

@@ -15,8 +15,8 @@ from moses_integration.decoder.features.reordering_feature import (
     reordering_feature,
 )
 from moses_integration.decoder.settings import DEFAULT_TABLE_LIMIT
+from moses_integration.ini.edits import neural_options
 from moses_integration.ini.feature_weights import FeatureLayout
-from moses_integration.ini.language_model_feature import neural_options
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from phrasescore.errors import IniError, counted
 from phrasescore.table.number_text import whole_number

@@ -21,16 +21,14 @@ from moses_integration.language_model.automaton import (
     UNIGRAM,
     AutomatonTables,
     class_of,
-    entry_key,
-    find_entry,
     score,
 )
 from moses_integration.language_model.back_off import LN_10, ArrayLanguageModel
 from phrasescore.compiled import Records, compiled, inlined
 from phrasescore.errors import SettingsError
+from phrasescore.words.hashing import PAIR_FACTOR, find_pair, pair_key
 
 _LARGEST_STATE = 2**62
-_MIX = np.uint64(0x9E3779B97F4A7C15)
 _RECENT_BITS = 14  # what fits into a core's own cache
 _RECENT_SHIFT = np.uint64(64 - _RECENT_BITS)
 _NO_ENTRY = -1
@@ -178,12 +176,12 @@ def _score_word(
     while state != EMPTY_STATE:
         node = models.tables.nodes[models.node_offsets[model] + state]
         if node.classes & own_class != np.uint64(0):
-            key = entry_key(state, word)
-            answer = recent[model, np.int64((key * _MIX) >> _RECENT_SHIFT)]
+            key = pair_key(state, word)
+            answer = recent[model, np.int64((key * PAIR_FACTOR) >> _RECENT_SHIFT)]
             if answer.key != key:
                 offsets = models.slot_offsets
                 slots = models.tables.slots[offsets[model] : offsets[model + 1]]
-                entry = slots[find_entry(slots, key)]
+                entry = slots[find_pair(slots, key)]
                 answer.key, answer.log10, answer.next = key, entry.log10, entry.next
                 if entry.key != key:
                     answer.next = _NO_ENTRY

@@ -18,8 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from moses_integration.language_model.neural.network import InputNetwork
 from phrasescore.model.folder import StoredWeights
-from phrasescore.words.outside_words import OutsideWords
-from phrasescore.words.vocabulary import UNK_ID
+from phrasescore.words.vocabulary import UNK_ID, OutsideWords
 
 
 class NeuralTerms(NamedTuple):

@@ -13,43 +13,33 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import compiled
+from phrasescore.compiled import Records, compiled
+from phrasescore.words.hashing import find_pair, move_pairs, pair_key
 from phrasescore.words.word_table import WordTable
 
-_FREE = -1
 _SHIFT = np.uint64(32)
-_MIX = np.uint64(0x9E3779B97F4A7C15)
+# a longer phrase by the phrase that lacks its last word, counted from 1, and by that word
+_CHILD = np.dtype([("key", np.uint64), ("phrase", np.int32)])
 
 
 class PhraseTrie(NamedTuple):
     """What compiled functions see of `SourcePhrases`.
 
     Attributes:
-        keys: Phrase and word of each slot, the phrase in the upper half.
-        children: The longer phrase, -1 where the slot is free; a power of two of slots.
+        slots: The table of pairs (`hashing.find_pair`) of phrases with one word more.
         size: One number, how many phrases there are, the empty one counted.
     """
 
-    keys: NDArray[np.uint64]
-    children: NDArray[np.int32]
+    slots: Records
     size: NDArray[np.int64]
-
-
-@compiled
-def _slot_of(trie: PhraseTrie, key: np.uint64) -> int:
-    mask = trie.children.size - 1
-    digest = key * _MIX
-    slot = np.int64((digest ^ (digest >> _SHIFT)) & np.uint64(mask))
-    while trie.children[slot] != _FREE and trie.keys[slot] != key:
-        slot = (slot + 1) & mask
-    return slot
 
 
 @compiled
 def child(trie: PhraseTrie, phrase: int, word: int) -> int:
     """Return the phrase ``phrase word``, or -1 where the input has none."""
-    key = (np.uint64(phrase) << _SHIFT) | np.uint64(word)
-    return np.int64(trie.children[_slot_of(trie, key)])
+    key = pair_key(phrase + 1, word)
+    entry = trie.slots[find_pair(trie.slots, key)]
+    return np.int64(entry.phrase) if entry.key == key else -1
 
 
 @compiled
@@ -57,28 +47,12 @@ def _add_spans(trie: PhraseTrie, words: NDArray[np.int32], longest: int) -> None
     for start in range(words.size):
         phrase = np.int64(0)
         for end in range(start, min(start + longest, words.size)):
-            key = (np.uint64(phrase) << _SHIFT) | np.uint64(words[end])
-            slot = _slot_of(trie, key)
-            if trie.children[slot] == _FREE:
-                trie.keys[slot] = key
-                trie.children[slot] = trie.size[0]
+            key = pair_key(phrase + 1, words[end])
+            entry = trie.slots[find_pair(trie.slots, key)]
+            if entry.key != key:
+                entry.key, entry.phrase = key, trie.size[0]
                 trie.size[0] += 1
-            phrase = np.int64(trie.children[slot])
-
-
-@compiled
-def _move(old: PhraseTrie, new: PhraseTrie) -> None:
-    for slot in range(old.children.size):
-        if old.children[slot] != _FREE:
-            target = _slot_of(new, old.keys[slot])
-            new.keys[target] = old.keys[slot]
-            new.children[target] = old.children[slot]
-
-
-def _empty_trie(slots: int) -> PhraseTrie:
-    return PhraseTrie(
-        np.zeros(slots, np.uint64), np.full(slots, _FREE, np.int32), np.ones(1, np.int64)
-    )
+            phrase = np.int64(entry.phrase)
 
 
 class SourcePhrases:
@@ -91,7 +65,7 @@ class SourcePhrases:
 
     def __init__(self, sentences: Sequence[Sequence[bytes]], longest: int) -> None:
         self.words = WordTable()
-        self.trie = _empty_trie(1 << 12)
+        self.trie = PhraseTrie(np.zeros(1 << 12, _CHILD), np.ones(1, np.int64))
         self.sentences: list[NDArray[np.int32]] = []
         numbers: dict[bytes, int] = {}
         digest = hashlib.sha256(b"%d\n" % longest)
@@ -120,13 +94,9 @@ class SourcePhrases:
         Args:
             first: First entry of each phrase, shape (phrases + 1,).
         """
-        used = self.trie.children >= 0
-        parents, children = (
-            (self.trie.keys[used] >> _SHIFT).astype(np.int64),
-            self.trie.children[used],
-        )
+        used = self.trie.slots[self.trie.slots["key"] != 0]
         shorter = np.zeros(len(self), np.int64)
-        shorter[children] = parents
+        shorter[used["phrase"]] = (used["key"] >> _SHIFT).astype(np.int64) - 1
         phrases, words = np.flatnonzero(np.diff(first)), 0
         # each time round they lose their last words
         while np.any(phrases):
@@ -135,11 +105,10 @@ class SourcePhrases:
         return max(1, words)
 
     def _reserve(self, phrases: int) -> None:
-        slots = self.trie.children.size
-        if 2 * (len(self) + phrases) > slots:
-            while 2 * (len(self) + phrases) > slots:
-                slots *= 2
-            grown = _empty_trie(slots)
-            grown.size[0] = self.trie.size[0]
-            _move(self.trie, grown)
-            self.trie = grown
+        slots = self.trie.slots.size
+        while 2 * (len(self) + phrases) > slots:
+            slots *= 2
+        if slots > self.trie.slots.size:
+            grown = np.zeros(slots, _CHILD)
+            move_pairs(self.trie.slots, grown)
+            self.trie = self.trie._replace(slots=grown)

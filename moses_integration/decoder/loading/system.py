@@ -21,7 +21,7 @@ from moses_integration.language_model.neural.network import read_feed_forward_lm
 from phrasescore.errors import IniError
 from phrasescore.model.folder import StoredWeights, load_outside
 from phrasescore.runs.byte_streams import sha256_of
-from phrasescore.words.outside_words import OutsideWords
+from phrasescore.words.vocabulary import OutsideWords
 from phrasescore.words.word_table import WordArrays, WordTable
 
 _LARGEST_WEIGHT = 1_000_000  # scores are summed up in single precision

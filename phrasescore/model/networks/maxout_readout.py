@@ -1,4 +1,4 @@
-"""From a decoder's state to the softmax: the deep output layer that the papers share.
+"""The deep output layer that the papers share, from a decoder's state to the softmax.
 
 Maxout over the state, the previous word and the context (Cho et al., appendix; Bahdanau et al.,
 appendix A.2.2), then an output layer factored in two (the authors' programs).
@@ -11,13 +11,26 @@ from abc import ABC
 import torch
 from torch import Tensor, nn
 
-from phrasescore.model.maxout import maxout
 from phrasescore.model.sequence_model import Batch, Regularisation, SequenceModel
 from phrasescore.model.softmax import (
     gathered_log_softmax,
     log_softmax,
     summed_cross_entropy,
 )
+
+
+def maxout(values: Tensor) -> Tensor:
+    """Return the larger of each two neighbours (Goodfellow et al., 2013).
+
+    NaN wins; two equal neighbours share the gradient.
+
+    Args:
+        values: ``(..., 2M)``.
+
+    Returns:
+        ``(..., M)``.
+    """
+    return values.reshape(*values.shape[:-1], values.shape[-1] // 2, 2).amax(-1)
 
 
 class MaxoutReadout(SequenceModel, ABC):

@@ -20,14 +20,18 @@ from torch import Tensor
 from phrasescore.model.sequence_model import SequenceModel
 from phrasescore.training.batches import Indices, Plan, share
 from phrasescore.training.evaluation import HeldOutFigure, score_share
-from phrasescore.training.optimization.crew import Crew, can_fork
+from phrasescore.training.optimization.crew import (
+    Crew,
+    can_fork,
+    keep_freed_memory,
+    release_freed_memory,
+)
 from phrasescore.training.optimization.flat_weights import FlatWeights, shared_array
 from phrasescore.training.optimization.gradient import ShareGradient
-from phrasescore.training.optimization.kept_memory import keep_freed_memory, release_freed_memory
 from phrasescore.training.optimization.optimizers import Optimizer
 from phrasescore.training.optimization.process_group import Processes
+from phrasescore.training.pairs import EncodedPairs
 from phrasescore.training.recipes import bound_gradient
-from phrasescore.training.training_pairs import TrainingPairs
 from phrasescore.training.training_settings import TrainingSettings
 
 # pairs; a smaller share leaves the matrix products too thin
@@ -52,7 +56,7 @@ class Work:
     """
 
     model: SequenceModel
-    pairs: TrainingPairs
+    pairs: EncodedPairs
     settings: TrainingSettings
     optimizer: Optimizer
     plan: Plan

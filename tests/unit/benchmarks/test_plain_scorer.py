@@ -9,9 +9,9 @@ import numpy as np
 import torch
 
 from benchmarks.plain_scorer import BATCH, score_table
+from phrasescore.model.folder import save_model
 from phrasescore.model.model_settings import EncoderDecoderSettings
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
-from phrasescore.model.saved_model import save_model
 from phrasescore.words.vocabulary import Vocabulary
 
 WORDS = [b"a", b"b", b"c", b"d"]

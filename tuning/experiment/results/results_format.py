@@ -16,8 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from moses_integration.bleu.reference_ngrams import ORDERS
-from moses_integration.bleu.statistics import BleuStatistics
+from moses_integration.bleu.statistics import ORDERS, bleu_of_sums, statistics_rows
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import ResumeError, SettingsError
 from phrasescore.runs.json_files import JsonError, read_object
@@ -225,11 +224,10 @@ def _run(run: _RunFile, texts: Mapping[str, KeptText]) -> SystemRun:
 
 
 def _text_json(rows: Statistics) -> dict[str, Any]:
-    statistics = BleuStatistics.from_matrix(rows)
     return {
-        "bleu": statistics.bleu(),
-        "length": _written(statistics.totals[:, 0]),
-        "matches": [_written(column) for column in statistics.matches.T],
+        "bleu": float(bleu_of_sums(rows.sum(0, dtype=np.int64))),
+        "length": _written(rows[:, 1]),
+        "matches": [_written(column) for column in rows[:, 0:-1:2].T],
     }
 
 
@@ -237,11 +235,10 @@ def _statistics(content: _StatisticsFile, text: KeptText) -> Statistics:
     """Return (S, 9), of which the file says what cannot be computed."""
     length = np.array(_numbers(content.length), np.int32)
     matches = np.array([_numbers(line) for line in content.matches], np.int32).T
-    totals = np.maximum(length[:, None] - np.arange(ORDERS, dtype=np.int32), 0)
     expected = np.array(text.reference_lengths, np.int32)
     if not (len(length) == len(expected) and matches.shape == (len(length), ORDERS)):
         raise ValueError("a text has more sentences than its references, or fewer")
-    return BleuStatistics(matches, totals, expected).matrix().astype(np.int64)
+    return statistics_rows(matches, length, expected).astype(np.int64)
 
 
 def _times_json(steps: Mapping[str, StepTime]) -> dict[str, Any]:

@@ -126,4 +126,4 @@ def _statistics(references: References, file: Path) -> Statistics:
             path=file,
             remedy="delete the file and run the experiment again",
         )
-    return references.score(np.arange(len(lines)), lines).matrix().astype(np.int64)
+    return references.score(np.arange(len(lines)), lines).astype(np.int64)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from moses_integration.ini.language_model_feature import next_name
+from moses_integration.ini.edits import next_name
 from tuning.experiment.command import PROGRAM, Command, CommandStep
 from tuning.experiment.experiment_settings import ExperimentSystem, ExperimentText
 from tuning.experiment.result_files import ResultFiles

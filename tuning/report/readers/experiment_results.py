@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 
-from moses_integration.bleu.statistics import BleuStatistics
 from phrasescore.errors import InputError, PhrasescoreError, counted
 from phrasescore.runs.byte_streams import sha256_of
 from tuning.experiment.experiment_settings import DEV
@@ -284,7 +283,7 @@ def _output(
         read = files.text(path)
         lengths = [len(words_in(line)) for line in read]
         # of the text it was when it was scored
-        if lengths == BleuStatistics.from_matrix(statistics[0]).totals[:, 0].tolist():
+        if lengths == statistics[0][:, 1].tolist():
             lines = read
         else:
             notes.append(f"{path} has changed since it was scored.")

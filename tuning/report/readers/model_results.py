@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from phrasescore.errors import PhrasescoreError
-from phrasescore.model.folder_names import CONFIG, CURVES, PROVENANCE
+from phrasescore.model.folder import CONFIG, CURVES, PROVENANCE
 from tuning.report.contents import CurvePoint, Provenance, Results, Spent, TrainedModel
 from tuning.report.readers.reading import (
     Count,

@@ -11,10 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from moses_integration.doctor import table_scanning as flags
-from moses_integration.doctor import table_survey
-from moses_integration.doctor.table_scanning import PairSample
-from moses_integration.doctor.table_survey import survey_table
+from moses_integration.doctor import table_survey as flags
+from moses_integration.doctor.table_survey import PairSample, survey_table
 from moses_integration.doctor.words import TableWords, TextWords
 from phrasescore.table.phrase_table import phrase_tokens
 from tests.support.table_lines import read_entries
@@ -74,16 +72,14 @@ def test_flags(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple], ende
         assert survey.odd.get(bit, (0, 0)) == (len(rows_with), rows_with[0] if rows_with else 0)
     columns = list(zip(*[line.split(b" ||| ")[2].split(b" ") for line in lines], strict=True))
     assert survey.constant == tuple(
-        column[0] if len(set(column)) == 1 else None for column in columns
+        column[0] if len(set(map(float, column))) == 1 else None for column in columns
     )
     above = [sum(float(score) > 1 for score in column) for column in columns]
     assert survey.above_one.tolist() == above
     assert survey.ends_in_line_feed is ended
 
 
-def test_blocks_do_not_matter(
-    bundled_golden: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blocks_do_not_matter(bundled_golden: Path, tmp_path: Path) -> None:
     """Small blocks give what one large block gives, lines that lie across two included."""
     with gzip.open(bundled_golden / "system" / "phrase-table.5col.gz") as stream:
         lines = stream.read().split(b"\n")[:3000]
@@ -92,16 +88,12 @@ def test_blocks_do_not_matter(
     lines[2000:2000] = [lines[2000]]
     path = tmp_path / "table"
     path.write_bytes(b"\n".join(lines) + b"\n")
-    surveys = []
-    for block in (1 << 23, 1 << 12):
-        monkeypatch.setattr(table_survey, "_BLOCK", block)
-        surveys.append(survey_table(path))
-    one, other = surveys
+    one, other = (survey_table(path, lines_per_block=lines) for lines in (1 << 16, 37))
     assert one.lines == 3001
     assert one.odd[flags.REPEATED][0] == 1
     assert one.odd == other.odd
-    assert [fault.line for fault in other.faults.values()] == [1001]
-    for name in ("zeros", "floored", "above_one", "longest", "constant", "lines"):
+    assert [fault.error.line for fault in other.faults.values()] == [1001]
+    for name in ("zeros", "floored", "above_one", "constant", "lines"):
         assert np.array_equal(getattr(one, name), getattr(other, name)), name
     assert one.pairs.missing_in(other.pairs)[1] == 0
 
@@ -114,17 +106,17 @@ def test_words_of_a_table(bundled_golden: Path) -> None:
     targets = {token for entry in entries for token in entry.target.split(b" ")}
     source = TextWords((bundled_golden / "decode" / "input.en").read_bytes().split(), "en")
     target = TextWords((bundled_golden / "decode" / "input.fr").read_bytes().split(), "fr")
-    words = TableWords.of(source, target)
+    words = TableWords(source, target)
     survey_table(path, words)
-    assert words.known_sources.tolist() == source.known_to(alone).tolist()
-    assert words.known_targets.tolist() == target.known_to(targets).tolist()
+    asked = set(source.with_spellings()), set(target.with_spellings())
+    assert words.known == (asked[0] & alone, asked[1] & targets)
 
 
 def test_words_in_other_spellings() -> None:
     """Each way in which a text may differ is named, with what to do; examples come with it."""
     text = TextWords([b"Chat", b"chien.", b"l'", b"noir", b"noir"], "dev.fr")
-    known = text.known_to({b"chat", b"chien", b"l&apos;", b"noir"})
-    said = [finding.what for finding in text.findings(known, "the table", "so it is")]
+    known = {b"chat", b"chien", b"l&apos;", b"noir"}
+    said = [finding.what for finding in text.findings(known.__contains__, "the table", "so it is")]
     assert said[:3] == [
         "the table would know 1 of the 3 tokens it does not know if they were in lower case: Chat",
         "the table would know 1 of the 3 tokens it does not know if they were escaped: l'",
@@ -132,8 +124,7 @@ def test_words_in_other_spellings() -> None:
         "punctuation at the end: chien.",
     ]
     assert said[3].startswith("the table does not know 3 of 5 tokens (60.0%): Chat, chien., l'; ")
-    everything = text.known_to(lambda word: True)
-    assert [finding.what for finding in text.findings(everything, "the table", "")] == [
+    assert [each.what for each in text.findings(lambda word: True, "the table", "")] == [
         "the table knows all 5 tokens"
     ]
 
@@ -141,7 +132,7 @@ def test_words_in_other_spellings() -> None:
 def test_samples(rng: np.random.Generator) -> None:
     """A table too large for memory is compared by a sample that does not depend on its order."""
     digests = rng.integers(1, 1 << 63, 50_000, dtype=np.uint64)
-    whole, part = PairSample(most=1000), PairSample(most=1 << 20)
+    whole, part = PairSample(max_pairs=1000), PairSample(max_pairs=1 << 20)
     for chunk in np.split(digests, 10):
         whole.add(chunk)
     part.add(rng.permutation(digests)[:25_000])

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moses_integration.ini.feature_removal import without_feature
-from moses_integration.ini.feature_weights import FeatureLayout
-from moses_integration.ini.language_model_feature import (
+from moses_integration.ini.edits import (
     next_name,
     refuse_in_moses,
     with_language_model,
+    without_feature,
 )
-from moses_integration.ini.listing import problems
+from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import MosesIni
+from moses_integration.ini.problems import problems
 from phrasescore.errors import IniError, SettingsError
 
 INI = b"""\
@@ -48,7 +48,7 @@ def test_its_lines_stand_last_in_their_sections() -> None:
         b"Distortion\n", b"Distortion\nFeedForwardLM name=NeuralLM0 path=/models/lm7\n"
     ).replace(b"# tuned\n", b"# tuned\nNeuralLM0= 0.2\n")
     assert change.ini.to_bytes() == expected
-    assert str(change) == "NeuralLM0: path=/models/lm7, ln p, with the weight 0.2"
+    assert change.summary == "NeuralLM0: path=/models/lm7, ln p, with the weight 0.2"
 
 
 def test_several_models_and_names() -> None:
@@ -157,8 +157,8 @@ def test_real_moses_is_another_matter() -> None:
     ini = with_language_model(parsed(), "a", None, 0.2).ini
     with pytest.raises(IniError, match="real Moses has no FeedForwardLM, which is NeuralLM0 here"):
         refuse_in_moses(ini)
-    said = [problem for problem in problems(ini) if "real Moses" in problem]
+    said = [said for said in map(str, problems(ini)) if "real Moses" in said]
     assert said == [
-        "moses.ini:14: real Moses has no FeedForwardLM and refuses the file; phrasescore ini "
-        "remove-feature takes NeuralLM0 out."
+        "moses.ini:14: real Moses has no FeedForwardLM and refuses the file. Take NeuralLM0 "
+        "out with phrasescore ini remove-feature."
     ]

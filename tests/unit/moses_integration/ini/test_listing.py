@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.ini.listing import listing, listing_text, problems
+from moses_integration.ini.listing import listing, listing_text
 from moses_integration.ini.moses_ini import MosesIni
+from moses_integration.ini.problems import problems
 from phrasescore.errors import IniError
 
 INI = b"""\
@@ -48,7 +49,7 @@ distortion-limit  6
 mapping           0 T 0 | 1 T 1
 
 problems
-  pt: no such file, nor with .gz behind its name. """
+  x.ini:8: pt: no such file, nor with .gz behind its name. """
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +63,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def found(data: bytes) -> list[str]:
     """Return the problems of an ini called x.ini."""
-    return list(problems(MosesIni.parse(data, "x.ini")))
+    return list(map(str, problems(MosesIni.parse(data, "x.ini"))))
 
 
 def test_listing_shows_features_files_settings_and_problems(folder: Path) -> None:
@@ -70,7 +71,8 @@ def test_listing_shows_features_files_settings_and_problems(folder: Path) -> Non
     assert listing_text(listing(MosesIni.parse(INI, "x.ini"))) == (
         f"{LISTING}Relative paths resolve against the current directory, as in Moses, "
         f"which is {folder}.\n"
-        "  x.ini:9: lm.arpa does not exist, so lm.arpa.gz is read; Moses itself would not find it."
+        "  x.ini:9: lm.arpa does not exist; lm.arpa.gz does, but Moses would not look for it. "
+        "Write path=lm.arpa.gz, or unzip it."
     )
 
 
@@ -84,10 +86,10 @@ def test_a_sound_ini_has_no_problems() -> None:
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        (b"[dl]\n6\n", "x.ini:4: Moses ignores [dl], which is the short name of a switch: "
-         "write [distortion-limit]."),
+        (b"[dl]\n6\n", "x.ini:4: Moses ignores [dl], which is the short name of a switch. "
+         "Write [distortion-limit]."),
         (b"[distortionlimit]\n6\n", "x.ini:4: Moses refuses the unknown section [distortionlimit] "
-         "(did you mean distortion-limit?)."),
+         "(did you mean distortion-limit?). Correct or delete it."),
         (b"[weight]\nNope0= 1\n", "x.ini:4: weights for Nope0, but no feature is called that"),
         (b"[weight]\nDistortion0= 1 2\n", "x.ini:4: 2 weights for Distortion0, which has 1"),
         (b"[feature]\nMyOwn\n", "x.ini:4: unknown feature class MyOwn"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from moses_integration.ini.edits import with_section
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.ini.sections import with_section
 from phrasescore.errors import SettingsError
 
 

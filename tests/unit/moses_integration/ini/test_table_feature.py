@@ -6,15 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.ini.table_feature import (
-    TableChange,
+from moses_integration.ini.edits import (
+    IniChange,
     check_table_path,
     find_table_feature,
-    path_keys,
-    with_absolute_paths,
     with_table,
 )
+from moses_integration.ini.model_files import path_keys, with_absolute_paths
+from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import IniError, PhraseTableError, SettingsError
 
 INI = b"""\
@@ -36,7 +35,7 @@ B= 3
 """
 
 
-def change(data: bytes, scores: int, feature: str | None = None) -> TableChange:
+def change(data: bytes, scores: int, feature: str | None = None) -> IniChange:
     """Replace the phrase table by new.gz."""
     ini = MosesIni.parse(data)
     return with_table(ini, find_table_feature(ini, feature), "new.gz", scores, 0.2)
@@ -48,22 +47,22 @@ def test_path_count_and_weight_change_and_nothing_else() -> None:
     assert result.ini.to_bytes() == INI.replace(b"pt.gz", b"new.gz").replace(
         b"num-features=2", b"num-features=3"
     ).replace(b"0.3 0.30", b"0.3 0.30 0.2")
-    assert result.weights == (0.3, 0.3, 0.2)
-    assert str(result) == (
+    assert result.summary == (
         "TranslationModel0: path=new.gz, num-features=3 (before: 2), with the weight 0.2"
     )
 
 
 def test_several_new_scores_get_a_weight_each() -> None:
     """Two models and the unknown-word column, say."""
-    assert change(INI, 5).weights == (0.3, 0.3, 0.2, 0.2, 0.2)
+    weights = change(INI, 5).ini.weights["TranslationModel0"]
+    assert weights == (0.3, 0.3, 0.2, 0.2, 0.2)
 
 
 def test_an_equal_count_changes_only_the_path() -> None:
     """A rescored column in place of an old one needs no other weight."""
     result = change(INI, 2)
     assert result.ini.to_bytes() == INI.replace(b"pt.gz", b"new.gz")
-    assert str(result) == "TranslationModel0: path=new.gz; still 2 scores, same weights"
+    assert result.summary == "TranslationModel0: path=new.gz; still 2 scores, same weights"
 
 
 def test_frozen_components_stay_and_new_ones_are_tuned() -> None:
@@ -124,8 +123,8 @@ OLD_STYLE = b"[ttable-file]\n0 0 0 5 pt.gz\n[weight-t]\n0.2\n"
         (
             INI.replace(b"num-features=2", b"num-features=4"),
             None,
-            "moses.ini:5: 2 weights for TranslationModel0, which has num-features=4",
-            "Make the two agree first",
+            "moses.ini:5: 2 weights for TranslationModel0, which has 4 components",
+            "or correct num-features",
         ),
         (INI.replace(b"=2", b"=two"), None, "moses.ini:2: num-features is 'two'", ""),
         (INI + b"[weight-overwrite]\nA= 1\n", None, "a [weight-overwrite] section", "Write what"),

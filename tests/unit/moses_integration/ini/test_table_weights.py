@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from moses_integration.ini.feature_weights import find_phrase_table, table_weights
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.ini.table_weights import table_weights
 from phrasescore.errors import IniError, SettingsError
 
 ONE = b"""\
@@ -27,9 +27,16 @@ A= 1 2
 """
 
 
+def weights_for(ini: MosesIni, table: str | Path, name: str | None = None) -> tuple[str, object]:
+    """Return the name of the phrase table that is meant, and its weights."""
+    ini.refuse_rewriting()
+    line = find_phrase_table(ini, name, table)
+    return line.name, table_weights(ini, line, given=True)
+
+
 def test_the_only_table() -> None:
     """Its path need not be that of the table: it may be binary, or elsewhere."""
-    assert table_weights(MosesIni.parse(ONE), "anything.gz") == ("T", (0.3, -0.1))
+    assert weights_for(MosesIni.parse(ONE), "anything.gz") == ("T", (0.3, -0.1))
 
 
 def test_the_table_of_this_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,21 +45,21 @@ def test_the_table_of_this_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     (tmp_path / "a").write_bytes(b"")
     (tmp_path / "b.gz").write_bytes(b"")
     ini = MosesIni.parse(TWO)
-    assert table_weights(ini, tmp_path / "a") == ("A", (1.0, 2.0))
-    with pytest.raises(IniError, match="no weight for B, which has 3 scores"):
-        table_weights(ini, "b.gz")
+    assert weights_for(ini, tmp_path / "a") == ("A", (1.0, 2.0))
+    with pytest.raises(IniError, match=r"moses\.ini:3: no weight for B, which has 3 components"):
+        weights_for(ini, "b.gz")
     with pytest.raises(IniError, match="2 phrase tables: A, B"):
-        table_weights(ini, "c")
+        weights_for(ini, "c")
 
 
 def test_the_table_of_this_name() -> None:
     """A name decides; that of another feature is refused."""
     ini = MosesIni.parse(TWO)
-    assert table_weights(ini, "c", "A") == ("A", (1.0, 2.0))
+    assert weights_for(ini, "c", "A") == ("A", (1.0, 2.0))
     with pytest.raises(SettingsError, match="WordPenalty0 is a WordPenalty, not a phrase table"):
-        table_weights(ini, "c", "WordPenalty0")
+        weights_for(ini, "c", "WordPenalty0")
     with pytest.raises(IniError, match="no feature is called C"):
-        table_weights(ini, "c", "C")
+        weights_for(ini, "c", "C")
 
 
 @pytest.mark.parametrize(
@@ -67,4 +74,4 @@ def test_the_table_of_this_name() -> None:
 def test_inis_that_do_not_say(data: bytes, sentence: str) -> None:
     """Nothing is guessed."""
     with pytest.raises(IniError, match=sentence):
-        table_weights(MosesIni.parse(data), "table")
+        weights_for(MosesIni.parse(data), "table")

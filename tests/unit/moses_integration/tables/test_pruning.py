@@ -203,7 +203,7 @@ def test_conditions_that_make_no_sense(
 def test_scores_that_are_infinite_for_moses(tmp_path: Path) -> None:
     """They have no place in a weighted sum."""
     ranking = WeightedRanking((1.0, 1.0), "T", "moses.ini")
-    with pytest.raises(PhraseTableError, match="table:1: score 2 is 1e\\+39, which is infinite"):
+    with pytest.raises(PhraseTableError, match="table:1: score 2 is 1e39, which is infinite"):
         pruned(tmp_path, [b"a ||| x ||| 0.5 1e39\n"], PruningConditions(ranking=ranking, top=1))
 
 

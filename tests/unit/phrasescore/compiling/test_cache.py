@@ -48,7 +48,7 @@ def program(tmp_path: Path) -> Path:
     for name in (
         *("__init__.py", "compiled.py", "compile_cache.py", "errors.py"),
         *("compiling/__init__.py", "compiling/cache_lock.py", "compiling/watch.py"),
-        *("files/__init__.py", "files/private_folders.py"),
+        *("runs/__init__.py", "runs/private_folders.py"),
     ):
         (package / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(PROJECT / "phrasescore" / name, package / name)

@@ -13,12 +13,10 @@ import pytest
 import torch
 
 from phrasescore.errors import ModelError
-from phrasescore.model.folder import load_model, load_outside, load_weights
+from phrasescore.model.folder import load_model, load_outside, load_weights, save_model
 from phrasescore.model.kinds import build
 from phrasescore.model.model_settings import EncoderDecoderSettings
-from phrasescore.model.saved_model import save_model
-from phrasescore.words.outside_words import NO_OUTSIDE_WORDS, OutsideWords
-from phrasescore.words.vocabulary import Vocabulary
+from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, OutsideWords, Vocabulary
 
 SETTINGS = EncoderDecoderSettings(
     source_vocabulary=5,

@@ -16,8 +16,13 @@ import pytest
 import safetensors.numpy
 
 from phrasescore.errors import ModelError
-from phrasescore.model.folder import load_model, load_outside, load_weights, load_words
-from phrasescore.model.folder_digests import write_digests
+from phrasescore.model.folder import (
+    load_model,
+    load_outside,
+    load_weights,
+    load_words,
+    write_digests,
+)
 from tests.support.random_models import save_random_model
 
 Change = Callable[[Path], object]

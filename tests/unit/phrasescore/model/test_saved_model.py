@@ -8,11 +8,9 @@ import pytest
 import torch
 
 from phrasescore.errors import ModelError, SettingsError
-from phrasescore.model.folder import load_model
-from phrasescore.model.folder_names import replaced
+from phrasescore.model.folder import load_model, put_right, replaced, save_model
 from phrasescore.model.kinds import build
 from phrasescore.model.model_settings import EncoderDecoderSettings
-from phrasescore.model.saved_model import put_right, save_model
 from phrasescore.words.vocabulary import Vocabulary
 from tests.support.killed_at import killed_at
 

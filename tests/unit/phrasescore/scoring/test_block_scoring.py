@@ -23,8 +23,8 @@ from phrasescore.scoring.shared_work import SharedWork
 from phrasescore.table.block import checked_block
 from phrasescore.table.phrase_table import TableFormat, parse_entry, parse_scores
 from phrasescore.words import Unknown
-from phrasescore.words.outside_words import OutsideWords
 from phrasescore.words.token_sequences import from_lists
+from phrasescore.words.vocabulary import OutsideWords
 from tests.unit.phrasescore.scoring.tiny_scorer import TinyScorer, tiny_ln_p, tiny_model
 
 # la = 2, maison = 3, un = 4; the = 2, house = 3; chien and dog are unknown: 1

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from phrasescore.errors import SettingsError
+from phrasescore.model.folder import save_model
 from phrasescore.model.model_settings import EncoderDecoderSettings
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
-from phrasescore.model.saved_model import save_model
 from phrasescore.scoring.model_loading import ComputeSettings, load_models
 from phrasescore.scoring.precision import compare, sample_rows
 from phrasescore.table.block import TableBlock, checked_block

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from phrasescore.errors import PhraseTableError, SettingsError
 from phrasescore.scoring.block_scoring import ScoringSettings
 from phrasescore.table.input_check import TableCheck
-from phrasescore.words.outside_words import OutsideWords
 from phrasescore.words.token_sequences import TokenSequences
+from phrasescore.words.vocabulary import OutsideWords
 from tests.conftest import PROJECT
 from tests.support.table_lines import read_entries
 from tests.unit.phrasescore.scoring.tiny_scorer import TinyScorer, rescore, tiny_model

@@ -13,15 +13,14 @@ import torch
 from phrasescore.model.model_settings import EncoderDecoderSettings
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.training.batches import uniform_plan
-from phrasescore.training.evaluation import lengths_of
+from phrasescore.training.encoding import encode_table
 from phrasescore.training.optimization import flat_weights
 from phrasescore.training.optimization.flat_weights import FlatWeights
 from phrasescore.training.optimization.gradient import ShareGradient
 from phrasescore.training.optimization.optimizers import Adam
 from phrasescore.training.optimization.process_group import Processes
 from phrasescore.training.optimization.updates import Updates, Work
-from phrasescore.training.phrase_pairs import EncodedPairs, PairSettings
-from phrasescore.training.table_encoding import encode_table
+from phrasescore.training.pairs import EncodedPairs, PairSettings
 from phrasescore.training.training_settings import TrainingSettings
 from tests.support.builders import write_phrase_table
 
@@ -63,7 +62,7 @@ def changed_sizes(model: EncoderDecoder) -> list[int]:
 
 def batches_of(pairs: EncodedPairs) -> list[np.ndarray[Any, np.dtype[np.int64]]]:
     rows = np.arange(len(pairs))
-    return uniform_plan(*lengths_of(pairs, rows), 24, np.random.default_rng(1))
+    return uniform_plan(*pairs.lengths(rows), 24, np.random.default_rng(1))
 
 
 @pytest.mark.parametrize(

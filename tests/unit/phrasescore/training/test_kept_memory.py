@@ -9,7 +9,7 @@ import sys
 import pytest
 import torch
 
-from phrasescore.training.optimization.kept_memory import keep_freed_memory, release_freed_memory
+from phrasescore.training.optimization.crew import keep_freed_memory, release_freed_memory
 
 _NUMBERS = 40 << 18  # 40 MB, more than the allocator ever keeps by itself
 _PAGES = 4 * _NUMBERS // resource.getpagesize()

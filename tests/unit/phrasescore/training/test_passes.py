@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from phrasescore.training import passes
-from phrasescore.training.batches import uniform_plan
-from phrasescore.training.held_out import Remainder
-from phrasescore.training.passes import Passes
-from phrasescore.training.phrase_pairs import EncodedPairs, PairSettings
-from phrasescore.training.table_encoding import encode_table
+from phrasescore.training import batches
+from phrasescore.training.batches import Passes, uniform_plan
+from phrasescore.training.encoding import encode_table
+from phrasescore.training.pairs import EncodedPairs, PairSettings, Remainder
 from tests.support.builders import write_phrase_table
 
 
@@ -22,8 +20,8 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> EncodedPairs:
 
 @pytest.fixture(params=[1 << 21, 64], ids=["one stretch", "many stretches"])
 def stretch(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(passes, "STRETCH", request.param)
-    monkeypatch.setattr(passes, "_RUN", 8)
+    monkeypatch.setattr(batches, "STRETCH", request.param)
+    monkeypatch.setattr(batches, "_RUN", 8)
     return int(request.param)
 
 
@@ -67,8 +65,8 @@ def test_a_stretch_comes_from_all_over_the_table(
     pairs: EncodedPairs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its runs are drawn, so the first batches are not of the first pairs."""
-    monkeypatch.setattr(passes, "STRETCH", 64)
-    monkeypatch.setattr(passes, "_RUN", 4)
+    monkeypatch.setattr(batches, "STRETCH", 64)
+    monkeypatch.setattr(batches, "_RUN", 4)
     through, rows = passes_of(pairs)
     seen: list[int] = []
     for batch in through.batches(0):

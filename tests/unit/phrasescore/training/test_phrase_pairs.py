@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from phrasescore.errors import InputError, SettingsError
-from phrasescore.training import held_out
-from phrasescore.training.held_out import split
-from phrasescore.training.phrase_pairs import EncodedPairs, PairSettings, load_pairs
-from phrasescore.training.table_encoding import encode_table
+from phrasescore.training import pairs as pairs_module
+from phrasescore.training.encoding import encode_table
+from phrasescore.training.pairs import EncodedPairs, PairSettings, load_pairs, split
 
 
 @pytest.fixture(scope="module")
@@ -29,8 +28,8 @@ def test_parts_are_disjoint_and_whole(
     pairs: EncodedPairs, few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every pair is in exactly one part; no source held out by source is anywhere else."""
-    monkeypatch.setattr(held_out, "_FEW", few)
-    monkeypatch.setattr(held_out, "_AT_ONCE", 300)
+    monkeypatch.setattr(pairs_module, "_FEW_SOURCES", few)
+    monkeypatch.setattr(pairs_module, "ROWS_AT_ONCE", 300)
     parts = split(pairs, 100, 150, seed=1)
     rows = np.concatenate([parts.training[:], parts.held_out_sources, parts.held_out_pairs])
     assert np.array_equal(np.sort(rows), np.arange(len(pairs)))

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 
 from phrasescore.model.sequence_model import UNKNOWN, Batch
-from phrasescore.training.phrase_pairs import PairSettings
-from phrasescore.training.rare_words import seen_once, with_unknown
-from phrasescore.training.text_encoding import encode_texts
+from phrasescore.training.batches import seen_once, with_unknown
+from phrasescore.training.encoding import encode_texts
+from phrasescore.training.pairs import PairSettings
 
 
 def test_which_words_stand_once(tmp_path: Path) -> None:

@@ -9,8 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from phrasescore.training.disk_arrays import DiskArray, write_npy
-from phrasescore.training.repeated_rows import RepeatedRows
+from phrasescore.training.repeated_rows import DiskArray, RepeatedRows, write_npy
 from phrasescore.words.distinct_phrases import Digests, phrase_digests
 from phrasescore.words.token_sequences import from_lists
 

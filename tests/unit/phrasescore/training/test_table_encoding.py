@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phrasescore.errors import InputError, PhraseTableError, SettingsError
-from phrasescore.training.phrase_pairs import EncodedPairs, PairSettings, load_pairs
-from phrasescore.training.table_encoding import encode_table
+from phrasescore.training.encoding import encode_table
+from phrasescore.training.pairs import EncodedPairs, PairSettings, load_pairs
 
 
 def pairs_as_text(pairs: EncodedPairs) -> list[tuple[bytes, bytes]]:

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from phrasescore.errors import CorpusError
-from phrasescore.training.held_out import split
-from phrasescore.training.phrase_pairs import EncodedPairs, PairSettings
-from phrasescore.training.text_encoding import encode_texts
+from phrasescore.training.encoding import encode_texts
+from phrasescore.training.pairs import EncodedPairs, PairSettings, split
 
 SOURCE = b"the house\n\nthe house\na b c d\nthe cat\nx\n"
 TARGET = b"la maison\nrien\nla maison\na b\nle chat\n \n"

@@ -16,13 +16,12 @@ from phrasescore.errors import StorageError
 from phrasescore.model.model_settings import EncoderDecoderSettings
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.training.batches import uniform_plan
-from phrasescore.training.evaluation import lengths_of
+from phrasescore.training.encoding import encode_table
 from phrasescore.training.optimization.crew import Crew
 from phrasescore.training.optimization.optimizers import Adam
 from phrasescore.training.optimization.process_group import Processes
 from phrasescore.training.optimization.updates import Updates, Work
-from phrasescore.training.phrase_pairs import EncodedPairs, PairSettings
-from phrasescore.training.table_encoding import encode_table
+from phrasescore.training.pairs import EncodedPairs, PairSettings
 from phrasescore.training.training_settings import TrainingSettings
 from tests.support.builders import write_phrase_table
 
@@ -51,7 +50,7 @@ def trained(pairs: EncodedPairs, threads: int) -> tuple[torch.Tensor, float, flo
     rows = np.arange(len(pairs))
     loss = 0.0
     for number, batch in enumerate(
-        uniform_plan(*lengths_of(pairs, rows), 24, np.random.default_rng(1))[:15]
+        uniform_plan(*pairs.lengths(rows), 24, np.random.default_rng(1))[:15]
     ):
         loss = updates(batch, number, 0.01, 1 / 100)
     figure = updates.evaluate(rows[:200])

@@ -16,7 +16,7 @@ from phrasescore.training.checkpoint import (
     load_checkpoint,
     save_checkpoint,
 )
-from phrasescore.training.curves import Curves
+from phrasescore.training.evaluation import Curves
 from phrasescore.training.request import TrainingRequest
 from phrasescore.training.session import train_model
 from phrasescore.training.training_settings import INPUT

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from phrasescore.errors import InputError, ModelError
 from phrasescore.table.block import checked_block
 from phrasescore.table.phrase_table import TableFormat
-from phrasescore.words.outside_words import OutsideWords
-from phrasescore.words.vocabulary import Vocabulary
+from phrasescore.words.vocabulary import OutsideWords, Vocabulary
 
 KNOWN = Vocabulary.from_words([b"the", b"a"])
 words = st.sampled_from([b"the", b"a", b"cat", b"dog", b"owl", b"<unk>", b"never"])

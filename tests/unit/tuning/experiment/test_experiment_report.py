@@ -58,7 +58,7 @@ def run(seed: int | None, every: int, **more: Any) -> SystemRun:
     """A run that leaves out a word in one of so many sentences of each text."""
     references = References([[line.encode() for line in LINES]])
     lines = [line.encode() for line in worse(every)]
-    rows = references.score(np.arange(len(lines)), lines).matrix().astype(np.int64)
+    rows = references.score(np.arange(len(lines)), lines).astype(np.int64)
     return SystemRun(seed, dict.fromkeys(("dev", "old", "new"), rows), **more)
 
 

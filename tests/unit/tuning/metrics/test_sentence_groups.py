@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phrasescore.errors import CorpusError, ModelError, PhraseTableError, SettingsError
+from phrasescore.model.folder import save_model
 from phrasescore.model.kinds import build
 from phrasescore.model.model_settings import EncoderDecoderSettings
-from phrasescore.model.saved_model import save_model
 from phrasescore.words.vocabulary import Vocabulary
 from tests.support.random_models import save_random_model
 from tests.support.translations import noisy_translations, references
