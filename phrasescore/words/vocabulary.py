@@ -213,7 +213,8 @@ class OutsideWords:
     counts: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        if len(self._table) < len(self.words):
+        # the table is compiled code, which no words at all must not load when this is imported
+        if self.words and len(self._table) < len(self.words):
             _refuse_repeated(self.words, _RESTORE)
 
     def __len__(self) -> int:
