@@ -14,8 +14,9 @@ from moses_integration.system_building.build_settings import (
     BuildSettings,
     SystemFolder,
 )
+from phrasescore.commands.declarations import Options, argument, command, flag, option
 from phrasescore.commands.numbers import WORDS, Whole
-from phrasescore.commands.options import CORES, Options, argument, command, flag, option
+from phrasescore.commands.options import CORES
 from phrasescore.commands.paths import PathName, Use
 from phrasescore.runs.processes import usable_cores
 
@@ -47,17 +48,16 @@ class BuildOptions(Options):
     target: Path = argument(_FILE)
     system: Path = argument(PathName(Use.WRITE_FOLDER, Path))
     tokenize: tuple[str, str] | None = option(
-        click.STRING,
+        "LANGUAGE LANGUAGE",
         "Tokenise and escape as Moses does, e.g. en fr; without it, text stays as it is.",
         nargs=2,
-        metavar="LANGUAGE LANGUAGE",
     )
     lowercase: bool = flag("Lower-case the text.")
     alignment: Path | None = option(
         _FILE, "A word alignment of SOURCE and TARGET (lines such as 0-0 1-2 2-1)."
     )
     aligner: Any = option(
-        click.STRING,
+        "NAME",
         "What aligns words in both directions: the models fast_align, hmm and eflomal of the extra "
         "alignment, or program:fast_align or program:eflomal-align on PATH.",
         default=BuildSettings.aligner,
@@ -72,10 +72,9 @@ class BuildOptions(Options):
         Whole(1, 6), "Order of the language model.", default=BuildSettings.lm_order
     )
     lmplz: str = option(
-        click.STRING,
+        "auto|own|PATH",
         "What estimates the language model: lmplz if it is on PATH, our own, or that program.",
         default=BuildSettings.lmplz,
-        metavar="auto|own|PATH",
     )
     distortion_limit: int = option(
         Whole(-1, 10_000),

@@ -14,14 +14,9 @@ from moses_integration.decoder.settings import (
     NBestSettings,
     SearchSettings,
 )
+from phrasescore.commands.declarations import Options, command, flag, option
 from phrasescore.commands.numbers import THREADS, Real, Whole
-from phrasescore.commands.options import Options, command, flag, option
-from phrasescore.commands.paths import (
-    OUTPUT,
-    PathName,
-    Use,
-    refuse_replaced_inputs,
-)
+from phrasescore.commands.paths import OUTPUT, PathName, Use, refuse_replaced_inputs
 
 
 def _search_option(name: str, text: str) -> Any:
@@ -68,8 +63,7 @@ class OutputOptions(Options):
     nbest_size: int = option(
         Whole(1, 100_000), "Derivations of a sentence in the list.", default=NBestSettings().size
     )
-    distinct: bool = option(
-        click.BOOL,
+    distinct: bool = flag(
         "Whether a list has one derivation of each translation, or all.",
         "--distinct/--no-distinct",
         default=NBestSettings().distinct,

@@ -7,7 +7,8 @@ import sys
 import click
 
 from moses_integration.commands.options import INI
-from phrasescore.commands.options import Result, command, flag, option
+from phrasescore.commands.declarations import command, flag, option
+from phrasescore.commands.options import Result
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER
 
 

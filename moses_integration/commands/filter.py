@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from moses_integration.commands.options import INI, sections
-from phrasescore.commands.options import Options, command, option
+from phrasescore.commands.declarations import Options, command, option
 from phrasescore.commands.paths import INPUT, OUTPUT_FOLDER
 from phrasescore.errors import ResumeError
 

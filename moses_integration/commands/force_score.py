@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from moses_integration.commands.options import INI, LoadingOptions
+from phrasescore.commands.declarations import command, flag, option
 from phrasescore.commands.numbers import Real
-from phrasescore.commands.options import command, flag, option
 from phrasescore.commands.paths import INPUT, OUTPUT, refuse_replaced_inputs
 
 if TYPE_CHECKING:

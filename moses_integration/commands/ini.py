@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from moses_integration.commands.options import INI
+from phrasescore.commands.declarations import Options, argument, command, flag, option
 from phrasescore.commands.numbers import WEIGHT
-from phrasescore.commands.options import Options, Result, argument, command, flag, option
+from phrasescore.commands.options import Result
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, PathName, Use, refuse_replaced_inputs
 from phrasescore.errors import counted
 from phrasescore.runs.byte_streams import STANDARD_STREAM, write_atomically
@@ -92,9 +93,7 @@ class AddColumnOptions(NewFeatureOptions):
     )
     start_weight: float | None = _start_weight("The weight of each new score, until it is tuned.")
     feature: str | None = option(
-        click.STRING,
-        "Which phrase table to replace, where there are several, e.g. TranslationModel0.",
-        metavar="NAME",
+        "NAME", "Which phrase table to replace, where there are several, e.g. TranslationModel0."
     )
 
 
@@ -107,19 +106,17 @@ class AddLanguageModelOptions(NewFeatureOptions):
         required=True,
     )
     name: str | None = option(
-        click.STRING,
+        "NAME",
         "What weights and n-best lists call it.  [default: NeuralLM0, or the next that is free]",
-        metavar="NAME",
     )
     start_weight: float | None = _start_weight("The weight of the model, until it is tuned.")
-    normalised: bool | None = option(
-        click.BOOL,
+    normalised: bool | None = flag(
         "Whether its scores are ln p, or leave ln Z out, which is several times faster.  "
         "[default: unnormalised if the model was trained with --self-normalise]",
         "--normalised/--unnormalised",
     )
     unknown: str | None = option(
-        click.Choice(["whole", "share"]),
+        ["whole", "share"],
         "What a word outside its shortlist is given: the whole p(<unk>), which is the sum over "
         "all such words, or its share of it, by how often training saw it.  [default: share, where "
         "training saw such words]",
@@ -185,9 +182,7 @@ def add_column(options: AddColumnOptions) -> None:
 
 
 @command(
-    "add-language-model",
-    AddLanguageModelOptions,
-    short_help="Make it ask a neural language model.",
+    "add-language-model", AddLanguageModelOptions, short_help="Make it ask a neural language model."
 )
 def add_language_model(options: AddLanguageModelOptions) -> None:
     """Write MOSES_INI with one more feature: a neural language model that is asked while decoding.

@@ -7,15 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from phrasescore.commands.options import (
-    Computing,
-    argument,
-    command,
-    option,
-    output_file,
-    resumable,
-)
-from phrasescore.commands.paths import INPUT, INPUT_FOLDER
+from phrasescore.commands.declarations import argument, command, option
+from phrasescore.commands.options import Computing, model_folders, output_file, resumable
+from phrasescore.commands.paths import INPUT
 from phrasescore.errors import SettingsError, counted
 
 if TYPE_CHECKING:
@@ -27,12 +21,8 @@ class NBestOptions(Computing):
     """Options of ``nbest``."""
 
     nbest: str = argument(INPUT, "NBEST")
-    models: tuple[str, ...] = option(
-        INPUT_FOLDER,
-        "A model folder, of either direction; may be repeated, one feature each.",
-        "--model",
-        many=True,
-        required=True,
+    models: tuple[str, ...] = model_folders(
+        "A model folder, of either direction; may be repeated, one feature each."
     )
     source: str | None = option(
         INPUT,
@@ -40,12 +30,11 @@ class NBestOptions(Computing):
     )
     output: str = output_file("the list")
     names: tuple[str, ...] = option(
-        click.STRING,
+        "NAME",
         "The name of the feature, one for each model.  [default: by kind: PhraseModel0, "
         "AttentionModel0, and so on]",
         "--name",
         many=True,
-        metavar="NAME",
     )
     table: str | None = option(
         INPUT, "The system's phrase table: words it does not translate get 0, as in the decoder."

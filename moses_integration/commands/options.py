@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
 from moses_integration.decoder.settings import LONGEST_SENTENCE, RiskSettings
+from phrasescore.commands.declarations import Options, argument, flag, option
 from phrasescore.commands.numbers import WORDS, Real, Whole
-from phrasescore.commands.options import Options, argument, flag, option
 from phrasescore.commands.paths import INPUT, OUTPUT_FOLDER
 from phrasescore.errors import SettingsError
 
@@ -20,11 +18,7 @@ class LoadingOptions(Options):
 
     input_path: str = option(INPUT, "The text to translate.", "-i", "--input", default="-")
     weights: tuple[str, ...] = option(
-        click.STRING,
-        "Replace the weights of a feature; may be repeated.",
-        "--weight",
-        many=True,
-        metavar="'NAME= W W'",
+        "'NAME= W W'", "Replace the weights of a feature; may be repeated.", "--weight", many=True
     )
     cache_folder: str | None = option(OUTPUT_FOLDER, "Where parsed tables are kept.")
     no_cache: bool = flag("Keep no parsed tables on disk.")

@@ -6,16 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from phrasescore.commands.declarations import argument, command, option
 from phrasescore.commands.numbers import COLUMN, ITEMS, Real
-from phrasescore.commands.options import (
-    Reordering,
-    Result,
-    argument,
-    command,
-    option,
-    output_file,
-    resumable,
-)
+from phrasescore.commands.options import Reordering, Result, output_file, resumable
 from phrasescore.commands.paths import INPUT
 from phrasescore.errors import SettingsError
 from phrasescore.runs.provenance import provenance
@@ -54,14 +47,11 @@ class PruneOptions(Reordering, Result):
         "otherwise) counts as well, are left out: keep more than that.",
         metavar="MOSES_INI",
     )
-    feature: str | None = option(
-        click.STRING, "The phrase table of the ini, where it has several.", metavar="NAME"
-    )
+    feature: str | None = option("NAME", "The phrase table of the ini, where it has several.")
     significance: str | None = option(
-        click.STRING,
+        "LEVEL",
         "Keep pairs with -ln p above this in Fisher's exact test on the table's counts; a+e drops "
         "pairs seen once of phrases seen once, a-e keeps them.",
-        metavar="LEVEL",
     )
     sentences: int | None = option(
         ITEMS, "How many sentence pairs the table was extracted from, for --significance."
@@ -70,8 +60,7 @@ class PruneOptions(Reordering, Result):
         INPUT, "Pairs to drop: source, tab, target; further columns are ignored."
     )
     reordering: str | None = option(
-        INPUT,
-        "The lexicalised reordering table of the same system, to be cut to the same pairs.",
+        INPUT, "The lexicalised reordering table of the same system, to be cut to the same pairs."
     )
 
 

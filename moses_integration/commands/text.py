@@ -6,9 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
-import click
-
-from phrasescore.commands.options import Options, argument, command, flag, option
+from phrasescore.commands.declarations import Options, argument, command, flag, option
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
 
 if TYPE_CHECKING:
@@ -19,9 +17,7 @@ Side = Literal["source", "target"]
 
 def _side(default: Side) -> Any:
     return option(
-        click.Choice(["source", "target"]),
-        "Which side of the system the text belongs to.",
-        default=default,
+        ["source", "target"], "Which side of the system the text belongs to.", default=default
     )
 
 
@@ -36,21 +32,15 @@ class PreprocessOptions(Options):
         "options below.",
     )
     side: Side = _side("source")
-    language: str | None = option(
-        click.STRING, "The language of the text, such as fr.", metavar="CODE"
-    )
-    tokenize: bool | None = option(
-        click.BOOL,
+    language: str | None = option("CODE", "The language of the text, such as fr.")
+    tokenize: bool | None = flag(
         "Make tokens as Moses's tokenizer does, or find them in the text.  [default: yes]",
         "--tokenize/--no-tokenize",
     )
-    lowercase: bool | None = option(
-        click.BOOL,
-        "Whether the system is lower-cased.  [default: no]",
-        "--lowercase/--no-lowercase",
+    lowercase: bool | None = flag(
+        "Whether the system is lower-cased.  [default: no]", "--lowercase/--no-lowercase"
     )
-    escape: bool | None = option(
-        click.BOOL,
+    escape: bool | None = flag(
         "Whether entities such as &apos; stand for what Moses takes for markup.  [default: yes]",
         "--escape/--no-escape",
     )

@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from phrasescore.commands.declarations import command, flag, option
 from phrasescore.commands.numbers import BATCH, BEAM, WORDS
 from phrasescore.commands.options import (
     Computing,
     LengthNormalisation,
     Result,
-    command,
-    flag,
-    option,
+    model_folders,
     resumable,
 )
-from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
+from phrasescore.commands.paths import INPUT, OUTPUT
 from phrasescore.errors import SettingsError
 from phrasescore.runs.provenance import provenance
 
@@ -31,13 +30,9 @@ if TYPE_CHECKING:
 class TranslateOptions(LengthNormalisation, Computing, Result):
     """Options of ``translate``."""
 
-    models: tuple[str, ...] = option(
-        INPUT_FOLDER,
+    models: tuple[str, ...] = model_folders(
         "A model of sentences (train --kind search or encdec). Several translate together: each "
-        "word has the arithmetic mean of the probabilities that they give it.",
-        "--model",
-        many=True,
-        required=True,
+        "word has the arithmetic mean of the probabilities that they give it."
     )
     input: str = option(
         INPUT, "The text to translate.  [default: standard input]", "-i", default="-"

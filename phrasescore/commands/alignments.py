@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from phrasescore.commands.options import Computing, command, option
+from phrasescore.commands.declarations import command, option
+from phrasescore.commands.options import Computing
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT_FOLDER
 from phrasescore.errors import counted
 
@@ -34,7 +35,7 @@ class AlignmentsOptions(Computing):
     output: str = option(
         OUTPUT_FOLDER, "Where the pictures go; made if need be.", "-o", required=True
     )
-    format: str = option(click.Choice(["png", "svg", "pdf"]), "Of the pictures.", default="png")
+    format: str = option(["png", "svg", "pdf"], "Of the pictures.", default="png")
 
 
 @command("alignments", AlignmentsOptions)

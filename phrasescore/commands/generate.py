@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from phrasescore.commands.declarations import command, flag, option
 from phrasescore.commands.numbers import BATCH, BEAM, SEED, WORDS, Real, Whole
 from phrasescore.commands.options import (
     MODEL,
@@ -14,9 +15,6 @@ from phrasescore.commands.options import (
     LengthNormalisation,
     Reordering,
     Result,
-    command,
-    flag,
-    option,
     resumable,
 )
 from phrasescore.commands.paths import INPUT, OUTPUT
@@ -52,8 +50,7 @@ class GenerateOptions(LengthNormalisation, Reordering, Computing, Result):
         Real(1e-3, 1e3), "Draw words from softmax(ln p / T).  [default: 1]", metavar="T"
     )
     max_length: int | None = option(
-        WORDS,
-        "Words at which a target must end.  [default: three times its source's, at least 10]",
+        WORDS, "Words at which a target must end.  [default: three times its source's, at least 10]"
     )
     no_unknown: bool = flag("Never write <unk>; tables never have it.")
     extend: bool = flag("With --table: keep the table's own pairs, too, and add the new ones.")
@@ -63,7 +60,7 @@ class GenerateOptions(LengthNormalisation, Reordering, Computing, Result):
         "mean of their source's lines.",
     )
     format: Any = option(
-        click.Choice(["tsv", "json", "moses"]),
+        ["tsv", "json", "moses"],
         "With -i: lines of source, target and ln p; JSON lines, one a source; or phrase pairs "
         "with one score.  [default: tsv]",
     )

@@ -195,8 +195,7 @@ def _refuse_clash(one: _Named, other: _Named) -> None:
     if one.path == other.path == STANDARD_STREAM and one.use is other.use:
         verb = "go to standard output" if one.use.writes else "read standard input"
         raise SettingsError(
-            f"{other.label} and {one.label} would both {verb}",
-            remedy="name a file for one of them",
+            f"{other.label} and {one.label} would both {verb}", remedy="name a file for one of them"
         )
     if not (one.use.writes or other.use.writes):
         return

@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from phrasescore.commands.numbers import BATCH, COLUMN, FACTOR
+from phrasescore.commands.declarations import argument, command, flag, option
+from phrasescore.commands.numbers import BATCH, COLUMN
 from phrasescore.commands.options import (
     Computing,
     OnCluster,
     Result,
-    argument,
-    command,
-    flag,
-    option,
+    factor,
+    model_folders,
     output_file,
     resumable,
 )
-from phrasescore.commands.paths import INPUT, INPUT_FOLDER
+from phrasescore.commands.paths import INPUT
 from phrasescore.errors import SettingsError
 from phrasescore.runs.provenance import provenance
 from phrasescore.words import Unknown
@@ -32,12 +31,8 @@ class ScoreOptions(Computing, OnCluster, Result):
     """Options of ``score``."""
 
     table: str = argument(INPUT)
-    models: tuple[str, ...] = option(
-        INPUT_FOLDER,
-        "A model folder; may be repeated, one column each in this order.",
-        "--model",
-        many=True,
-        required=True,
+    models: tuple[str, ...] = model_folders(
+        "A model folder; may be repeated, one column each in this order."
     )
     output: str = output_file("the table")
     average: bool = flag(
@@ -47,7 +42,7 @@ class ScoreOptions(Computing, OnCluster, Result):
         "Append exp(number of words outside the first model's shortlists) as the last score."
     )
     unknown: Unknown = option(
-        click.Choice(["whole", "share"]),
+        ["whole", "share"],
         "What a predicted word outside a model's shortlist is given: the whole p(<unk>), which is "
         "the sum over all such words, or its share of it, by how often training saw it.",
         default="whole",
@@ -56,15 +51,12 @@ class ScoreOptions(Computing, OnCluster, Result):
         COLUMN,
         "Replace score N (counted from 1) and, for further columns, N+1 ... instead of appending.",
     )
-    factor: int | None = option(
-        FACTOR,
-        "The factor of a token surface|tag to score, from 0.  [default: the models' own]",
-    )
+    factor: int | None = factor("the models'")
     accept_unknown: bool = flag(
         "Score even if a model knows less than half of the words of the table's beginning."
     )
     precision: Literal["auto", "fp32", "bf16"] = option(
-        click.Choice(["auto", "fp32", "bf16"]),
+        ["auto", "fp32", "bf16"],
         "Of the large products; sums are in fp32 or better. auto: bf16 where it is faster and, on "
         "a sample of the table, within 0.01 per word of fp32 on average and 0.05 at worst.",
         default="auto",

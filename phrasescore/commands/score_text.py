@@ -7,17 +7,9 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from phrasescore.commands.numbers import BATCH, FACTOR
-from phrasescore.commands.options import (
-    MODEL,
-    Computing,
-    Result,
-    argument,
-    command,
-    flag,
-    option,
-    resumable,
-)
+from phrasescore.commands.declarations import argument, command, flag, option
+from phrasescore.commands.numbers import BATCH
+from phrasescore.commands.options import MODEL, Computing, Result, factor, resumable
 from phrasescore.commands.paths import INPUT, OUTPUT
 from phrasescore.errors import SettingsError, counted
 from phrasescore.runs.provenance import provenance
@@ -48,13 +40,11 @@ class ScoreTextOptions(Computing, Result):
         "lines are written only if -o says where."
     )
     on_error: Literal["stop", "skip"] = option(
-        click.Choice(["stop", "skip"]),
+        ["stop", "skip"],
         "What to do at a line that cannot be scored; skip leaves its score empty.",
         default="stop",
     )
-    factor: int | None = option(
-        FACTOR, "The factor of a token surface|tag to score, from 0.  [default: the model's own]"
-    )
+    factor: int | None = factor("the model's")
     batch_size: int | None = option(BATCH, "Pairs scored at a time.", metavar="PAIRS")
 
 
@@ -127,5 +117,5 @@ def _texts(options: ScoreTextOptions, loaded: LoadedModel) -> Texts:
             f"{columns}",
             remedy=remedy if columns > 1 else "give the text alone: a language model has no source",
         )
-    factor = settings.factor if options.factor is None else options.factor
-    return Texts(options.texts, columns, factor, options.on_error == "skip", advice=_SKIP)
+    chosen = settings.factor if options.factor is None else options.factor
+    return Texts(options.texts, columns, chosen, options.on_error == "skip", advice=_SKIP)

@@ -6,7 +6,8 @@ import time
 
 import click
 
-from phrasescore.commands.options import CORES, Options, command
+from phrasescore.commands.declarations import Options, command
+from phrasescore.commands.options import CORES
 from phrasescore.errors import counted
 
 

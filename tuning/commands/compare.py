@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
+from phrasescore.commands.declarations import command, flag, option
 from phrasescore.commands.numbers import SEED, Whole
-from phrasescore.commands.options import Result, command, flag, option
+from phrasescore.commands.options import Result
 from phrasescore.commands.paths import refuse_replaced_inputs
 from phrasescore.errors import SettingsError
 from tuning.commands.options import ScoringOptions
@@ -18,22 +19,20 @@ class CompareOptions(ScoringOptions, Result):
     """Options of ``compare``."""
 
     baselines: tuple[str, ...] = option(
-        click.STRING,
+        "[NAME=]FILE",
         "A translation by the system that the others are compared with; repeat it for each tuning "
         "run.",
         "--baseline",
         many=True,
         required=True,
-        metavar="[NAME=]FILE",
     )
     systems: tuple[str, ...] = option(
-        click.STRING,
+        "[NAME=]FILE",
         "A translation by another system; repeat it for each tuning run, with NAME= for each of "
         "several systems.",
         "--system",
         many=True,
         required=True,
-        metavar="[NAME=]FILE",
     )
     trials: int = option(Whole(100, 10**7), "Trials of each test.", default=TRIALS)
     seed: int = option(SEED, "Of each test.", default=TEST_SEED)

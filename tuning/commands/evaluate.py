@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from phrasescore.commands.options import Result, argument, command
+from phrasescore.commands.declarations import argument, command
+from phrasescore.commands.options import Result
 from phrasescore.commands.paths import INPUT
 from tuning.commands.options import ScoringOptions
 

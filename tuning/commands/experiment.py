@@ -11,14 +11,10 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from phrasescore.commands.declarations import argument, command, flag, option
 from phrasescore.commands.numbers import THREADS
-from phrasescore.commands.options import OnCluster, Result, argument, command, flag, option
-from phrasescore.commands.paths import (
-    INPUT,
-    INPUT_FOLDER,
-    OUTPUT_FOLDER,
-    refuse_replaced_inputs,
-)
+from phrasescore.commands.options import OnCluster, Result
+from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT_FOLDER, refuse_replaced_inputs
 from phrasescore.errors import SettingsError, did_you_mean
 
 if TYPE_CHECKING:
@@ -40,14 +36,12 @@ class ExperimentOptions(OnCluster, Result):
         INPUT_FOLDER, "The data's folder, instead of the one that the file names."
     )
     decoder: Literal["embedded", "moses"] | None = option(
-        click.Choice(["embedded", "moses"]),
-        "The decoder, instead of the one that the file names.",
+        ["embedded", "moses"], "The decoder, instead of the one that the file names."
     )
     only: tuple[str, ...] = option(
-        click.STRING,
+        "SYSTEM",
         "Run this system, by its name in the file, and the first one; may be repeated.",
         many=True,
-        metavar="SYSTEM",
     )
     jobs: int | None = option(
         THREADS, "Steps at a time.  [default: 1, or with --cluster one for each worker]"
@@ -56,9 +50,7 @@ class ExperimentOptions(OnCluster, Result):
 
 
 @command(
-    "experiment",
-    ExperimentOptions,
-    short_help="Compare systems over tuning seeds, in one table.",
+    "experiment", ExperimentOptions, short_help="Compare systems over tuning seeds, in one table."
 )
 def experiment(options: ExperimentOptions) -> None:
     """Train, score, tune and evaluate the systems of EXPERIMENT.toml, and write a table.

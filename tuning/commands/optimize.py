@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from phrasescore.commands.options import Result, command, option
+from phrasescore.commands.declarations import command, option
+from phrasescore.commands.options import Result
 from phrasescore.commands.paths import INPUT, OUTPUT
 from tuning.commands.options import OptimizationOptions, references, show_notes
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from phrasescore.commands.declarations import Options, flag, option
 from phrasescore.commands.numbers import SEED, THREADS, Whole
-from phrasescore.commands.options import Options, flag, option
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
 from phrasescore.errors import SettingsError
 from tuning.metrics.metric_settings import (
@@ -51,13 +51,10 @@ class ScoringOptions(Options):
         "A reference translation, plain or gzip; may be repeated."
     )
     metrics: tuple[MetricName, ...] = option(
-        click.Choice(METRICS),
-        "Which to compute; may be repeated.  [default: all]",
-        "--metric",
-        many=True,
+        METRICS, "Which to compute; may be repeated.  [default: all]", "--metric", many=True
     )
     tokenize: str = option(
-        click.Choice(TOKENIZERS),
+        TOKENIZERS,
         "How to separate words for BLEU: at spaces, or as sacrebleu does.",
         default=TextScoring.tokenize,
     )
@@ -120,7 +117,7 @@ class OptimizationOptions(Options):
     """How weights are optimised."""
 
     optimizer: str = option(
-        click.Choice(OPTIMIZERS),
+        OPTIMIZERS,
         "Minimum error rate training, pairwise ranking, or batch MIRA.",
         default=OptimizerSettings.optimizer,
     )
@@ -130,29 +127,26 @@ class OptimizationOptions(Options):
         default=OptimizerSettings.restarts,
     )
     objective: tuple[str, ...] = option(
-        click.STRING,
+        "METRIC=SHARE",
         "What to maximise: bleu, chrf or ter (as 1 - TER) and its share; may be repeated for a "
         "mixture.  [default: bleu=1]",
         many=True,
-        metavar="METRIC=SHARE",
     )
     reference_length: LengthName = option(
-        click.Choice(REFERENCE_LENGTHS),
+        REFERENCE_LENGTHS,
         "Which length of several references counts in BLEU.",
         default=OptimizationSettings.reference_length,
     )
     freeze: tuple[str, ...] = option(
-        click.STRING,
+        "NAME",
         "Keep the weights of a feature, or of one component such as TranslationModel0_4.",
         many=True,
-        metavar="NAME",
     )
     bounds: tuple[str, ...] = option(
-        click.STRING,
+        "NAME=LOW..HIGH",
         "Keep weights within bounds, e.g. LM0=0..1 or LM0=0.. ; may be repeated.",
         "--bound",
         many=True,
-        metavar="NAME=LOW..HIGH",
     )
     seed: int = option(SEED, "Of all that is random.", default=OptimizationSettings.seed)
     threads: int | None = option(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from phrasescore.commands.options import Options, argument, command, flag, option
+from phrasescore.commands.declarations import Options, argument, command, flag, option
 from phrasescore.commands.paths import PathName, Use
 from phrasescore.errors import SettingsError
 from phrasescore.runs.pipes import STANDARD_STREAM

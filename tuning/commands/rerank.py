@@ -8,7 +8,8 @@ import click
 from click.core import ParameterSource
 
 from moses_integration.commands.options import RiskOptions
-from phrasescore.commands.options import argument, command, option, output_file
+from phrasescore.commands.declarations import argument, command, option
+from phrasescore.commands.options import output_file
 from phrasescore.commands.paths import INPUT
 from phrasescore.errors import SettingsError
 from tuning.commands.options import show_notes
@@ -19,8 +20,7 @@ class RerankOptions(RiskOptions):
 
     nbest: str = argument(INPUT, "NBEST")
     weights: str | None = option(
-        INPUT,
-        'A weights.json of optimize or tune, any JSON such as {"LM0": 0.5}, or a moses.ini.',
+        INPUT, 'A weights.json of optimize or tune, any JSON such as {"LM0": 0.5}, or a moses.ini.'
     )
     output: str = output_file("the translations")
     source: str | None = option(
@@ -29,7 +29,7 @@ class RerankOptions(RiskOptions):
         "for all others there must be one.",
     )
     ties: Literal["error", "first"] = option(
-        click.Choice(["error", "first"]),
+        ["error", "first"],
         "Where different translations are equally good: stop, or take the list's first.",
         default="error",
     )

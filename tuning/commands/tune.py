@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from moses_integration.commands.options import INI, sections
+from phrasescore.commands.declarations import command, option
 from phrasescore.commands.numbers import Whole
-from phrasescore.commands.options import Result, command, option
+from phrasescore.commands.options import Result
 from phrasescore.commands.paths import INPUT, OUTPUT_FOLDER
 from phrasescore.runs.interruption import interruptible
 from tuning.commands.options import OptimizationOptions, references
@@ -29,14 +30,12 @@ class TuneOptions(OptimizationOptions, Result):
     )
     output: str = option(OUTPUT_FOLDER, "Where everything goes.", "-o", required=True)
     decoder: str = option(
-        click.Choice(["auto", "embedded", "moses"]),
+        ["auto", "embedded", "moses"],
         "The embedded decoder, which auto means, or real Moses.",
         default="auto",
     )
     moses_bin: str | None = option(
-        INPUT,
-        "The moses binary or its folder.  [default: MOSES_BIN, then PATH]",
-        metavar="PATH",
+        INPUT, "The moses binary or its folder.  [default: MOSES_BIN, then PATH]", metavar="PATH"
     )
     sections: tuple[tuple[str, str], ...] = sections(
         "Search with another setting than MOSES_INI has, e.g. search-algorithm=1; may be "
@@ -80,10 +79,7 @@ def tune(options: TuneOptions) -> None:
         dict(options.sections),
     )
     settings = options.settings(
-        TuningSettings,
-        decoder=decoder,
-        stop=options.settings(StopRules),
-        **options.optimization(),
+        TuningSettings, decoder=decoder, stop=options.settings(StopRules), **options.optimization()
     )
     with interruptible(options.output):
         report = run(settings, options.output, lambda text: click.echo(text, err=True))

@@ -9,7 +9,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from phrasescore.commands.options import Result, command
+from phrasescore.commands.declarations import command
+from phrasescore.commands.options import Result
 
 # a path in an unknown encoding, as Python holds it
 _RESULT = {"path": b"caf\xe9.ini".decode("utf-8", "surrogateescape"), "lines": 2, "à": [1, 2.5]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import pytest
 
-from phrasescore.commands.options import command
+from phrasescore.commands.declarations import command
 from phrasescore.errors import SettingsError
 from tuning.commands.options import ScoringOptions
 from tuning.metrics.metric_settings import METRICS, SentenceSelection, TextScoring
