@@ -34,7 +34,7 @@ from moses_integration.decoder.decoder import Decoder
 from moses_integration.decoder.settings import SearchSettings
 from moses_integration.ini.edits import with_language_model
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.language_model.neural.network import InputNetwork
+from moses_integration.language_model.neural import InputNetwork
 from phrasescore.model.folder import load_weights
 from phrasescore.model.model_settings import FeedForwardLmSettings
 

@@ -193,7 +193,7 @@ def add_language_model(options: AddLanguageModelOptions) -> None:
     from moses_integration.ini.edits import with_language_model
     from moses_integration.ini.model_files import with_absolute_paths
     from moses_integration.ini.moses_ini import MosesIni
-    from moses_integration.language_model.fitness import (
+    from moses_integration.language_model.neural import (
         checked_words,
         is_self_normalised,
         read_for_ini,

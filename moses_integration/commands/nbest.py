@@ -13,7 +13,7 @@ from phrasescore.commands.paths import INPUT
 from phrasescore.errors import SettingsError, counted
 
 if TYPE_CHECKING:
-    from moses_integration.nbest.candidate_scores import NBestModel
+    from moses_integration.nbest.rescoring import NBestModel
     from phrasescore.model.kinds import Kind
 
 
@@ -56,8 +56,7 @@ def nbest(options: NBestOptions) -> None:
     features, and phrasescore rerank chooses with them. If it is interrupted, even by kill -9, the
     same command continues where it stopped.
     """
-    from moses_integration.nbest.candidate_scores import read_table_words
-    from moses_integration.nbest.rescoring import rescore_nbest
+    from moses_integration.nbest.rescoring import read_table_words, rescore_nbest
     from phrasescore.model.device import choose_device
 
     models = _load(options)
@@ -71,7 +70,7 @@ def nbest(options: NBestOptions) -> None:
 
 
 def _load(options: NBestOptions) -> list[NBestModel]:
-    from moses_integration.nbest.candidate_scores import NBestModel
+    from moses_integration.nbest.rescoring import NBestModel
     from phrasescore.model.folder import load_model
     from phrasescore.model.kinds import kind_named
     from phrasescore.scoring.model_loading import scoring_model

@@ -14,7 +14,7 @@ from phrasescore.errors import SettingsError
 from phrasescore.runs.provenance import provenance
 
 if TYPE_CHECKING:
-    from moses_integration.tables.ranking import Ranking
+    from moses_integration.tables.pruning import Ranking
     from moses_integration.tables.significance import SignificanceLevel
     from phrasescore.table.sinks import Sink
 
@@ -111,7 +111,7 @@ def prune(options: PruneOptions) -> None:
 def _ranking(options: PruneOptions) -> Ranking | None:
     from moses_integration.ini.feature_weights import find_phrase_table, table_weights
     from moses_integration.ini.moses_ini import MosesIni
-    from moses_integration.tables.ranking import ColumnRanking, WeightedRanking
+    from moses_integration.tables.pruning import ColumnRanking, WeightedRanking
 
     column, weights, feature = options.column, options.weights, options.feature
     if column is not None and weights is not None:

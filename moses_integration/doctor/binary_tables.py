@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from moses_integration.doctor.findings import Finding, at
+from moses_integration.doctor.findings import Finding, Place
 from moses_integration.ini.feature_kinds import component_count
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from phrasescore.errors import IniError, InputError, PhraseTableError
@@ -114,7 +114,7 @@ def binary_table_findings(ini: MosesIni) -> Iterator[Finding]:
 
 
 def _table_findings(ini: MosesIni, line: FeatureLine, form: _Form) -> Iterator[Finding]:
-    place = at(ini.path, line.line)
+    place = Place(ini.path, line.line)
     try:
         declared = component_count(line.kind, line.options)
     except IniError:
@@ -122,7 +122,7 @@ def _table_findings(ini: MosesIni, line: FeatureLine, form: _Form) -> Iterator[F
     command = form.command.format(declared)
     file = form.file(line.options["path"])
     if not file.is_file():
-        yield Finding("error", f"{line.kind} reads {file}, which does not exist", place, command)
+        yield place.error(f"{line.kind} reads {file}, which does not exist", command)
         return
     try:
         scores = form.scores(file)
@@ -130,14 +130,10 @@ def _table_findings(ini: MosesIni, line: FeatureLine, form: _Form) -> Iterator[F
         yield Finding.of(error, str(file))
         return
     if scores != declared:
-        yield Finding(
-            "error",
+        yield place.error(
             f"the binary table {line.options['path']} has {scores} scores, but the ini says "
             f"num-features={declared}; Moses would crash or refuse it",
-            place,
             f"make it again from the text table with all columns: {command}",
         )
     else:
-        yield Finding(
-            "note", f"a binary table with {scores} scores, whose lines are not checked", place
-        )
+        yield place.note(f"a binary table with {scores} scores, whose lines are not checked")

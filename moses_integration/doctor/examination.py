@@ -8,7 +8,7 @@ from pathlib import Path
 
 from moses_integration.doctor.binary_tables import binary_table_findings
 from moses_integration.doctor.features import ini_findings
-from moses_integration.doctor.findings import Diagnosis, Finding
+from moses_integration.doctor.findings import Diagnosis, Finding, Place
 from moses_integration.doctor.models import (
     language_model_findings,
     neural_model_findings,
@@ -85,7 +85,7 @@ def _findings(examined: Examined) -> Iterator[Finding]:
         yield from source_findings(source, factored=factored)
         yield from reference_findings(source, references)
     else:
-        yield Finding("note", "its text was not compared with the system", _NO_WORDS)
+        yield Place(_NO_WORDS).note("its text was not compared with the system")
     words = _words(source)
     reference_words = [_words(text) for text in references]
     yield from _table_findings(ini, words, reference_words)

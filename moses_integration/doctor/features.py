@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from moses_integration.doctor.findings import Finding, Severity, at
+from moses_integration.doctor.findings import Finding, Place, Severity
 from moses_integration.ini.edits import START_WEIGHT
 from moses_integration.ini.feature_kinds import (
     LANGUAGE_MODEL_KINDS,
@@ -53,10 +53,8 @@ def _section_findings(ini: MosesIni) -> Iterator[Finding]:
         yield Finding.of(section_problem(ini, name, number), ini.path, severity)
     limit = ini.values("distortion-limit")
     if not limit or limit[0].startswith("-"):
-        yield Finding(
-            "warning",
+        yield Place(ini.path).warning(
             "no distortion limit, so Moses reorders without any: slow, and usually worse",
-            ini.path,
             "write a section [distortion-limit] with the value 6",
         )
     yield from _mapping_findings(ini)
@@ -69,10 +67,8 @@ def _mapping_findings(ini: MosesIni) -> Iterator[Finding]:
         number = words[-1]
         named = number in names or whole_number(number, len(names) - 1) is not None
         if "T" in words and not named:
-            yield Finding(
-                "error",
+            yield Place(ini.path).error(
                 f"[mapping] uses the phrase table {number}, but there are {len(names)} (from 0)",
-                ini.path,
                 "correct [mapping], or delete it where there is one table",
             )
 
@@ -91,36 +87,28 @@ def _weight_findings(ini: MosesIni, layout: FeatureLayout) -> Iterator[Finding]:
     }
     sizes = sorted(abs(value) for values in tuned.values() for value in values)
     if not any(sizes):
-        yield Finding(
-            "error",
+        yield Place(ini.path).error(
             "all weights are zero: every translation is as good as any other",
-            ini.path,
             "an earlier tuning failed, perhaps with BLEU 0; start from the weights of training",
         )
         return
     for name, values in tuned.items():
-        place = at(ini.path, ini.weight_line(name))
+        place = Place(ini.path, ini.weight_line(name))
         if name not in ini.weights:
-            yield Finding(
-                "warning",
+            yield place.warning(
                 f"no weights for {name}, so Moses takes 1 for each",
-                place,
                 f"write a line '{name}= ...' into [weight]",
             )
         elif not any(values):
-            yield Finding(
-                "warning",
+            yield place.warning(
                 f"the weights of {name} are all zero, so it does nothing",
-                place,
                 "tune them, or give a start weight such as 0.2",
             )
     yield from _start_weight_findings(ini, tuned)
     if len(sizes) > 1 and 0 < sizes[-2] < _NEGLIGIBLE * sizes[-1]:
-        yield Finding(
-            "error",
+        yield Place(ini.path).error(
             f"one weight is {format_weight(sizes[-1])} and no other more than "
             f"{format_weight(sizes[-2])}: MERT has run away, as it may with a constant feature",
-            ini.path,
             "start from the weights of training, and freeze or leave out constant features",
         )
 
@@ -137,22 +125,18 @@ def _start_weight_findings(
             kinds.get(name) in PHRASE_TABLE_KINDS and len(set(values[:-1])) > 1
         )
         if added and values[-1] in (0.0, START_WEIGHT) and (any(values) or len(values) > 1):
-            yield Finding(
-                "warning",
+            yield Place(ini.path, ini.weight_line(name)).warning(
                 f"the last weight of {name} is {format_weight(values[-1])}, a start weight beside "
                 "tuned ones",
-                at(ini.path, ini.weight_line(name)),
                 "tune all weights together: phrasescore tune",
             )
 
 
 def _relative_paths(ini: MosesIni) -> Iterator[Finding]:
     if relative := [path for _, path in relative_paths(ini)]:
-        yield Finding(
-            "warning",
+        yield Place(ini.path).warning(
             f"paths that hold in the current directory only, and mert-moses.pl changes it: "
             f"{', '.join(relative)}",
-            ini.path,
             f"write absolute paths: phrasescore ini absolute-paths {ini.path} -o FILE",
         )
 
@@ -169,7 +153,7 @@ def _feature_findings(ini: MosesIni, line: FeatureLine) -> Iterator[Finding]:
 
 
 def _file_findings(ini: MosesIni, line: FeatureLine, path: str) -> Iterator[Finding]:
-    place = at(ini.path, line.line)
+    place = Place(ini.path, line.line)
     for problem in file_problems(ini, line, path):
         yield Finding.of(problem, ini.path)
     try:
@@ -177,17 +161,13 @@ def _file_findings(ini: MosesIni, line: FeatureLine, path: str) -> Iterator[Find
     except InputError:
         return
     if is_stream(file.path):
-        yield Finding(
-            "error",
+        yield place.error(
             f"{path} is a pipe or a device, where {line.kind} needs a file",
-            place,
             "write it to a file, and name that",
         )
     if file.path.is_dir():
-        yield Finding(
-            "error",
+        yield place.error(
             f"{path} is a folder, where {line.kind} needs a file",
-            place,
             "probing and on-disk tables are for the classes ProbingPT and PhraseDictionaryOnDisk",
         )
 
@@ -213,9 +193,6 @@ def _missing_features(ini: MosesIni) -> Iterator[Finding]:
         path = line.options.get("path", "")
         owner = owners.setdefault(path, line.name)
         if path and owner != line.name:
-            yield Finding(
-                "warning",
-                f"{owner} and {line.name} read the same file {path}",
-                ini.path,
-                "name two",
+            yield Place(ini.path).warning(
+                f"{owner} and {line.name} read the same file {path}", "name two"
             )

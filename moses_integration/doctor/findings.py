@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from functools import partialmethod
 from typing import Any, Literal
 
 from phrasescore.errors import PhrasescoreError, counted
@@ -33,16 +34,30 @@ class Finding:
     remedy: str = ""
 
     @classmethod
-    def of(cls, error: PhrasescoreError, where: str, severity: Severity = "error") -> Finding:
+    def of(cls, error: PhrasescoreError, where: object, severity: Severity = "error") -> Finding:
         """Turn an error into a finding; ``where`` counts where it names no file itself."""
         if error.path is not None:
-            where = at(error.path, error.line)
-        return cls(severity, error.problem, where, error.remedy or "")
+            where = Place(error.path, error.line)
+        return cls(severity, error.problem, str(where), error.remedy or "")
 
 
-def at(path: object, line: int | None = None) -> str:
-    """Name a place: a file, or a line of it."""
-    return f"{path}:{line}" if line is not None else str(path)
+@dataclass(frozen=True)
+class Place:
+    """A place that findings are about: a file, or a line of it."""
+
+    path: object
+    line: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}" if self.line is not None else str(self.path)
+
+    def finding(self, severity: Severity, what: str, remedy: str = "") -> Finding:
+        """Return a finding about this place."""
+        return Finding(severity, what, str(self), remedy)
+
+    error = partialmethod(finding, "error")
+    warning = partialmethod(finding, "warning")
+    note = partialmethod(finding, "note")
 
 
 @dataclass(frozen=True)

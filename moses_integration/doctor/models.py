@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from moses_integration.doctor.findings import Finding, Severity, at
+from moses_integration.doctor.findings import Finding, Place, Severity
 from moses_integration.doctor.words import Knows, TextWords
 from moses_integration.ini.edits import neural_options, own_features
 from moses_integration.ini.feature_kinds import LANGUAGE_MODEL_KINDS
@@ -43,33 +43,25 @@ def _model_findings(
     order = len(model.counts)
     stated = line.options.get("order")
     if stated is not None and stated != str(order):
-        yield Finding(
-            "warning",
+        yield Place(ini.path, line.line).warning(
             f"order={stated}, but the model has order {order}, which is what counts",
-            at(ini.path, line.line),
             "see whether this is the model that was meant",
         )
     if order > _USUAL_MAX_ORDER:
-        yield Finding(
-            "warning",
+        yield Place(path).warning(
             f"a model of order {order}; Moses as it is usually built reads up to "
             f"{_USUAL_MAX_ORDER}",
-            path,
             f"build Moses with --max-kenlm-order={order}",
         )
     if not model.has_unknown:
-        yield Finding(
-            "warning",
+        yield Place(path).warning(
             "the model has no <unk>, so an unknown word costs ln p = -230",
-            path,
             "estimate it with lmplz, or with open vocabulary (SRILM: ngram-count -unk)",
         )
     for word in (b"<s>", b"</s>"):
         if model.words.id_of(word) is None:
-            yield Finding(
-                "error",
+            yield Place(path).error(
                 f"the model has no {word.decode()}, so it is not one of sentences",
-                path,
                 "estimate it from text with one sentence in a line",
             )
 
@@ -88,17 +80,13 @@ def _word_findings(texts: Iterable[TextWords], knows: Knows, owner: str) -> Iter
 def neural_model_findings(ini: MosesIni, references: list[TextWords]) -> Iterator[Finding]:
     """Open the folder of every neural language model of an ini, and look words up in it."""
     for line in own_features(ini):
-        place = at(ini.path, line.line)
-        yield Finding(
-            "note",
+        place = Place(ini.path, line.line)
+        yield place.note(
             f"{line.name} is for the decoder of phrasescore; real Moses has no {line.kind}",
-            place,
             f"for real Moses: phrasescore ini remove-feature {ini.path} {line.name}",
         )
         if "path" not in line.options:
-            yield Finding(
-                "error", f"{line.name} names no model", place, "write path=FOLDER into its line"
-            )
+            yield place.error(f"{line.name} names no model", "write path=FOLDER into its line")
             continue
         yield from _neural_findings(ini, line, references)
 
@@ -107,10 +95,13 @@ def _neural_findings(
     ini: MosesIni, line: FeatureLine, references: list[TextWords]
 ) -> Iterator[Finding]:
     # not at the top: it loads what the decoder compiles
-    from moses_integration.language_model.fitness import is_self_normalised, table_words
-    from moses_integration.language_model.neural.network import read_feed_forward_lm
+    from moses_integration.language_model.neural import (
+        is_self_normalised,
+        read_feed_forward_lm,
+        table_words,
+    )
 
-    place = at(ini.path, line.line)
+    place = Place(ini.path, line.line)
     try:
         normalised, _ = neural_options(line)
     except IniError as error:
@@ -122,19 +113,15 @@ def _neural_findings(
         yield Finding.of(error, place)
         return
     if not normalised and not is_self_normalised(stored):
-        yield Finding(
-            "error",
+        yield place.error(
             f"normalised=false, but the model of {line.name} was not trained with "
             "--self-normalise, so its scores without ln Z are no probabilities",
-            place,
             "delete normalised=false, or train the model again with --self-normalise",
         )
     if normalised and is_self_normalised(stored):
-        yield Finding(
-            "note",
+        yield place.note(
             f"the scores of {line.name} have ln Z in them, which its model was trained to do "
             "without; decoding is several times faster without",
-            place,
             "write normalised=false into its line",
         )
     for words in table_words(ini, stored):

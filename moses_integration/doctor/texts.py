@@ -1,4 +1,4 @@
-"""What is wrong with a development set: source text and its references."""
+"""Faults of a development set: source text and its references."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
-from moses_integration.doctor.findings import Finding, Severity, at
+from moses_integration.doctor.findings import Finding, Place, Severity
 from phrasescore.errors import InputError, counted
 from phrasescore.runs.byte_streams import open_input
 
@@ -90,113 +91,110 @@ def find_references(named: Iterable[str]) -> list[str]:
     return found
 
 
-def _lines_with(
-    text: Text, test: Callable[[bytes], bool], finding: tuple[Severity, str, str]
-) -> Iterator[Finding]:
-    """Report how many lines there are of a kind, and the first."""
-    rows = [number for number, line in enumerate(text.lines, 1) if test(line)]
-    if rows:
-        severity, what, remedy = finding
-        share = f"{len(rows):,} of {len(text.lines):,} lines"
-        yield Finding(severity, f"{what} ({share})", at(text.path, rows[0]), remedy)
-
-
-def _is_utf8(line: bytes) -> bool:
+def _is_not_utf8(line: bytes) -> bool:
     try:
         line.decode("utf-8")
     except UnicodeDecodeError:
-        return False
-    return True
+        return True
+    return False
 
 
-def _common_findings(text: Text, empty: tuple[Severity, str, str]) -> Iterator[Finding]:
+def _has_label(line: bytes) -> bool:
+    return any(_LABEL.fullmatch(word) for word in words_of(line))
+
+
+# how bad a kind of line is, what is wrong with it, what to do, and which lines are of the kind
+_Check: TypeAlias = tuple[Severity, str, str, Callable[[bytes], object]]
+_ESCAPE = "escape the text: phrasescore preprocess"
+_FOREIGN: _Check = ("warning", "text that is not UTF-8", "convert it with iconv", _is_not_utf8)
+_BAR: _Check = (
+    "error",
+    "a '|', which Moses takes for the border of a factor",
+    _ESCAPE,
+    lambda line: b"|" in line,
+)
+_SOURCE_CHECKS: tuple[_Check, ...] = (
+    ("error", "a word in brackets, at which Moses stops or crashes", _ESCAPE, _has_label),
+    (
+        "warning",
+        "markup such as <seg id=...>, which Moses does not translate",
+        _ESCAPE,
+        _MARKUP.search,
+    ),
+    (
+        "warning",
+        f"more than {_LONG} words, which take long",
+        "leave such sentences out",
+        lambda line: len(words_of(line)) > _LONG,
+    ),
+)
+_RETURN: _Check = (
+    "error",
+    "a carriage return at the end, which becomes part of the last word",
+    "remove it: tr -d '\\r'",
+    lambda line: line.endswith(b"\r"),
+)
+
+
+def _line_findings(text: Text, checks: Iterable[_Check]) -> Iterator[Finding]:
+    """Report how many lines there are of each kind, and the first."""
+    for severity, what, remedy, is_of_the_kind in checks:
+        rows = [number for number, line in enumerate(text.lines, 1) if is_of_the_kind(line)]
+        if rows:
+            share = f"{len(rows):,} of {len(text.lines):,} lines"
+            yield Place(text.path, rows[0]).finding(severity, f"{what} ({share})", remedy)
+
+
+def _common_findings(
+    text: Text, severity_of_empty: Severity, effect_of_empty: str, remedy: str
+) -> Iterator[Finding]:
     if not text.lines:
-        yield Finding("error", "the file is empty", text.path, "name another")
+        yield Place(text.path).error("the file is empty", "name another")
         return
-    yield from _lines_with(text, lambda line: not line.strip(_BLANKS), empty)
+    empty = f"an empty line, which {effect_of_empty}"
+    is_empty: _Check = (severity_of_empty, empty, remedy, lambda line: not line.strip(_BLANKS))
+    yield from _line_findings(text, [is_empty])
     if text.lines[0].startswith(b"\xef\xbb\xbf"):
-        yield Finding(
-            "error",
+        yield Place(text.path, 1).error(
             "a byte order mark, which becomes part of the first word",
-            at(text.path, 1),
             "remove the first three bytes",
         )
-    yield from _lines_with(
-        text,
-        lambda line: not _is_utf8(line),
-        ("warning", "text that is not UTF-8", "convert it with iconv"),
-    )
+    yield from _line_findings(text, [_FOREIGN])
 
 
 def source_findings(text: Text, *, factored: bool = False) -> Iterator[Finding]:
     """Judge the text to translate."""
-    empty: tuple[Severity, str, str] = (
-        "error",
-        "an empty line, which tuning scripts cannot handle",
-        "delete it here and in the references",
+    yield from _common_findings(
+        text, "error", "tuning scripts cannot handle", "delete it here and in the references"
     )
-    yield from _common_findings(text, empty)
     if text.lines and not text.ends_in_line_feed:
-        yield Finding(
-            "error",
+        yield Place(text.path, len(text.lines)).error(
             "the last line has no line feed, and Moses does not translate it",
-            at(text.path, len(text.lines)),
             "end it with a line feed",
         )
-    escape = "escape the text: phrasescore preprocess"
-    if not factored:
-        yield from _lines_with(
-            text,
-            lambda line: b"|" in line,
-            ("error", "a '|', which Moses takes for the border of a factor", escape),
-        )
-    yield from _lines_with(
-        text,
-        lambda line: any(_LABEL.fullmatch(word) for word in words_of(line)),
-        ("error", "a word in brackets, at which Moses stops or crashes", escape),
-    )
-    yield from _lines_with(
-        text,
-        lambda line: bool(_MARKUP.search(line)),
-        ("warning", "markup such as <seg id=...>, which Moses does not translate", escape),
-    )
-    yield from _lines_with(
-        text,
-        lambda line: len(words_of(line)) > _LONG,
-        ("warning", f"more than {_LONG} words, which take long", "leave such sentences out"),
-    )
+    yield from _line_findings(text, _SOURCE_CHECKS if factored else (_BAR, *_SOURCE_CHECKS))
 
 
 def reference_findings(source: Text, references: Sequence[Text]) -> Iterator[Finding]:
     """Judge the references, and whether they go with the source."""
     for text in references:
-        empty: tuple[Severity, str, str] = (
+        yield from _common_findings(
+            text,
             "warning" if len(references) > 1 else "error",
-            "an empty line, which no translation can match",
+            "no translation can match",
             "delete it here, in the source and in other references",
         )
-        yield from _common_findings(text, empty)
-        yield from _lines_with(
-            text,
-            lambda line: line.endswith(b"\r"),
-            (
-                "error",
-                "a carriage return at the end, which becomes part of the last word",
-                "remove it: tr -d '\\r'",
-            ),
-        )
+        yield from _line_findings(text, [_RETURN])
         yield from _pairing_findings(source, text)
     for one, other in itertools.combinations(references, 2):
         if one.lines == other.lines:
-            yield Finding(
-                "warning", f"the same text as {one.path}", other.path, "name each reference once"
+            yield Place(other.path).warning(
+                f"the same text as {one.path}", "name each reference once"
             )
     if len(references) > 1:
-        yield Finding(
-            "note",
+        yield Place(", ".join(text.path for text in references)).note(
             f"{len(references)} references: the one whose length is closest counts as the length, "
-            "in mert-moses.pl too unless --shortest or --average is given",
-            ", ".join(text.path for text in references),
+            "in mert-moses.pl too unless --shortest or --average is given"
         )
 
 
@@ -204,15 +202,13 @@ def _pairing_findings(source: Text, reference: Text) -> Iterator[Finding]:
     if not source.lines or not reference.lines:
         return
     if len(source.lines) != len(reference.lines):
-        yield Finding(
-            "error",
+        yield Place(reference.path).error(
             f"{counted(len(reference.lines), 'line')}, but {source.path} has {len(source.lines):,}",
-            reference.path,
             "line i of the one must be the translation of line i of the other",
         )
         return
     if source.lines == reference.lines:
-        yield Finding("error", f"the same text as {source.path}", reference.path, "name another")
+        yield Place(reference.path).error(f"the same text as {source.path}", "name another")
         return
     odd = [
         number
@@ -220,16 +216,12 @@ def _pairing_findings(source: Text, reference: Text) -> Iterator[Finding]:
         if not 1 / _RATIO <= (len(words_of(one)) + 1) / (len(words_of(other)) + 1) <= _RATIO
     ]
     if len(odd) > _SUSPICIOUS_SHARE * len(source.lines):
-        yield Finding(
-            "warning",
+        yield Place(reference.path, odd[0]).warning(
             f"{len(odd):,} of {len(source.lines):,} lines are {_RATIO:.0f} times as long as the "
             "source or three times shorter; the two may be out of step",
-            at(reference.path, odd[0]),
             "see whether line i of the one is the translation of line i of the other",
         )
     if len(source.lines) < _FEW_SENTENCES:
-        yield Finding(
-            "note",
-            f"{len(source.lines):,} sentences are few to tune on; 1,000 or more are usual",
-            source.path,
+        yield Place(source.path).note(
+            f"{len(source.lines):,} sentences are few to tune on; 1,000 or more are usual"
         )

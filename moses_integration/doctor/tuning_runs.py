@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from moses_integration.doctor.findings import Finding
+from moses_integration.doctor.findings import Finding, Place
 from moses_integration.ini.edits import refuse_in_moses
 from moses_integration.ini.model_files import path_keys
 from moses_integration.ini.moses_ini import MosesIni
@@ -34,7 +34,7 @@ def work_dir_findings(ini: MosesIni, folder: str | Path) -> Iterator[Finding]:
     if filtered.is_file():
         yield from _filtered_findings(ini, filtered)
     elif not cached.is_file() and any(folder.glob("run*.moses.ini")):
-        yield Finding("warning", "an earlier tuning is here", str(folder), _FRESH)
+        yield Place(folder).warning("an earlier tuning is here", _FRESH)
 
 
 def _cached_findings(ini: MosesIni, cached: Path) -> Iterator[Finding]:
@@ -44,19 +44,15 @@ def _cached_findings(ini: MosesIni, cached: Path) -> Iterator[Finding]:
         return
     if found != expected:
         wrong = sorted(set(found.items()) ^ set(expected.items()))[0][0]
-        yield Finding(
-            "error",
+        yield Place(cached).error(
             "features of an earlier tuning, which mert-moses.pl takes, and which are not those of "
             f"{ini.path}: {wrong} has {found.get(wrong, 0)} values, now {expected.get(wrong, 0)}",
-            str(cached),
             _FRESH,
         )
     else:
-        yield Finding(
-            "warning",
+        yield Place(cached).warning(
             "features and start weights of an earlier tuning; mert-moses.pl takes these, not those "
             f"of {ini.path}",
-            str(cached),
             _FRESH,
         )
 
@@ -78,19 +74,15 @@ def _filtered_findings(ini: MosesIni, filtered: Path) -> Iterator[Finding]:
     for line in old.features:
         now = features.get(line.name)
         if now is None or line.options.get("num-features") != now.options.get("num-features"):
-            yield Finding(
-                "error",
+            yield Place(filtered).error(
                 f"a filtered system of an earlier tuning, whose {line.name} is another; "
                 "mert-moses.pl would use it",
-                str(filtered),
                 _FRESH,
             )
         elif any(_is_older(line.options[key], now.options.get(key, "")) for key in path_keys(line)):
-            yield Finding(
-                "error",
+            yield Place(filtered).error(
                 f"the filtered table of {line.name} is older than {now.options['path']}; "
                 "mert-moses.pl would use the old one",
-                str(filtered),
                 _FRESH,
             )
 
@@ -118,6 +110,6 @@ def moses_findings(ini: MosesIni, binary: Path) -> Iterator[Finding]:
     except IniError:
         return  # said elsewhere
     else:
-        yield Finding(
-            "note", f"Moses {version_of(binary)} reads it and has the features expected", ini.path
+        yield Place(ini.path).note(
+            f"Moses {version_of(binary)} reads it and has the features expected"
         )

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from moses_integration.doctor.findings import Finding, Severity
+from moses_integration.doctor.findings import Finding, Place, Severity
 from moses_integration.system_building.corpus.text_preparation import escape, unescape
 from phrasescore.errors import visible
 from phrasescore.table.block import TableBlock, TokenSpans
@@ -116,7 +116,7 @@ class TextWords:
         if not total:
             return
         if not count:
-            yield Finding("note", f"{owner} knows all {total:,} tokens", self.where)
+            yield Place(self.where).note(f"{owner} knows all {total:,} tokens")
             return
         for name in _SPELLINGS:
             yield from self._misspelt(missing, owner, name, knows_spelling or knows)
@@ -250,10 +250,8 @@ def language_findings(source: TextWords, knows: Knows, table: str | Path) -> Ite
         return
     elsewhere = 1 - source.unknown_share(first_words(table)["target"].__contains__)
     if elsewhere > max(MOST_UNKNOWN, 1 - unknown):
-        yield Finding(
-            "error",
+        yield Place(source.where).error(
             f"{elsewhere:.0%} of its tokens stand on the target side of {table}, and "
             f"{1 - unknown:.0%} on the source side: source and reference seem to be swapped",
-            source.where,
             "name the text of the other language as the source, and this one as the reference",
         )

@@ -4,6 +4,9 @@ The format: ``\data\``, lines ``ngram N=count``, then per order a section ``\N-g
 ``log10-probability TAB words [TAB log10-backoff]``, then ``\end\``. As with KenLM, only empty
 lines and lines beginning with ``#`` may come before ``\data\``, and what does not add up is an
 error. Beyond KenLM, blanks may stand for tabs, and lines may end in CR LF.
+
+Compiled functions read the lines. They only report which line is bad, and `diagnose_line` reads
+that line again to say why.
 """
 
 from __future__ import annotations
@@ -12,23 +15,269 @@ import contextlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.language_model.arpa_diagnosis import diagnose_line, foreign_file, shown
-from moses_integration.language_model.arpa_lines import Rows, parse_ngrams, parse_unigrams, room_for
-from moses_integration.language_model.automaton import UNKNOWN_WORD
-from moses_integration.language_model.automaton_building import HIGHEST_ORDER, NGrams
-from phrasescore.errors import LanguageModelError
+from moses_integration.language_model.automaton import (
+    HIGHEST_ORDER,
+    LARGEST_LOG10,
+    UNKNOWN_WORD,
+    NGrams,
+)
+from phrasescore.compiled import compiled
+from phrasescore.errors import LanguageModelError, visible
 from phrasescore.runs.byte_streams import open_input
-from phrasescore.table.byte_scanning import BLANKS, LINE_FEED, find_byte, token_begin
-from phrasescore.words.word_table import WordTable
+from phrasescore.table.byte_scanning import (
+    BLANKS,
+    LINE_FEED,
+    SPACES_AND_TABS,
+    Bytes,
+    find_byte,
+    parse_decimal,
+    same_bytes,
+    token_begin,
+    token_end,
+    trimmed_end,
+)
+from phrasescore.words.word_table import WordArrays, WordTable, find_word, intern_word
 
+KENLM_BINARY_MAGIC = b"mmap lm http://kheafield.com/code"
+_LONGEST_SHOWN = 60
+
+# first bytes -> what the file looks like, what to do about it
+_FOREIGN_FILES = (
+    (
+        KENLM_BINARY_MAGIC,
+        "a KenLM binary, not an ARPA file",
+        "name the ARPA file that it was built from",
+    ),
+    (b"blmt", "an IRSTLM binary", "convert it with: compile-lm --text=yes MODEL MODEL.arpa"),
+    (b"Qblmt", "an IRSTLM binary", "convert it with: compile-lm --text=yes MODEL MODEL.arpa"),
+    (b"iARPA", "IRSTLM's iARPA format", "convert it with: compile-lm --text=yes MODEL MODEL.arpa"),
+    (b"qARPA", "IRSTLM's qARPA format", "convert it with: compile-lm --text=yes MODEL MODEL.arpa"),
+    (b"\x1f\x8b", "gzip data within gzip data", "unzip it once"),
+    (b"BZh", "bzip2 data", "unpack it, or pack it with gzip"),
+    (b"\xfd7zXZ", "xz data", "unpack it, or pack it with gzip"),
+    (b"\x28\xb5\x2f\xfd", "zstd data", "unpack it, or pack it with gzip"),
+    (b"PK\x03\x04", "a zip archive", "unpack it, or pack it with gzip"),
+    (b"\xff\xfe", "UTF-16 text", "convert it to UTF-8"),
+    (b"\xfe\xff", "UTF-16 text", "convert it to UTF-8"),
+    (b"\xef\xbb\xbf", "text with a byte order mark", "remove its first three bytes"),
+    (b"[", "a moses.ini", "name the path= of its language model line"),
+)
+_BACKSLASH = ord("\\")
+# each is <unk>
+_UNKNOWN_WORDS = np.frombuffer(b"<unk><UNK>", np.uint8)
+_UNKNOWN_LENGTH = 5
 _BLOCK = 1 << 23
 _LONGEST_LINE = 1 << 26
 _COUNT_LINE = re.compile(rb"ngram[ \t]+([0-9]{1,3})[ \t]*=[ \t]*([0-9]{1,18})")
+
+
+def foreign_file(line: bytes, number: int) -> LanguageModelError:
+    """Say what a file looks like whose first filled line is not that of an ARPA file."""
+    for magic, name, remedy in _FOREIGN_FILES:
+        if line.startswith(magic):
+            return LanguageModelError(f"this looks like {name}", line=number, remedy=remedy)
+    if b"|||" in line:
+        return LanguageModelError(
+            "this looks like a phrase table or an n-best list, not an ARPA file", line=number
+        )
+    return LanguageModelError(
+        f"expected \\data\\ as the first line of an ARPA file, found {shown(line)}",
+        line=number,
+        remedy="name an ARPA file; text before \\data\\ must be in lines that begin with #",
+    )
+
+
+def diagnose_line(
+    line: bytes, order: int, longest: bool, words: WordTable
+) -> tuple[str, str | None]:
+    """Say what is wrong with a line that compiled code refused, and what to do about it."""
+    fields = re.split(rb"[ \t]+", line.strip(b" \t"))
+    if (problem := _number_problem(fields[0], "log10 probability")) is not None:
+        return problem, None
+    if float(fields[0]) > 0:
+        return (
+            f"the log10 probability {shown(fields[0])} is positive, no probability exceeds 1",
+            "improved-kneser-ney of IRSTLM is known for this: estimate the model with another",
+        )
+    found = len(fields) - 1
+    if not order <= found <= order + 1:
+        return f"expected {order} words and at most one back-off weight, found {found} fields", None
+    if order == 1:
+        if words.id_of(fields[1]) is not None:
+            return f"the word {shown(fields[1])} stands there a second time", None
+    else:
+        for word in fields[1 : order + 1]:
+            if words.id_of(word) is None:
+                return (
+                    f"the word {shown(word)} is not among the 1-grams",
+                    "the 1-grams must list every word: make the file again",
+                )
+    assert found == order + 1
+    if (problem := _number_problem(fields[-1], "log10 back-off weight")) is not None:
+        return problem, None
+    assert longest
+    return f"a back-off weight {shown(fields[-1])} in the highest order, which has none", None
+
+
+def _number_problem(field: bytes, what: str) -> str | None:
+    if not re.fullmatch(rb"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?", field):
+        return f"expected a {what}, found {shown(field)}"
+    if abs(float(field)) > LARGEST_LOG10:
+        return f"the {what} {shown(field)} is out of range"
+    return None
+
+
+def shown(text: bytes) -> str:
+    """Quote the beginning of ``text``, with what cannot be seen in escapes."""
+    return f"'{visible(text, _LONGEST_SHOWN)}'"
+
+
+class Rows(NamedTuple):
+    """Room for the n-grams of one block.
+
+    Attributes:
+        words: Word ids, shape (rows, order).
+        log10: log10 probabilities, shape (rows,).
+        backoff: log10 back-off weights, shape (rows,); 0 where there is none.
+    """
+
+    words: NDArray[np.int32]
+    log10: NDArray[np.float32]
+    backoff: NDArray[np.float32]
+
+
+def room_for(size: int, order: int) -> Rows:
+    """Return empty rows for all n-grams of this order that ``size`` bytes can hold, and one more.
+
+    A number, a blank before each word, and a line feed are the least that a line has.
+    """
+    rows = size // (2 * order + 2) + 1
+    return Rows(
+        np.zeros((rows, order), np.int32), np.zeros(rows, np.float32), np.zeros(rows, np.float32)
+    )
+
+
+@compiled
+def parse_number(block: Bytes, start: int, stop: int) -> tuple[float, bool]:
+    """Read the decimal number ``block[start:stop]``; the flag says whether it is a finite one."""
+    value, end, _ = parse_decimal(block, start, stop)
+    return value, start < end == stop and np.isfinite(np.float32(value))
+
+
+@compiled
+def _field(block: Bytes, at: int, stop: int) -> tuple[int, int]:
+    """Return where the next field begins and ends; both are ``stop`` where there is none."""
+    start = token_begin(block, at, stop, SPACES_AND_TABS)
+    return start, token_end(block, start, stop, SPACES_AND_TABS)
+
+
+@compiled
+def _log10(block: Bytes, start: int, stop: int) -> tuple[float, int, bool]:
+    """Read the probability that a line begins with; return it, its end, and whether it is one."""
+    start, end = _field(block, start, stop)
+    log10, good = parse_number(block, start, end)
+    return log10, end, good and -LARGEST_LOG10 <= log10 <= 0.0
+
+
+@compiled
+def _backoff(block: Bytes, at: int, stop: int) -> tuple[float, bool]:
+    """Read the back-off weight that may stand at a line's end; tell whether the line is good."""
+    start, end = _field(block, at, stop)
+    if start == end:
+        return 0.0, True
+    backoff, good = parse_number(block, start, end)
+    return backoff, good and abs(backoff) <= LARGEST_LOG10 and end == stop
+
+
+@compiled
+def parse_unigrams(block: Bytes, at: int, words: WordArrays, rows: Rows) -> tuple[int, int, int]:
+    """Read 1-grams up to an empty line, a line that begins with a backslash, or the block's end.
+
+    Args:
+        block: Whole lines, each with its line feed.
+        at: Where the first line begins.
+        words: Receives the words; id 0 must be ``<unk>`` (``<UNK>`` counts as that).
+        rows: Receives the weights; ``words`` the ids.
+
+    Returns:
+        Where the first unread line begins, the number of lines read, and the row that is bad
+        (its line is the first unread one), or -1.
+    """
+    row = 0
+    while at < block.size:
+        end = find_byte(block, at, block.size, LINE_FEED)
+        stop = trimmed_end(block, at, end, BLANKS)
+        if stop == at or block[at] == _BACKSLASH:
+            break
+        rows.log10[row], after, has_log10 = _log10(block, at, stop)
+        start, after = _field(block, after, stop)
+        rows.backoff[row], has_end = _backoff(block, after, stop)
+        if not (has_log10 and start < after and has_end):
+            return at, row, row
+        known = words.size[0]
+        word = 0 if _is_unknown(block, start, after) else intern_word(words, block, start, after)
+        if word != 0 and word != known:
+            return at, row, row  # a second time
+        rows.words[row, 0] = word
+        row += 1
+        at = end + 1
+    return at, row, -1
+
+
+@compiled
+def _is_unknown(block: Bytes, start: int, stop: int) -> bool:
+    """Tell ``<unk>`` and ``<UNK>`` from any other word."""
+    return stop - start == _UNKNOWN_LENGTH and (
+        same_bytes(block, start, _UNKNOWN_WORDS, 0, _UNKNOWN_LENGTH)
+        or same_bytes(block, start, _UNKNOWN_WORDS, _UNKNOWN_LENGTH, _UNKNOWN_LENGTH)
+    )
+
+
+@compiled
+def parse_ngrams(
+    block: Bytes, at: int, words: WordArrays, rows: Rows, longest: bool
+) -> tuple[int, int, int]:
+    """Read n-grams of the order of ``rows``, as `parse_unigrams` does; words must be known.
+
+    Args:
+        block: Whole lines, each with its line feed.
+        at: Where the first line begins.
+        words: The vocabulary.
+        rows: Receives the n-grams.
+        longest: Whether this is the model's highest order, which may have no back-off but 0.
+
+    Returns:
+        As `parse_unigrams`.
+    """
+    row = 0
+    order = rows.words.shape[1]
+    while at < block.size:
+        end = find_byte(block, at, block.size, LINE_FEED)
+        stop = trimmed_end(block, at, end, BLANKS)
+        if stop == at or block[at] == _BACKSLASH:
+            break
+        rows.log10[row], after, has_log10 = _log10(block, at, stop)
+        for position in range(order):
+            start, after = _field(block, after, stop)
+            word = -1
+            if start < after:
+                word = find_word(words, block, start, after)
+                if word < 0 and _is_unknown(block, start, after):
+                    word = 0
+            if word < 0:
+                return at, row, row
+            rows.words[row, position] = word
+        rows.backoff[row], has_end = _backoff(block, after, stop)
+        if not (has_log10 and has_end) or (longest and rows.backoff[row] != 0.0):
+            return at, row, row
+        row += 1
+        at = end + 1
+    return at, row, -1
 
 
 class ArpaFile:

@@ -7,17 +7,22 @@ exactly as with KenLM (Heafield 2011, section 4.1). One hash table leads from (s
 probability and the next state; only where it has no entry the model backs off. Most histories have
 few words after them, so a node says of 64 classes of words which it has any of: it is seldom that
 the table is asked in vain.
+
+`AutomatonBuilder` takes the n-grams of a model, lowest order first. Models that were pruned without
+care may lack ``b c`` though they hold ``a b c``. The lookup needs every suffix, so a missing one is
+added with the probability that backing off gives, as KenLM does; that changes no score.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.compiled import Records, compiled
-from phrasescore.words.hashing import PAIR_FACTOR, find_pair, pair_key
+from phrasescore.words.hashing import PAIR_FACTOR, find_pair, move_pairs, pair_key
 
 EMPTY_STATE = 0  # no history
 UNKNOWN_WORD = 0  # the id of <unk>
@@ -38,6 +43,14 @@ NODE = np.dtype(
         ("classes", np.uint64),  # of the words that follow it, one bit for each class
     ]
 )
+_Scalar = TypeVar("_Scalar", bound=np.generic)
+# what `size` counts
+_NODES, _SLOTS = 0, 1
+_DONE, _FULL, _NO_CONTEXT, _TWICE = 0, 1, 2, 3
+_FIRST_SLOTS = 1 << 16
+_AHEAD = 128  # rows that are looked up before they are inserted
+# words of the longest n-gram; KenLM is built for 6 unless it is told otherwise
+HIGHEST_ORDER = 20
 
 
 class AutomatonTables(NamedTuple):
@@ -90,3 +103,317 @@ def score_words(
     for position in range(words.size):
         log10[position], state = score(tables, state, words[position])
     return state
+
+
+@dataclass(frozen=True)
+class NGrams:
+    """Some n-grams of one order, in the order of the file.
+
+    Attributes:
+        order: How many words each has.
+        words: Word ids, shape (rows, order).
+        log10: log10 probabilities, shape (rows,).
+        backoff: log10 back-off weights, shape (rows,); 0 where the file has none.
+        first_line: The 1-based line of row 0, the rows follow without a gap; ``None`` where the
+            file has no lines.
+    """
+
+    order: int
+    words: NDArray[np.int32]
+    log10: NDArray[np.float32]
+    backoff: NDArray[np.float32]
+    first_line: int | None
+
+    def line_of(self, row: int) -> int | None:
+        """Return the 1-based line of a row, if the file has lines."""
+        return None if self.first_line is None else self.first_line + row
+
+
+class _Nodes(NamedTuple):
+    """The automaton while it grows.
+
+    Attributes:
+        log10: log10 probability of the node's n-gram, shape (capacity,).
+        backoff: log10 back-off weight, shape (capacity,).
+        suffix: Node of the n-gram without its first word, shape (capacity,).
+        extends: Whether the node may be a state, shape (capacity,).
+        size: Two numbers: nodes in use, slots in use.
+    """
+
+    log10: NDArray[np.float32]
+    backoff: NDArray[np.float32]
+    suffix: NDArray[np.int32]
+    extends: NDArray[np.bool_]
+    size: NDArray[np.int64]
+
+
+class NGramProblem(Exception):  # noqa: N818 - not an error of its own: the reader adds the place
+    """Row ``row`` of the n-grams given cannot stand in a model, because of ``problem``."""
+
+    def __init__(self, row: int, problem: str) -> None:
+        super().__init__(problem)
+        self.row, self.problem = row, problem
+
+
+class AutomatonBuilder:
+    """Takes the n-grams of orders 1, 2, ... in turn, in any number of parts; gives the tables.
+
+    Args:
+        log10: log10 probability per word id, shape (words,).
+        backoff: log10 back-off weight per word id, shape (words,).
+        promised: How many n-grams of higher orders there will be.
+    """
+
+    def __init__(
+        self, log10: NDArray[np.float32], backoff: NDArray[np.float32], promised: int
+    ) -> None:
+        nodes = log10.size + 1
+        self._nodes = _Nodes(
+            np.concatenate([np.zeros(1, np.float32), log10]),
+            np.concatenate([np.zeros(1, np.float32), backoff]),
+            np.zeros(nodes, np.int32),
+            np.concatenate([np.zeros(1, np.bool_), backoff != 0]),
+            np.array([nodes, 0]),
+        )
+        self._words = log10.size
+        self._promised = _slots_for(promised)
+        self._slots = np.zeros(min(self._promised, _FIRST_SLOTS), SLOT)
+
+    def mark_unknown_as_context(self) -> None:
+        """Let ``<unk>`` be a state of its own, as KenLM does where the file has no ``<unk>``."""
+        self._nodes.extends[1 + UNKNOWN_WORD] = True
+
+    def add(self, ngrams: NGrams, *, longest: bool) -> None:
+        """Add n-grams, none shorter than those added before.
+
+        Args:
+            ngrams: The n-grams.
+            longest: Whether this is the highest order, whose n-grams are not nodes.
+
+        Raises:
+            NGramProblem: An n-gram stands twice, or its context is not in the model.
+        """
+        words, log10, backoff = ngrams.words, ngrams.log10, ngrams.backoff
+        rows, order = words.shape
+        self._reserve(rows=rows, nodes=0 if longest else rows)
+        contexts = np.empty(_AHEAD + 1, np.int64)
+        row = 0
+        while True:
+            row, status = _insert_rows(
+                self._slots, self._nodes, words, log10, backoff, row, longest, contexts
+            )
+            if status == _DONE:
+                return
+            if status == _NO_CONTEXT:
+                raise NGramProblem(row, f"its first {order - 1} words are not a {order - 1}-gram")
+            if status == _TWICE:
+                raise NGramProblem(row, "it stands there a second time")
+            self._reserve(
+                rows=max(order, self._slots.size // 2),
+                nodes=max(order, self._nodes.log10.size // 2),
+            )
+
+    def _reserve(self, *, rows: int, nodes: int) -> None:
+        """Make room for this many more entries and nodes, and a few added suffixes."""
+        used_nodes, used_slots = (int(number) for number in self._nodes.size)
+        capacity = used_nodes + nodes + 64
+        if capacity > self._nodes.backoff.size:
+            old = self._nodes
+            extra = max(capacity, 2 * old.backoff.size) - old.backoff.size
+            self._nodes = old._replace(
+                log10=_longer(old.log10, extra),
+                backoff=_longer(old.backoff, extra),
+                suffix=_longer(old.suffix, extra),
+                extends=_longer(old.extends, extra),
+            )
+        if (needed := _slots_for(used_slots + rows)) > self._slots.size:
+            # a header may promise anything, so it is believed for four times what there is
+            hoped = min(self._promised, 4 * self._slots.size)
+            slots = np.zeros(max(needed, hoped, self._slots.size * 3 // 2), SLOT)
+            move_pairs(self._slots, slots)
+            self._slots = slots
+
+    def finish(self) -> AutomatonTables:
+        """Return the tables; nothing can be added after this."""
+        grown, used = self._nodes, int(self._nodes.size[_NODES])
+        state_of = np.zeros(used, np.int32)
+        _resolve_states(grown, state_of)
+        unigrams = np.empty(self._words, UNIGRAM)
+        unigrams["log10"] = grown.log10[1 : self._words + 1]
+        unigrams["next"] = state_of[1 : self._words + 1]
+        nodes = np.zeros(used, NODE)
+        nodes["backoff"] = grown.backoff[:used]
+        nodes["suffix"] = state_of[grown.suffix[:used]]
+        _point_to_states(self._slots, state_of, nodes)
+        return AutomatonTables(unigrams, nodes, self._slots)
+
+
+def _longer(array: NDArray[_Scalar], extra: int) -> NDArray[_Scalar]:
+    return np.concatenate([array, np.zeros(extra, array.dtype)])
+
+
+def _slots_for(entries: int) -> int:
+    return int(ROOM * entries) + 64
+
+
+@compiled
+def _insert_rows(
+    slots: Records,
+    nodes: _Nodes,
+    words: NDArray[np.int32],
+    log10: NDArray[np.float32],
+    backoff: NDArray[np.float32],
+    row: int,
+    longest: bool,
+    contexts: NDArray[np.int64],
+) -> tuple[int, int]:
+    """Insert n-grams from ``row`` on; return the row it stopped at and why.
+
+    Args:
+        slots: The table of entries.
+        nodes: The nodes.
+        words: The n-grams.
+        log10: Their probabilities.
+        backoff: Their back-off weights.
+        row: The first to insert.
+        longest: Whether they are of the highest order.
+        contexts: Scratch memory, one more than the rows to look up at a time.
+    """
+    order = words.shape[1]
+    known = row  # the first row whose context was not looked up
+    while row < words.shape[0]:
+        if row == known:
+            known = min(row + contexts.size - 1, words.shape[0])
+            _look_ahead(slots, nodes, words[row:known], contexts)
+            first = row
+        # one n-gram may bring as many suffixes as it has words
+        no_room = nodes.size[_NODES] + order >= nodes.backoff.size
+        if no_room or (nodes.size[_SLOTS] + order) * 5 > slots.size * 4:
+            return row, _FULL
+        context = contexts[row - first]
+        if context < 0:  # unless a row before this one has brought it as a suffix
+            context = _context_of(slots, words[row])
+            if context < 0:
+                return row, _NO_CONTEXT
+        word = np.int64(words[row, order - 1])
+        slot = find_pair(slots, pair_key(context, word))
+        if slots[slot].key != 0:
+            return row, _TWICE
+        suffix = _suffix_node(slots, nodes, context, word)
+        nodes.extends[context] = True
+        target = suffix
+        if not longest:
+            target = _new_node(nodes, log10[row], backoff[row], suffix)
+        _set_entry(slots, nodes, pair_key(context, word), log10[row], target)
+        row += 1
+    return row, _DONE
+
+
+@compiled
+def _look_ahead(
+    slots: Records, nodes: _Nodes, words: NDArray[np.int32], contexts: NDArray[np.int64]
+) -> None:
+    """Write the context of each row to ``contexts``, -1 where there is none.
+
+    One row after the other, each look-up would wait for the one before. Side by side a processor
+    waits for many at once; what rows will look at next is brought near in the same way.
+    """
+    rows, order = words.shape
+    for row in range(rows):
+        contexts[row] = np.int64(words[row, 0]) + 1
+    for position in range(1, order - 1):
+        for row in range(rows):
+            if contexts[row] >= 0:
+                contexts[row] = _child(slots, contexts[row], words[row, position])
+    near = 0
+    for row in range(rows):
+        if contexts[row] >= 0:
+            word = words[row, order - 1]
+            near += find_pair(slots, pair_key(contexts[row], word))
+            near += find_pair(slots, pair_key(nodes.suffix[contexts[row]], word))
+    contexts[rows] = near  # without a use compilers leave it out
+
+
+@compiled
+def _context_of(slots: Records, words: NDArray[np.int32]) -> int:
+    """Return the node of all words but the last, or -1."""
+    context = np.int64(words[0]) + 1
+    for position in range(1, words.size - 1):
+        context = _child(slots, context, words[position])
+        if context < 0:
+            break
+    return context
+
+
+@compiled
+def _child(slots: Records, context: int, word: int) -> int:
+    key = pair_key(context, word)
+    entry = slots[find_pair(slots, key)]
+    return np.int64(entry.next) if entry.key == key else -1
+
+
+@compiled
+def _new_node(nodes: _Nodes, log10: np.float32, backoff: np.float32, suffix: int) -> int:
+    node = nodes.size[_NODES]
+    nodes.log10[node] = log10
+    nodes.backoff[node] = backoff
+    nodes.suffix[node] = suffix
+    nodes.extends[node] = backoff != 0.0
+    nodes.size[_NODES] = node + 1
+    return node
+
+
+@compiled
+def _set_entry(
+    slots: Records, nodes: _Nodes, key: np.uint64, log10: np.float32, target: int
+) -> None:
+    slot = find_pair(slots, key)
+    slots[slot].key = key
+    slots[slot].log10 = log10
+    slots[slot].next = target
+    nodes.size[_SLOTS] += 1
+
+
+@compiled
+def _suffix_node(slots: Records, nodes: _Nodes, context: int, word: int) -> int:
+    """Return the node of (context, word) without its first word; put missing ones in.
+
+    The probability of an added one is that of its own suffix times the back-off of its context.
+    """
+    shorter = np.int64(nodes.suffix[context])
+    missing = 0
+    while shorter != EMPTY_STATE and _child(slots, shorter, word) < 0:
+        missing += 1
+        shorter = np.int64(nodes.suffix[shorter])
+    node = word + 1 if shorter == EMPTY_STATE else _child(slots, shorter, word)
+    while missing > 0:
+        missing -= 1
+        longer = np.int64(nodes.suffix[context])
+        for _ in range(missing):
+            longer = np.int64(nodes.suffix[longer])
+        log10 = nodes.log10[node] + nodes.backoff[longer]
+        nodes.extends[longer] = True
+        node = _new_node(nodes, log10, np.float32(0.0), node)
+        _set_entry(slots, nodes, pair_key(longer, word), log10, node)
+    return node
+
+
+@compiled
+def _resolve_states(nodes: _Nodes, state_of: NDArray[np.int32]) -> None:
+    """Set the state of each node: the longest suffix, itself included, that may be one."""
+    for node in range(state_of.size):
+        state = node
+        while state != EMPTY_STATE and not nodes.extends[state]:
+            state = np.int64(nodes.suffix[state])
+        state_of[node] = state
+
+
+@compiled
+def _point_to_states(slots: Records, state_of: NDArray[np.int32], nodes: Records) -> None:
+    """Let slots lead to states instead of nodes, and note what words nodes have after them."""
+    for slot in range(slots.size):
+        key = slots[slot].key
+        if key != 0:
+            slots[slot].next = state_of[slots[slot].next]
+            state, word = np.int64(key >> np.uint64(32)), np.int64(key & np.uint64(0xFFFFFFFF))
+            nodes[state].classes |= class_of(word)

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from moses_integration.language_model.arpa import ArpaFile, open_arpa
-from moses_integration.language_model.automaton import AutomatonTables
-from moses_integration.language_model.automaton_building import (
+from moses_integration.language_model.automaton import (
     AutomatonBuilder,
+    AutomatonTables,
     NGramProblem,
     NGrams,
 )

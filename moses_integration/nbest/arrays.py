@@ -1,9 +1,10 @@
 """Whole n-best lists as arrays, without a Python object a line.
 
-The rules are those of ``moses_integration.nbest.format``, which also reads the lines that the
-compiled loop is not sure of. All lines of a list must have the dense features of its first one.
-Sparse features (``TranslationModel0_name=`` after ``TranslationModel0=``) are not tuned: they
-enter as one sum.
+The rules are those of ``moses_integration.nbest.format``. A compiled loop reads the lines that are
+plain: labels exactly as in the list's first line, numbers that a double holds exactly before
+scaling. Every other line is marked, and ``format.parse_entry`` decides about it. All lines of a
+list must have the dense features of its first one. Sparse features (``TranslationModel0_name=``
+after ``TranslationModel0=``) are not tuned: they enter as one sum.
 """
 
 from __future__ import annotations
@@ -12,19 +13,164 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.nbest.format import CUT_REMEDY, CUT_SHORT, NBestEntry, parse_entry
-from moses_integration.nbest.plain_lines import up_to_short_line, without_blank_lines
-from moses_integration.nbest.scanning import NBestBlock, scan
+from phrasescore.compiled import compiled
 from phrasescore.errors import NBestError, did_you_mean
 from phrasescore.runs.byte_streams import line_blocks, open_input
-from phrasescore.words.word_table import WordTable, as_array
+from phrasescore.table.byte_scanning import (
+    LINE_FEED,
+    SPACE,
+    SPACE_ONLY,
+    Bytes,
+    find_bars,
+    find_byte,
+    parse_decimal,
+    parse_integer,
+    same_bytes,
+    token_begin,
+    token_end,
+    trim,
+)
+from phrasescore.words.word_table import WordArrays, WordTable, as_array, number_words
 
 _BLOCK = 1 << 23
+
+
+class NBestBlock(NamedTuple):
+    """What the loop fills for the L lines of a block; F is the number of feature values.
+
+    Attributes:
+        sentences: (L,) which sentence each candidate translates.
+        features: (L, F) the feature values.
+        totals: (L,) the model scores.
+        tokens: Word ids, -1 for a word that the table does not have.
+        offsets: (L + 1,) where each candidate begins in ``tokens``.
+        words: (L, 2) begin and end of the words column in the block.
+        doubtful: (L,) whether a line must be read the slow way; its other values are not set.
+    """
+
+    sentences: NDArray[np.int32]
+    features: NDArray[np.float64]
+    totals: NDArray[np.float64]
+    tokens: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+    words: NDArray[np.int64]
+    doubtful: NDArray[np.bool_]
+
+
+@compiled
+def _number(data: Bytes, at: int, end: int) -> float:
+    """Return the value of a plain decimal number, correctly rounded; NaN where in doubt."""
+    value, stop, exact = parse_decimal(data, at, end)
+    return value if exact and stop == end else np.nan
+
+
+@compiled
+def _features(data: Any, begin: int, end: int, labels: Any, sizes: Any, values: Any) -> bool:
+    """Read the features column; return whether it is as the labels want it.
+
+    Args:
+        data: The block.
+        begin: Where the column begins.
+        end: The byte after it.
+        labels: The labels of the first line with their ``=``, each followed by a space.
+        sizes: How many values follow each label.
+        values: (F,) filled.
+    """
+    i = token_begin(data, begin, end, SPACE_ONLY)
+    at = count = 0
+    for size in sizes:
+        label_end = find_byte(labels, at, len(labels), SPACE)
+        length = label_end - at
+        if i + length > end or not same_bytes(data, i, labels, at, length):
+            return False
+        i += length
+        at = label_end + 1
+        for _ in range(size):
+            i = token_begin(data, i, end, SPACE_ONLY)
+            stop = token_end(data, i, end, SPACE_ONLY)
+            value = _number(data, i, stop)
+            if np.isnan(value):
+                return False
+            values[count] = value
+            count += 1
+            i = stop
+        i = token_begin(data, i, end, SPACE_ONLY)
+    return i == end
+
+
+@compiled
+def _line(
+    data: Any, begin: int, end: int, labels: Any, sizes: Any, block: NBestBlock, line: int
+) -> bool:
+    """Read everything of one line but its words; return whether it is plain."""
+    first = find_bars(data, begin, end)
+    second = find_bars(data, first + 3, end) if first >= 0 else -1
+    third = find_bars(data, second + 3, end) if second >= 0 else -1
+    if third < 0:
+        return False
+    fourth = find_bars(data, third + 3, end)
+    if fourth < 0:
+        fourth = end
+    start, stop = trim(data, begin, first, SPACE_ONLY)
+    sentence = parse_integer(data, start, stop)
+    start, stop = trim(data, third + 3, fourth, SPACE_ONLY)
+    total = _number(data, start, stop)
+    if sentence < 0 or np.isnan(total):
+        return False
+    if not _features(data, second + 3, third, labels, sizes, block.features[line]):
+        return False
+    block.sentences[line] = sentence
+    block.totals[line] = total
+    block.words[line, 0] = first + 3
+    block.words[line, 1] = second
+    return True
+
+
+@compiled
+def scan(data: Any, labels: Any, sizes: Any, vocabulary: WordArrays, block: NBestBlock) -> None:
+    """Read whole lines into the arrays of ``block``."""
+    begin = 0
+    count = 0
+    for line in range(len(block.sentences)):
+        end = find_byte(data, begin, len(data), LINE_FEED)
+        block.doubtful[line] = not _line(data, begin, end, labels, sizes, block, line)
+        if not block.doubtful[line]:
+            first, stop = block.words[line]
+            count = number_words(
+                vocabulary, data, first, stop, SPACE_ONLY, False, block.tokens, count
+            )
+        block.offsets[line + 1] = count
+        begin = end + 1
+
+
+def up_to_short_line(data: bytes, least: int) -> bytes:
+    """Cut whole lines off behind one that lacks values, which is an error: no room is made for all.
+
+    Args:
+        data: The lines.
+        least: The bytes of a line that has all values; each takes a blank and a digit.
+    """
+    if data.count(b"\n") * least <= len(data):
+        return data
+    begin = 0
+    while (end := data.index(b"\n", begin)) - begin >= least:
+        begin = end + 1
+    return data[: end + 1]
+
+
+def without_blank_lines(data: bytes) -> tuple[bytes, NDArray[np.int64]]:
+    """Return whole lines without the blank ones, and the number of each, from 1."""
+    if b"\n\n" not in data and not data.startswith(b"\n"):
+        return data, np.arange(1, data.count(b"\n") + 1)
+    kept = [(number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
+    numbers = np.array([number for number, _ in kept], np.int64)
+    return b"".join(line + b"\n" for _, line in kept), numbers
 
 
 @dataclass(frozen=True)

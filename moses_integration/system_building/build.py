@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
-from moses_integration.language_model.estimation.building import build_language_model, find_lmplz
+from moses_integration.language_model.estimation.kneser_ney import build_language_model, find_lmplz
 from moses_integration.system_building.alignment.links import (
     Links,
     check_links,
@@ -20,6 +20,7 @@ from moses_integration.system_building.build_settings import (
     BuildInputs,
     BuildSettings,
     SystemFolder,
+    default_ini,
 )
 from moses_integration.system_building.corpus.numbered_text import NumberedText, read_numbered_text
 from moses_integration.system_building.corpus.preparation import (
@@ -28,13 +29,12 @@ from moses_integration.system_building.corpus.preparation import (
     prepare_corpus,
 )
 from moses_integration.system_building.corpus.text_preparation import write_settings
-from moses_integration.system_building.default_ini import default_ini
-from moses_integration.system_building.phrases.external_sort import SortedRun
 from moses_integration.system_building.phrases.extraction import AlignedText
 from moses_integration.system_building.phrases.lexical_weights import (
     count_linked_words,
     write_lexical_tables,
 )
+from moses_integration.system_building.phrases.pair_counts import SortedRun
 from moses_integration.system_building.phrases.phrase_numbers import (
     PhraseNumbers,
     PhraseTexts,

@@ -1,4 +1,4 @@
-"""What to build a system from, and how."""
+"""The inputs, settings and folder of a new system, and the text of its moses.ini."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from moses_integration.system_building.corpus.cleaning import CleaningSettings
 from moses_integration.system_building.corpus.text_preparation import (
     SETTINGS_FILE,
     SystemText,
     TextSettings,
     check_language,
 )
-from moses_integration.system_building.default_ini import check_ini_path
 from phrasescore.errors import SettingsError, did_you_mean
 from phrasescore.runs.byte_streams import STANDARD_STREAM, open_input
 
@@ -22,6 +20,62 @@ ALIGNERS: tuple[Aligner, ...] = get_args(Aligner)
 # Moses's decoder looks no longer phrases up
 LONGEST_PHRASE = 20
 _GIGABYTE = 1 << 30
+# a phrase pair can be anywhere in a sentence pair: beyond this, a single one takes too much memory
+MOST_WORDS = 2000
+_TEMPLATE = """\
+[input-factors]
+0
+
+[mapping]
+0 T 0
+
+[distortion-limit]
+{distortion_limit}
+
+[feature]
+UnknownWordPenalty
+WordPenalty
+PhrasePenalty
+PhraseDictionaryMemory name=TranslationModel0 num-features=4 path={phrase_table} \
+input-factor=0 output-factor=0
+LexicalReordering name=LexicalReordering0 num-features=6 type=wbe-msd-bidirectional-fe-allff \
+input-factor=0 output-factor=0 path={reordering_table}
+Distortion
+KENLM name=LM0 factor=0 path={language_model} order={order}
+
+[weight]
+UnknownWordPenalty0= 1
+WordPenalty0= -1
+PhrasePenalty0= 0.2
+TranslationModel0= 0.2 0.2 0.2 0.2
+LexicalReordering0= 0.3 0.3 0.3 0.3 0.3 0.3
+Distortion0= 0.3
+LM0= 0.5
+"""
+# a blank ends a path, and # begins a comment anywhere
+_FORBIDDEN = " \t#"
+
+
+@dataclass(frozen=True)
+class CleaningSettings:
+    """The limits; the defaults are those that Moses's documentation uses.
+
+    Args:
+        longest_sentence: The most words of either side.
+        ratio: How many times as many words as the other one side may have.
+        longest_word: The most characters of a word.
+    """
+
+    longest_sentence: int = 80
+    ratio: float = 9.0
+    longest_word: int = 1000
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.longest_sentence <= MOST_WORDS:
+            raise SettingsError(
+                f"the longest sentence would have {self.longest_sentence} words, expected 1 to "
+                f"{MOST_WORDS:,}"
+            )
 
 
 @dataclass(frozen=True)
@@ -189,3 +243,45 @@ class SystemFolder:
     def inis(self) -> tuple[Path, Path]:
         """The moses.ini, and how text for it is prepared."""
         return self.path / "moses.ini", self.path / SETTINGS_FILE
+
+
+def check_ini_path(path: Path) -> None:
+    """Make sure that Moses could read a path from an ini.
+
+    Raises:
+        SettingsError: It holds a blank or a number sign.
+    """
+    for character in _FORBIDDEN:
+        if character in str(path):
+            raise SettingsError(
+                f"the folder's path holds {character!r}, which a moses.ini cannot express",
+                path=path,
+                remedy="name another folder",
+            )
+
+
+def default_ini(
+    phrase_table: Path,
+    reordering_table: Path,
+    language_model: Path,
+    *,
+    order: int,
+    distortion_limit: int,
+) -> bytes:
+    """Return the text of the ini.
+
+    Args:
+        phrase_table: As it is to stand in the ini; relative paths resolve against the current
+            directory of whoever reads the ini, as in Moses.
+        reordering_table: The same.
+        language_model: The same.
+        order: The order of the language model.
+        distortion_limit: How far a phrase may jump; -1 is without limit.
+    """
+    return _TEMPLATE.format(
+        phrase_table=phrase_table,
+        reordering_table=reordering_table,
+        language_model=language_model,
+        order=order,
+        distortion_limit=distortion_limit,
+    ).encode()

@@ -8,26 +8,100 @@ length. The same command continues after ``kill -9`` and arrives at the same byt
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.tables.drop_list import DropList
-from moses_integration.tables.ranking import Ranking, best_of_runs
+from moses_integration.tables.score_survey import refuse_infinite
 from moses_integration.tables.significance import SignificanceLevel
 from phrasescore import __version__
-from phrasescore.errors import PhraseTableError, SettingsError, counted
+from phrasescore.compiled import compiled
+from phrasescore.errors import IniError, PhraseTableError, SettingsError, counted
 from phrasescore.runs.byte_streams import is_gzip_name, sha256_of
 from phrasescore.runs.pipes import can_be_read_again
-from phrasescore.runs.progress import Progress
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock
-from phrasescore.table.sinks import Sink, announce, open_sink
+from phrasescore.table.block_stream import BlockStream
+from phrasescore.table.sinks import Sink
 from phrasescore.table.source_runs import read_source_runs
+
+_LOWEST_LN = np.float32(-100.0)  # Moses's floor
+
+
+@dataclass(frozen=True)
+class ColumnRanking:
+    """One score decides.
+
+    Args:
+        number: Which, counted from 1.
+    """
+
+    number: int
+
+    def values(self, block: TableBlock) -> NDArray[np.float64]:
+        """Return (lines,) float64: the score as the table has it.
+
+        Raises:
+            SettingsError: The table has no such score.
+        """
+        return block.score_column(self.number)
+
+
+@dataclass(frozen=True)
+class WeightedRanking:
+    """The weighted sum of all scores decides, as Moses adds them up for this one feature.
+
+    Args:
+        weights: One for each score.
+        feature: Whose they are.
+        ini: Where they stand.
+    """
+
+    weights: tuple[float, ...]
+    feature: str
+    ini: str
+
+    def values(self, block: TableBlock) -> NDArray[np.float64]:
+        """Return (lines,) float64: sum of weight * max(ln(score as float32), -100).
+
+        Raises:
+            IniError: The table has more or fewer scores.
+            PhraseTableError: A score is infinite as float32.
+        """
+        if len(self.weights) != block.format.scores:
+            raise IniError(
+                f"{counted(len(self.weights), 'weight')} for {self.feature}, but {block.path} has "
+                f"{counted(block.format.scores, 'score')}",
+                path=self.ini,
+                remedy="name the ini of this table, or with --feature another phrase table in it",
+            )
+        scores = block.score_values
+        refuse_infinite(block)
+        sums = np.empty(len(block))
+        _weighted_sums(scores, np.array(self.weights), sums)
+        return sums
+
+
+Ranking: TypeAlias = ColumnRanking | WeightedRanking
+
+
+@compiled
+def _weighted_sums(scores: Any, weights: Any, sums: Any) -> None:
+    for line in range(len(scores)):
+        total = 0.0
+        for i in range(len(weights)):
+            probability = np.float64(np.float32(scores[line, i]))
+            ln = _LOWEST_LN
+            if probability > 0:
+                ln = max(np.float32(math.log(probability)), _LOWEST_LN)
+            total += weights[i] * np.float64(ln)
+        sums[line] = total
 
 
 @dataclass(frozen=True)
@@ -84,7 +158,7 @@ class PruningCounts:
     """What became of the pairs so far.
 
     Args:
-        pairs: How many there were.
+        lines: How many there were.
         kept: How many are left.
         sources: How many sources there were.
         sources_kept: How many have a pair left.
@@ -96,7 +170,7 @@ class PruningCounts:
         cramped: For how many the number of sentences was too small for the test.
     """
 
-    pairs: int = 0
+    lines: int = 0
     kept: int = 0
     sources: int = 0
     sources_kept: int = 0
@@ -140,7 +214,7 @@ class PruningReport:
         """Return the report as JSON values."""
         counts = self.counts
         return {
-            "pairs": counts.pairs,
+            "pairs": counts.lines,
             "kept": counts.kept,
             "sources": counts.sources,
             "sources_kept": counts.sources_kept,
@@ -160,8 +234,8 @@ class PruningReport:
     def __str__(self) -> str:
         asked, counts = self.conditions, self.counts
         lines = [
-            f"{counts.kept:,} of {counted(counts.pairs, 'pair')} kept "
-            f"({counts.kept / counts.pairs:.1%}), of {counts.sources_kept:,} of "
+            f"{counts.kept:,} of {counted(counts.lines, 'pair')} kept "
+            f"({counts.kept / counts.lines:.1%}), of {counts.sources_kept:,} of "
             f"{counted(counts.sources, 'source')}"
         ]
         if asked.drop is not None:
@@ -218,23 +292,32 @@ def prune_table(
             "gzip": is_gzip_name(output),
             "lines_per_block": lines_per_block,
         }
-    with open_sink(output, signature) as sink, Progress("pruning", unit="pairs") as progress:
-        counts = PruningCounts(**sink.state) if sink.state is not None else PruningCounts()
-        resumed = counts.pairs
-        announce(output, resumed, sink.discarded, "other conditions or another table")
-        for block in read_source_runs(table, lines_per_block, skip_lines=resumed):
-            kept, judged = judge(block, conditions)
-            counts += judged
-            sink.append(chosen_lines(block, kept), dataclasses.asdict(counts))
-            progress.advance(len(block))
-        if not counts.kept:
+    latest = PruningCounts()
+
+    def read(counts: PruningCounts, _: int) -> Iterator[TableBlock]:
+        nonlocal latest
+        latest = counts
+        return read_source_runs(table, lines_per_block, skip_lines=counts.lines)
+
+    def work(block: TableBlock, counts: PruningCounts) -> tuple[bytes, PruningCounts]:
+        nonlocal latest
+        kept, judged = judge(block, conditions)
+        latest = counts + judged
+        return chosen_lines(block, kept), latest
+
+    def refuse_nothing(sink: Sink) -> None:
+        if not latest.kept:
             raise PhraseTableError(
                 "no pair meets the conditions, so nothing would be left",
                 path=table,
                 remedy="check --threshold, --significance and the column",
             )
         before_name(sink)
-        sink.finish()
+
+    stream = BlockStream(
+        read, work, PruningCounts(), "other conditions or another table", what="pruning"
+    )
+    counts, resumed = stream.write(output, signature, refuse_nothing)
     return PruningReport(conditions, counts, resumed, time.monotonic() - start, sha256)
 
 
@@ -272,7 +355,7 @@ def judge(
     sizes = [int(np.count_nonzero(lines)) for lines in left]
     per_source = np.add.reduceat(kept.astype(np.int64), block.run_offsets[:-1])
     return kept, PruningCounts(
-        pairs=len(block),
+        lines=len(block),
         kept=sizes[-1],
         sources=len(per_source),
         sources_kept=int(np.count_nonzero(per_source)),
@@ -283,6 +366,33 @@ def judge(
         listed_found=found,
         cramped=cramped,
     )
+
+
+def best_of_runs(
+    values: NDArray[np.float64],
+    candidates: NDArray[np.bool_],
+    run_offsets: NDArray[np.int64],
+    most: int,
+) -> NDArray[np.bool_]:
+    """Choose the best lines of each run; of equally good ones those that come first.
+
+    Args:
+        values: (lines,) What is compared.
+        candidates: (lines,) Which lines may be chosen.
+        run_offsets: (runs + 1,) Where the runs begin, then the number of lines.
+        most: How many to choose of a run.
+
+    Returns:
+        (lines,) bool.
+    """
+    lines = np.flatnonzero(candidates)
+    runs = np.repeat(np.arange(run_offsets.size - 1), np.diff(run_offsets))[lines]
+    order = np.lexsort((-values[lines], runs))  # stable
+    rank = np.arange(lines.size) - np.searchsorted(runs, runs)
+    chosen = np.zeros(candidates.size, np.bool_)
+    # sorted by runs as the lines are, so the ranks are those of the sorted lines
+    chosen[lines[order[rank < most]]] = True
+    return chosen
 
 
 def chosen_lines(block: TableBlock, chosen: NDArray[np.bool_]) -> bytes:

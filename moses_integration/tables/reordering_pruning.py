@@ -18,12 +18,11 @@ from moses_integration.tables.pruning import chosen_lines
 from phrasescore.compiled import compiled
 from phrasescore.errors import counted
 from phrasescore.runs.pipes import can_be_read_again
-from phrasescore.runs.progress import Progress
 from phrasescore.table.block import TableBlock
+from phrasescore.table.block_stream import BlockStream
 from phrasescore.table.phrase_table import INSPECTED_LINES
 from phrasescore.table.reordering_table import reordering_format
 from phrasescore.table.scanning import SOURCE, TARGET, compare_phrases
-from phrasescore.table.sinks import open_sink
 from phrasescore.table.source_runs import read_source_runs
 
 
@@ -36,8 +35,8 @@ class CutReordering:
         kept: How many are left.
     """
 
-    lines: int
-    kept: int
+    lines: int = 0
+    kept: int = 0
 
     def __str__(self) -> str:
         return f"reordering table: {self.kept:,} of {counted(self.lines, 'line')} kept"
@@ -69,20 +68,24 @@ def prune_reordering(
         InputError: A table cannot be read, breaks its format or is not sorted.
         SettingsError: The output cannot be written.
     """
-    lines = left = 0
     pairs = _Pairs(read_source_runs(phrase_table))
+
+    def work(block: TableBlock, counts: CutReordering) -> tuple[bytes, CutReordering]:
+        kept = pairs.find(block)
+        left = counts.kept + int(np.count_nonzero(kept))
+        return chosen_lines(block, kept), CutReordering(counts.lines + len(block), left)
+
+    stream = BlockStream(
+        lambda _, done: read_source_runs(reordering, format_of=reordering_format),
+        work,
+        CutReordering(),
+        unlike="another table",
+        what="cutting the reordering table",
+        unit="lines",
+    )
     # quickly made again, so nothing is kept of an interrupted run
-    with (
-        open_sink(output, None) as sink,
-        Progress("cutting the reordering table", unit="lines") as progress,
-    ):
-        for block in read_source_runs(reordering, format_of=reordering_format):
-            kept = pairs.find(block)
-            lines, left = lines + len(block), left + int(np.count_nonzero(kept))
-            sink.append(chosen_lines(block, kept), {})
-            progress.advance(len(block))
-        sink.finish()
-    return CutReordering(lines, left)
+    counts, _ = stream.write(output, None)
+    return counts
 
 
 class _Pairs:

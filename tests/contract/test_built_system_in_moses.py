@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from moses_integration.system_building.alignment.links import link_lines
-from moses_integration.system_building.alignment.symmetrization import grow_diag_final_and
+from moses_integration.system_building.alignment.word_alignment import grow_diag_final_and
 from moses_integration.system_building.build import build_system
 from moses_integration.system_building.build_settings import (
     BuildInputs,

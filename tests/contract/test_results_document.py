@@ -12,8 +12,8 @@ from tests.conftest import PROJECT
 from tuning.experiment.results.results_format import read_results
 from tuning.metrics.metric_scores import metric_scores
 from tuning.metrics.metric_settings import TEST_SEED, TRIALS
-from tuning.metrics.resampling import bootstrap
 from tuning.metrics.score_tables import points
+from tuning.metrics.significance import bootstrap
 
 RESULTS = (PROJECT / "docs" / "results.md").read_text("utf-8")
 README = re.sub(r"\s+", " ", (PROJECT / "README.md").read_text("utf-8"))

@@ -19,8 +19,7 @@ from moses_integration.system_building.build_settings import (
     BuildSettings,
     SystemFolder,
 )
-from moses_integration.tables.pruning import PruningConditions, judge
-from moses_integration.tables.ranking import ColumnRanking
+from moses_integration.tables.pruning import ColumnRanking, PruningConditions, judge
 from moses_integration.tables.significance import SignificanceLevel
 from phrasescore.table.block import read_blocks
 from phrasescore.table.source_runs import read_source_runs

@@ -16,7 +16,7 @@ from tuning.metrics.metric_scores import ALL_COLUMNS
 from tuning.metrics.metric_settings import LengthName, Objective
 
 if TYPE_CHECKING:
-    from tuning.metrics.sacrebleu_statistics import SacrebleuStatistics
+    from tuning.metrics.text_scores import SacrebleuStatistics
 
 
 class CandidateStatistics:
@@ -38,7 +38,7 @@ class CandidateStatistics:
         self.objective = objective
         self._more: SacrebleuStatistics | None = None
         if not objective.is_bleu:
-            from tuning.metrics.sacrebleu_statistics import SacrebleuStatistics
+            from tuning.metrics.text_scores import SacrebleuStatistics
 
             self._more = SacrebleuStatistics([list(read_lines(path)) for path in paths])
 

@@ -10,11 +10,16 @@ from typing import Any
 import numpy as np
 
 from moses_integration.bleu.statistics import COLUMNS, brevity_penalty
-from tuning.metrics.length_picture import LengthPoint, draw_by_length
 from tuning.metrics.metric_scores import columns_of, metric_scores
 from tuning.metrics.metric_settings import MetricName, SentenceSelection, TextScoring
 from tuning.metrics.score_tables import ScoreTable, points
-from tuning.metrics.sentence_groups import Rows, SelectedSentences, select_sentences
+from tuning.metrics.sentence_groups import (
+    LengthPoint,
+    Rows,
+    SelectedSentences,
+    draw_by_length,
+    select_sentences,
+)
 from tuning.metrics.text_scores import LABELS, ReferenceTexts, ScoredText, signatures
 
 

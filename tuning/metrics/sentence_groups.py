@@ -2,20 +2,23 @@
 
 Figure 2 and the second half of Table 1 of Bahdanau et al. (2014): scores by the number of source
 words, and scores of the sentences in which no word is unknown to the model.
+
+Also the picture of scores over the length of the source.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.nbest.format import words_of
 from phrasescore.errors import CorpusError, PhraseTableError, SettingsError, counted
+from phrasescore.pictures.figure_files import COLOURS, plain_label, saved_figure
 from phrasescore.runs.byte_streams import read_lines
 from phrasescore.table.phrase_table import Side, scored_tokens
 from phrasescore.words.vocabulary import UNK_ID
@@ -26,6 +29,8 @@ from tuning.metrics.text_scores import ReferenceTexts
 _SHORT, _NEARLY_ALL = 30, 0.95
 _GROUPS = 6
 Rows = NDArray[np.int64]
+_MARKERS = "osD^vPX"
+_GREY = "#6e7781"
 
 
 @dataclass(frozen=True)
@@ -188,3 +193,82 @@ def length_groups(rows: Rows, lengths: Rows, bounds: Sequence[int] = ()) -> Iter
         inside = (lengths >= low) & ((lengths <= high) if high is not None else True)
         if inside.any():
             yield LengthGroup(low, high, rows[inside], float(lengths[inside].mean()))
+
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class LengthPoint:
+    """A score of one group of sentences, times 100.
+
+    Args:
+        score: The score, or the mean over runs.
+        deviation: The standard deviation over runs, 0 of a single one.
+    """
+
+    score: float
+    deviation: float = 0.0
+
+
+def draw_by_length(
+    path: str | Path,
+    label: str,
+    groups: Sequence[LengthGroup],
+    lines: Mapping[str, Sequence[LengthPoint]],
+) -> None:
+    """Draw one line for each translation or system, a point for each group.
+
+    A point stands at the mean length of its group's sources, with the number of its sentences
+    above; bars show the deviation over runs.
+
+    Args:
+        path: Where to; the name says which format.
+        label: What is drawn, e.g. BLEU.
+        groups: G groups.
+        lines: G points each, by name.
+
+    Raises:
+        MissingDependencyError: matplotlib is not installed.
+        SettingsError: The name has no format, or the file cannot be written.
+    """
+    with saved_figure(path) as figure:
+        draw_lengths(figure.add_subplot(), label, groups, lines)
+
+
+def draw_lengths(
+    axes: Axes,
+    label: str,
+    groups: Sequence[LengthGroup],
+    lines: Mapping[str, Sequence[LengthPoint]],
+) -> None:
+    """Draw what ``draw_by_length`` writes on axes of any figure."""
+    with_deviations = any(point.deviation for points in lines.values() for point in points)
+    lengths = [group.mean_length for group in groups]
+    for place, (name, points) in enumerate(lines.items()):
+        axes.errorbar(
+            lengths,
+            [point.score for point in points],
+            yerr=[point.deviation for point in points] if with_deviations else None,
+            label=plain_label(name),
+            color=COLOURS[place % len(COLOURS)],
+            marker=_MARKERS[place // len(COLOURS) % len(_MARKERS)],
+            markersize=4,
+            capsize=2,
+        )
+    for group in groups:
+        if group.high is not None:
+            axes.axvline(group.high + 0.5, color=_GREY, linewidth=0.4, linestyle=":")
+        axes.annotate(
+            f"{len(group.rows):,}",
+            (group.mean_length, 1.01),
+            xycoords=axes.get_xaxis_transform(),
+            ha="center",
+            fontsize="small",
+            color=_GREY,
+        )
+    axes.set_xlabel("words of the source (above: sentences of each group)")
+    axes.set_ylabel(label)
+    axes.set_xlim(left=0)
+    axes.legend()

@@ -2,13 +2,38 @@
 
 Tuning is random: a system tuned twice scores differently. So every system has several translations
 of the test set, one for each tuning run; what counts is the mean, the deviation over runs, and
-whether the difference to the first system could be chance (``tuning.metrics.resampling``).
+whether the difference to the first system could be chance.
+
+*Approximate randomisation* (Noreen 1989; Riezler and Maxwell 2005): if the systems do not differ,
+then the translations of a sentence might have come from either. So for each sentence the two change
+sides or do not; p is the share of such shuffles whose difference is at least the real one. Several
+tuning runs of a system stay together, for they are translations by the same system.
+
+*Randomisation of replicas* (Clark et al. 2011): the translations of a sentence by all runs of both
+systems are dealt out again, as many to each system as it had. That is right where the runs of one
+system are no more alike than those of different ones. Mostly they are, and then it finds
+differences too easily: a test says how often.
+
+*The two-level bootstrap* asks about other sentences and other runs. Sentences are drawn with
+replacement (Koehn 2004), the same ones for all runs of both systems. Three or five runs are too few
+to be drawn: their draws have the fraction (R - 1) / R of the variance and few different values. So
+runs enter by the variance of a random effect, at least 0: for each system, the variance of its
+scores over runs (R - 1), less what differences in single sentences explain, which the draws of
+sentences contain already. (Drawing both counts these differences three times; Owen 2007.) Interval
+and p are those of Student's t with the degrees of freedom of Welch (1947) and Satterthwaite (1946).
+
+The randomisations take the runs as given, and so does the bootstrap of a system with one run. With
+one run a system the first two are the same.
+
+Shapes: S sentences, A and B runs of the systems, K statistics, T trials. Everywhere ``first`` is
+(A, S, K), ``second`` (B, S, K), and ``score`` turns (..., K) sums into (...,) scores.
 """
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,7 +42,197 @@ from numpy.typing import NDArray
 
 from tuning.metrics.metric_scores import columns_of, metric_scores
 from tuning.metrics.metric_settings import TEST_SEED, TRIALS, MetricName
-from tuning.metrics.resampling import bootstrap, randomization_p_value, replica_p_value
+
+Statistics = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Score = Callable[[Floats], Floats]
+
+# numbers in the matrix of draws of one piece of work
+_ROOM = 1 << 22
+# differences that rounding alone makes
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """What the two-level bootstrap says of a difference.
+
+    Args:
+        p_value: Two-sided.
+        low: Of the 95 % interval of the difference.
+        high: The same.
+    """
+
+    p_value: float
+    low: float
+    high: float
+
+
+def share_at_least(found: Floats, real: float) -> float:
+    """Return the share of T absolute differences that reach ``real``, itself counted as one.
+
+    >>> share_at_least(np.array([0.0, 1.0, 2.0]), 1.0)
+    0.75
+    """
+    return float((found >= abs(real) - _ROUNDING).sum() + 1) / (len(found) + 1)
+
+
+def _pieces(trials: int, columns: int) -> Iterator[int]:
+    """Divide trials so that a matrix of (piece, columns) has bounded size."""
+    most = max(1, _ROOM // max(columns, 1))
+    for begin in range(0, trials, most):
+        yield min(most, trials - begin)
+
+
+def swapped_differences(
+    first: Statistics, second: Statistics, swapped: NDArray[np.bool_], score: Score
+) -> Floats:
+    """Return (T,) the absolute difference of the two systems after some sentences changed sides.
+
+    ``swapped`` is (T, S) and says which sentences.
+    """
+    left, right = first.mean(0), second.mean(0)
+    moved = swapped.astype(np.float64) @ (right - left)
+    return np.abs(score(left.sum(0) + moved) - score(right.sum(0) - moved))
+
+
+def deals(
+    rng: np.random.Generator, trials: int, sentences: int, first: int, second: int
+) -> NDArray[np.bool_]:
+    """Deal the translations of each sentence out to two systems.
+
+    Returns:
+        (T, S, A + B), true for the A of each sentence that go to the first system.
+    """
+    runs = first + second
+    chosen = np.empty((trials, sentences, runs), bool)
+    wanted = np.full((trials, sentences), first, np.int32)
+    for run in range(runs):
+        # of those that are left, each is as likely as any other to be among the wanted
+        chosen[:, :, run] = rng.random((trials, sentences)) * (runs - run) < wanted
+        wanted -= chosen[:, :, run]
+    return chosen
+
+
+def dealt_differences(
+    first: Statistics, second: Statistics, chosen: NDArray[np.bool_], score: Score
+) -> Floats:
+    """Return (T,) the absolute difference of the two systems after each deal.
+
+    ``chosen`` is (T, S, A + B), as ``deals`` returns it.
+    """
+    both = np.concatenate([first, second]).astype(np.float64)
+    rows = both.transpose(1, 0, 2).reshape(-1, both.shape[2])
+    sums = chosen.reshape(len(chosen), -1).astype(np.float64) @ rows
+    left, right = sums / len(first), (rows.sum(0) - sums) / len(second)
+    return np.abs(score(left) - score(right))
+
+
+def randomization_p_value(
+    first: Statistics, second: Statistics, score: Score, trials: int, seed: int
+) -> float:
+    """Return the p-value of approximate randomisation; systems that agree everywhere give 1."""
+    rng = np.random.default_rng(seed)
+    sentences = first.shape[1]
+    found = [
+        swapped_differences(first, second, rng.integers(2, size=(piece, sentences)) > 0, score)
+        for piece in _pieces(trials, sentences)
+    ]
+    return share_at_least(np.concatenate(found), pooled_difference(first, second, score))
+
+
+def replica_p_value(
+    first: Statistics, second: Statistics, score: Score, trials: int, seed: int
+) -> float:
+    """Return the p-value of randomisation of replicas."""
+    rng = np.random.default_rng(seed)
+    runs, sentences = len(first) + len(second), first.shape[1]
+    found = []
+    for piece in _pieces(trials, sentences * runs):
+        chosen = deals(rng, piece, sentences, len(first), len(second))
+        found.append(dealt_differences(first, second, chosen, score))
+    return share_at_least(np.concatenate(found), pooled_difference(first, second, score))
+
+
+def pooled_difference(first: Statistics, second: Statistics, score: Score) -> float:
+    """Return the score of all runs of the second together minus that of the first."""
+    sums = [runs.mean(0).sum(0)[None] for runs in (first, second)]
+    return float(score(sums[1])[0] - score(sums[0])[0])
+
+
+def resampled_scores(runs: Statistics, draws: NDArray[np.int64], score: Score) -> Floats:
+    """Return (T, R) the score of each run over drawn sentences.
+
+    ``runs`` is (R, S, K), ``draws`` (T, S) numbers of sentences.
+    """
+    trials, sentences = len(draws), runs.shape[1]
+    flat = draws + sentences * np.arange(trials)[:, None]
+    counts = np.bincount(flat.ravel(), minlength=trials * sentences).reshape(trials, sentences)
+    rows = runs.transpose(1, 0, 2).reshape(sentences, -1).astype(np.float64)
+    return score((counts.astype(np.float64) @ rows).reshape(trials, len(runs), -1))
+
+
+def bootstrap(
+    first: Statistics, second: Statistics, score: Score, trials: int, seed: int
+) -> Bootstrap:
+    """Estimate how far the difference of the means over runs, second minus first, is uncertain."""
+    rng = np.random.default_rng(seed)
+    sentences = first.shape[1]
+    pieces = []
+    for piece in _pieces(trials, sentences):
+        draws = rng.integers(sentences, size=(piece, sentences))
+        pieces.append([resampled_scores(runs, draws, score) for runs in (first, second)])
+    drawn = [np.concatenate(system) for system in zip(*pieces, strict=True)]  # (T, A), (T, B)
+    scores = [score(runs.sum(1).astype(np.float64)) for runs in (first, second)]
+    gain = float(scores[1].mean() - scores[0].mean())
+    variance = float((drawn[1].mean(1) - drawn[0].mean(1)).var())
+    square_errors = variance**2 / max(sentences - 1, 1)
+    of_runs = errors_of_runs = 0.0
+    for runs, again in zip(scores, drawn, strict=True):
+        if (degrees := len(runs) - 1) > 0:
+            over_runs = float(runs.var(ddof=1))
+            explained = float((again - again.mean(1, keepdims=True)).var(0).sum()) / degrees
+            of_runs += (over_runs - explained) / len(runs)
+            errors_of_runs += (over_runs / len(runs)) ** 2 / degrees
+    if of_runs > 0:
+        variance += of_runs
+        square_errors += errors_of_runs
+    deviation = math.sqrt(variance)
+    if deviation < _ROUNDING:
+        return Bootstrap(float(abs(gain) < _ROUNDING), gain, gain)
+    tail = StudentTail(max(variance**2 / square_errors, 1.0))
+    reach = deviation * tail.beyond(0.05)
+    return Bootstrap(tail.probability(abs(gain) / deviation), gain - reach, gain + reach)
+
+
+class StudentTail:
+    """How probable large values of Student's t are, either way.
+
+    Args:
+        degrees: Of freedom.
+
+    >>> tail = StudentTail(4)
+    >>> round(tail.beyond(0.05), 3), round(tail.probability(2.776), 3)
+    (2.776, 0.05)
+    """
+
+    def __init__(self, degrees: float) -> None:
+        # t = tan(angle) sqrt(degrees) turns the density into cos(angle) ** (degrees - 1)
+        degrees = min(degrees, 1e5)  # where t is normal
+        self._angles = np.linspace(0, np.pi / 2, 50_001)
+        density = np.cos(self._angles) ** (degrees - 1)
+        steps = (density[1:] + density[:-1])[::-1].cumsum()[::-1]
+        self._beyond = np.append(steps, 0.0) / steps[0]
+        self._scale = math.sqrt(degrees)
+
+    def probability(self, t: float) -> float:
+        """Return the probability of an absolute value above ``t``."""
+        return float(np.interp(math.atan(t / self._scale), self._angles, self._beyond))
+
+    def beyond(self, probability: float) -> float:
+        """Return the absolute value that is exceeded with this probability."""
+        angle = np.interp(probability, self._beyond[::-1], self._angles[::-1])
+        return self._scale * math.tan(float(angle))
 
 
 @dataclass(frozen=True)

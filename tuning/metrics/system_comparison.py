@@ -13,10 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import SettingsError, counted
-from tuning.metrics.length_picture import LengthPoint, draw_by_length
 from tuning.metrics.metric_settings import TEST_SEED, TRIALS, SentenceSelection, TextScoring
 from tuning.metrics.score_tables import ScoreTable, points
-from tuning.metrics.sentence_groups import Rows, SelectedSentences, select_sentences
+from tuning.metrics.sentence_groups import (
+    LengthPoint,
+    Rows,
+    SelectedSentences,
+    draw_by_length,
+    select_sentences,
+)
 from tuning.metrics.significance import SystemScores, compare_statistics
 from tuning.metrics.text_scores import LABELS, ReferenceTexts, signatures
 

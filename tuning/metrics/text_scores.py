@@ -6,6 +6,10 @@ U+0020 alone. Other tokenisations are sacrebleu's, for BLEU only; chrF and TER s
 
 Scores are fractions: BLEU and chrF 0 to 1, TER from 0 with no upper end (lower is better).
 Shapes: S sentences, K statistics.
+
+chrF and TER are computed by sacrebleu, once for every distinct translation of a sentence. sacrebleu
+splits words at every Unicode space; those inside words are replaced first, so that a word is what
+Moses takes for one.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,10 +32,57 @@ from moses_integration.system_building.corpus.text_preparation import read_text
 from phrasescore.errors import CorpusError, counted
 from tuning.metrics.metric_scores import ALL_COLUMNS, CHRF_ORDERS
 from tuning.metrics.metric_settings import MetricName, TextScoring
-from tuning.metrics.sacrebleu_statistics import SacrebleuStatistics
 
+_SPACE_IN_WORD = re.compile(r"[^\S ]")
+# a letter that no text has
+_STAND_IN = "\ue000"
 LABELS = {"bleu": "BLEU", "chrf": "chrF2", "ter": "TER"}
 _ESCAPED = re.compile("&(?:amp|apos|quot|lt|gt|#124|#91|#93);")
+
+
+def as_text(line: bytes) -> str:
+    """Return a line as text whose only spaces are those between words."""
+    return _SPACE_IN_WORD.sub(_STAND_IN, line.decode("utf-8", "replace"))
+
+
+class SacrebleuStatistics:
+    """chrF and TER of candidates, by sacrebleu."""
+
+    def __init__(self, references: Sequence[Sequence[bytes]]) -> None:
+        self._chrf = CHRF(char_order=CHRF_ORDERS)
+        self._ter = TER(case_sensitive=True)
+        self._references = [
+            [as_text(line) for line in lines] for lines in zip(*references, strict=True)
+        ]
+        self._prepared: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}
+        self._known: dict[tuple[int, bytes], NDArray[np.int32]] = {}
+
+    def score(self, sentences: NDArray[np.int32], lines: Sequence[bytes]) -> NDArray[np.int32]:
+        """Return (N, 20): chrF's counts of each order, then edits and words times references."""
+        rows = [
+            self._of(sentence, line)
+            for sentence, line in zip(sentences.tolist(), lines, strict=True)
+        ]
+        return np.stack(rows) if rows else np.zeros((0, 3 * CHRF_ORDERS + 2), np.int32)
+
+    def _of(self, sentence: int, line: bytes) -> NDArray[np.int32]:
+        row = self._known.get((sentence, line))
+        if row is None:
+            row = self._known[sentence, line] = self._computed(sentence, as_text(line))
+        return row
+
+    def _computed(self, sentence: int, text: str) -> NDArray[np.int32]:
+        references = self._references[sentence]
+        if sentence not in self._prepared:
+            self._prepared[sentence] = (
+                self._chrf._extract_reference_info(references),
+                self._ter._extract_reference_info(references),
+            )
+        for_chrf, for_ter = self._prepared[sentence]
+        chrf = self._chrf._compute_segment_statistics(text, for_chrf)
+        edits, words = self._ter._compute_segment_statistics(text, for_ter)
+        count = len(references)
+        return np.array([*chrf, edits * count, round(words * count)], np.int32)
 
 
 def signatures(scoring: TextScoring, references: int) -> dict[str, str]:

@@ -20,10 +20,9 @@ from numpy.typing import NDArray
 
 from moses_integration.bleu.statistics import bleu_of_sums
 from moses_integration.system_building.corpus.text_preparation import unescape
-from tuning.metrics.length_picture import LengthPoint
 from tuning.metrics.metric_scores import metric_scores
 from tuning.metrics.metric_settings import MetricName
-from tuning.metrics.sentence_groups import LengthGroup, length_groups
+from tuning.metrics.sentence_groups import LengthGroup, LengthPoint, length_groups
 from tuning.metrics.significance import mean_and_deviation
 from tuning.report.contents import SystemOutput, TranslatedText
 

@@ -19,7 +19,7 @@ from moses_integration.decoder.search.histories import (
     walk,
     with_room,
 )
-from moses_integration.language_model.neural.network import InputNetwork
+from moses_integration.language_model.neural import InputNetwork
 from phrasescore.compiled import Records, compiled
 
 _FIRST_KEPT = 1 << 12  # histories

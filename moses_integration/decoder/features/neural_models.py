@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from moses_integration.language_model.neural.network import InputNetwork
+from moses_integration.language_model.neural import InputNetwork
 from phrasescore.model.folder import StoredWeights
 from phrasescore.words.vocabulary import UNK_ID, OutsideWords
 

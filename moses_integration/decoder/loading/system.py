@@ -17,7 +17,7 @@ from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.model_files import find_model_file
 from moses_integration.language_model.automaton import AutomatonTables
 from moses_integration.language_model.back_off import ArrayLanguageModel, read_language_model
-from moses_integration.language_model.neural.network import read_feed_forward_lm
+from moses_integration.language_model.neural import read_feed_forward_lm
 from phrasescore.errors import IniError
 from phrasescore.model.folder import StoredWeights, load_outside
 from phrasescore.runs.byte_streams import sha256_of

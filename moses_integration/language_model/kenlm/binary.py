@@ -12,13 +12,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.language_model.arpa_diagnosis import KENLM_BINARY_MAGIC
-from moses_integration.language_model.automaton import LARGEST_LOG10, UNKNOWN_WORD
-from moses_integration.language_model.automaton_building import NGrams
-from moses_integration.language_model.kenlm.header import PROBING, Sections, damaged, read_header
+from moses_integration.language_model.arpa import KENLM_BINARY_MAGIC
+from moses_integration.language_model.automaton import LARGEST_LOG10, UNKNOWN_WORD, NGrams
+from moses_integration.language_model.kenlm.header import (
+    PROBING,
+    Sections,
+    damaged,
+    read_header,
+    read_words,
+)
 from moses_integration.language_model.kenlm.probing import ProbingModel
 from moses_integration.language_model.kenlm.trie import TrieModel
-from moses_integration.language_model.kenlm.words import read_words
 from phrasescore.errors import LanguageModelError
 from phrasescore.runs.byte_streams import GZIP_MAGIC, open_input
 from phrasescore.runs.pipes import can_be_read_again

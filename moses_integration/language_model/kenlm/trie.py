@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.language_model.automaton_building import NGrams
+from moses_integration.language_model.automaton import NGrams
 from moses_integration.language_model.kenlm.header import (
     ARRAY_TRIE,
     BUILD_AGAIN,

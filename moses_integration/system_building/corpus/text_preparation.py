@@ -18,9 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from moses_integration.system_building.corpus.parallel_text import decode_line
 from phrasescore.closed_settings import from_mapping
-from phrasescore.errors import InputError, SettingsError
+from phrasescore.errors import CorpusError, InputError, SettingsError
 from phrasescore.runs.byte_streams import read_lines
 from phrasescore.runs.json_files import read_object
 from phrasescore.runs.provenance import write_json
@@ -264,3 +263,20 @@ def read_text(path: str | Path) -> Iterator[str]:
     for number, line in enumerate(read_lines(path), 1):
         text = decode_line(line, path, number)
         yield text.removeprefix("\ufeff") if number == 1 else text
+
+
+def decode_line(line: bytes, path: str | Path, number: int) -> str:
+    """Decode a line of UTF-8.
+
+    Raises:
+        CorpusError: It is not UTF-8.
+    """
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise CorpusError(
+            f"not UTF-8 at byte {error.start + 1} of the line",
+            path=path,
+            line=number,
+            remedy="convert the text, e.g. iconv -f latin1 -t utf-8",
+        ) from None

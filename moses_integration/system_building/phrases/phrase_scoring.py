@@ -21,9 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.system_building.phrases.external_sort import SortedRun
 from moses_integration.system_building.phrases.lexical_weights import LexicalTable
-from moses_integration.system_building.phrases.pair_counts import MASK_BITS, PairCounts
+from moses_integration.system_building.phrases.pair_counts import MASK_BITS, PairCounts, SortedRun
 from moses_integration.system_building.phrases.phrase_numbers import Phrases
 from phrasescore.compiled import compiled
 

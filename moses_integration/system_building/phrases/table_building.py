@@ -17,16 +17,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.system_building.phrases.external_sort import (
+from moses_integration.system_building.phrases.extraction import AlignedText, extract_phrase_pairs
+from moses_integration.system_building.phrases.lexical_weights import LexicalTable
+from moses_integration.system_building.phrases.pair_counts import (
+    PairCounts,
     SortedRun,
     merged_slices,
     rows_within,
+    sorted_and_added,
     together,
     write_run,
 )
-from moses_integration.system_building.phrases.extraction import AlignedText, extract_phrase_pairs
-from moses_integration.system_building.phrases.lexical_weights import LexicalTable
-from moses_integration.system_building.phrases.pair_counts import PairCounts, sorted_and_added
 from moses_integration.system_building.phrases.phrase_numbers import PhraseTexts
 from moses_integration.system_building.phrases.phrase_scoring import (
     count_phrases,

@@ -8,7 +8,7 @@ import numpy as np
 
 from phrasescore.pictures.figure_files import COLOURS
 from phrasescore.pictures.svg_elements import QUIET
-from tuning.metrics.length_picture import draw_lengths
+from tuning.metrics.sentence_groups import draw_lengths
 from tuning.metrics.text_scores import LABELS
 from tuning.report.contents import ScoreSet, TranslatedText
 from tuning.report.figures.figure_parts import (

@@ -12,9 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from moses_integration.language_model import arpa
-from moses_integration.language_model.arpa import open_arpa
-from moses_integration.language_model.arpa_lines import parse_number
-from moses_integration.language_model.automaton_building import NGrams
+from moses_integration.language_model.arpa import open_arpa, parse_number
+from moses_integration.language_model.automaton import NGrams
 from phrasescore.errors import InputError, LanguageModelError
 from phrasescore.words.word_table import as_array
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from moses_integration.language_model.automaton_building import (
+from moses_integration.language_model.automaton import (
     AutomatonBuilder,
     NGramProblem,
     NGrams,

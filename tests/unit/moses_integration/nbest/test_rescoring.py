@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from moses_integration.nbest.candidate_scores import NBestModel, read_table_words
 from moses_integration.nbest.format import read_nbest
-from moses_integration.nbest.rescoring import rescore_nbest
+from moses_integration.nbest.rescoring import NBestModel, read_table_words, rescore_nbest
 from moses_integration.nbest.segmentation import PhrasePair, phrase_pairs
 from phrasescore.errors import ModelError, NBestError, SettingsError
 from phrasescore.model.folder import load_model

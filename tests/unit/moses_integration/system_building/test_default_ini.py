@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.system_building.default_ini import default_ini
+from moses_integration.system_building.build_settings import default_ini
 
 
 def test_features_and_weights() -> None:

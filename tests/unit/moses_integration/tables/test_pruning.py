@@ -11,8 +11,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from moses_integration.tables.drop_list import DropList
-from moses_integration.tables.pruning import PruningConditions, PruningReport, prune_table
-from moses_integration.tables.ranking import ColumnRanking, WeightedRanking
+from moses_integration.tables.pruning import (
+    ColumnRanking,
+    PruningConditions,
+    PruningReport,
+    WeightedRanking,
+    prune_table,
+)
 from moses_integration.tables.reordering_pruning import prune_reordering
 from moses_integration.tables.significance import SignificanceLevel
 from phrasescore.errors import IniError, InputError, PhraseTableError, SettingsError
@@ -77,7 +82,7 @@ def test_by_column(
         return
     found, report = pruned(tmp_path, lines, conditions, at_once)
     assert found == expected
-    assert (report.counts.pairs, report.counts.kept) == (len(lines), len(expected))
+    assert (report.counts.lines, report.counts.kept) == (len(lines), len(expected))
     assert report.counts.sources == len({line.split(b" |||")[0] for line in lines})
     assert report.counts.sources_kept == len({line.split(b" |||")[0] for line in expected})
     assert report.counts.below + report.counts.beyond == len(lines) - len(expected)

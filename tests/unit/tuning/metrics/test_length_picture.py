@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tuning.metrics.length_picture import LengthPoint, draw_by_length
-from tuning.metrics.sentence_groups import length_groups
+from tuning.metrics.sentence_groups import LengthPoint, draw_by_length, length_groups
 
 LENGTHS = np.array([3, 4, 8, 9, 9, 22])
 

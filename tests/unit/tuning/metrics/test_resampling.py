@@ -13,7 +13,7 @@ from sacrebleu.significance import Result, _paired_ar_test, _paired_bs_test
 
 from tests.support.translations import noisy_translations, references
 from tuning.metrics.metric_scores import metric_scores
-from tuning.metrics.resampling import (
+from tuning.metrics.significance import (
     Floats,
     Statistics,
     bootstrap,

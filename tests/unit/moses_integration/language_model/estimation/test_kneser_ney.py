@@ -14,8 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from moses_integration.language_model.back_off import read_language_model
-from moses_integration.language_model.estimation.building import build_language_model
-from moses_integration.language_model.estimation.kneser_ney import Discounts, write_arpa
+from moses_integration.language_model.estimation.kneser_ney import (
+    Discounts,
+    build_language_model,
+    write_arpa,
+)
 from phrasescore.errors import CorpusError, MissingDependencyError, SettingsError
 from tests.support.language_models import AskedModel
 from tests.support.plain_back_off import PlainLanguageModel

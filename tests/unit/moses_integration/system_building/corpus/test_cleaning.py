@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from moses_integration.system_building.corpus.cleaning import Cleaner, CleaningSettings, Reason
+from moses_integration.system_building.corpus.preparation import Cleaner, CleaningSettings, Reason
 from phrasescore.errors import SettingsError
 
 W = b"w"

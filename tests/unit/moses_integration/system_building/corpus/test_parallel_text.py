@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.system_building.corpus.parallel_text import (
+from moses_integration.system_building.corpus.preparation import (
     LINES_AT_ONCE,
     NOT_UTF8,
     OTHER_SPACES,

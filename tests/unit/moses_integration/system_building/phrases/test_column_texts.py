@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from moses_integration.system_building.phrases.column_texts import (
+from moses_integration.system_building.phrases.table_lines import (
     ColumnTexts,
     distinct_rows,
     link_texts,

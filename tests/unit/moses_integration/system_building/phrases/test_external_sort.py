@@ -9,17 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from moses_integration.system_building.phrases.external_sort import (
-    SortedRun,
-    merged_slices,
-    rows_within,
-    together,
-    write_run,
-)
 from moses_integration.system_building.phrases.pair_counts import (
     PairCounts,
+    SortedRun,
     mask_words,
+    merged_slices,
+    rows_within,
     sorted_and_added,
+    together,
+    write_run,
 )
 
 LONGEST = 9  # so that alignments take two words

@@ -1,35 +1,124 @@
-"""A feed-forward language model, prepared for the words of one input.
+"""A feed-forward language model, read without torch and prepared for the words of one input.
 
 The first layer is linear in each word of the history, so its product with every word's vector is
 made once for each place: a history costs C additions of rows there. What remains is the second
 layer, and the output layer for ln Z, which a self-normalised model may leave out.
+
+Between the products stand compiled passes. Each reads its inputs once and writes its results once,
+on one core and without the interpreter's lock. N histories, C words in each, W words of an input,
+H and R hidden units, V words predicted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import NDArray
 
-from moses_integration.language_model.neural.layers import (
-    first_layer,
-    ln_normalisers,
-    rectify,
-    scores_at,
-)
-from phrasescore.errors import ModelError
+from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
+from moses_integration.ini.model_files import find_model_file
+from moses_integration.ini.moses_ini import MosesIni
+from phrasescore.compiled import compiled_with
+from phrasescore.errors import InputError, ModelError, SettingsError
+from phrasescore.model.fast_math import FAST, exp, order, unorder
 from phrasescore.model.folder import StoredWeights, load_weights
 from phrasescore.model.kinds import kind_named
 from phrasescore.model.model_settings import FeedForwardLmSettings
+from phrasescore.runs.byte_streams import STANDARD_STREAM
+from phrasescore.words.known_words import KnownWords, known_words
 
+Array = npt.NDArray[Any]
+
+_compiled = compiled_with(fastmath=FAST, error_model="numpy")
+_ZERO = np.float32(0.0)
+_LEAST_KEY = np.int32(-0x80000000)
 Floats = NDArray[np.float32]
 Numbers = NDArray[np.int32]
-
 _END = 0
 _CHUNK = 1024  # histories: what a product needs to be fast, and what stays in a core's cache
 _LOGITS_BYTES = 8 << 20
+
+
+@_compiled
+def first_layer(tables: Array, bias: Array, histories: Array, out: Array) -> None:
+    """Add up what each word of a history brings at its place, and rectify.
+
+    Args:
+        tables: ``(C, W, H)``, the product of each word's vector with the rows of its place.
+        bias: ``(H,)``.
+        histories: ``(N, C)`` int32, the oldest word first.
+        out: ``(N, H)``, filled.
+    """
+    places, H = tables.shape[0], tables.shape[2]
+    for n in range(histories.shape[0]):
+        row = out[n]
+        for h in range(H):
+            row[h] = bias[h]
+        for place in range(places - 1):
+            word = tables[place, histories[n, place]]
+            for h in range(H):
+                row[h] += word[h]
+        word = tables[places - 1, histories[n, places - 1]]
+        for h in range(H):
+            row[h] = max(row[h] + word[h], _ZERO)
+
+
+@_compiled
+def rectify(values: Array, bias: Array) -> None:
+    """Add a bias to the rows of ``values (N, R)``, and rectify them."""
+    for n in range(values.shape[0]):
+        row = values[n]
+        for r in range(bias.size):
+            row[r] = max(row[r] + bias[r], _ZERO)
+
+
+@_compiled
+def ln_normalisers(logits: Array, bias: Array, out: Array) -> None:
+    """Write ln of the sum of e^(logits + bias) over each row of ``logits (N, V)`` to ``out``."""
+    for n in range(logits.shape[0]):
+        row = logits[n]
+        key = _LEAST_KEY
+        for v in range(bias.size):
+            row[v] += bias[v]
+            key = max(key, order(row[v]))
+        most = unorder(key)
+        total = _ZERO
+        for v in range(bias.size):
+            total += exp(row[v] - most)
+        out[n] = most + np.log(total)
+
+
+@_compiled
+def scores_at(
+    vectors: Array,
+    normalisers: Array,
+    rows: Array,
+    words: Array,
+    output_words: Array,
+    output_bias: Array,
+    out: Array,
+) -> None:
+    """Score words after histories.
+
+    Args:
+        vectors: ``(N, R)``, what the output layer sees of each history.
+        normalisers: ``(N,)``, ln Z of each; zeros where scores stay as they are.
+        rows: ``(M,)`` int32, which history.
+        words: ``(M,)`` int32, which word.
+        output_words: ``(W, R)``.
+        output_bias: ``(W,)``.
+        out: ``(M,)``, filled.
+    """
+    for m in range(rows.size):
+        vector, word = vectors[rows[m]], output_words[words[m]]
+        total = _ZERO
+        for r in range(word.size):
+            total += vector[r] * word[r]
+        out[m] = total + output_bias[words[m]] - normalisers[rows[m]]
 
 
 def read_feed_forward_lm(folder: str | Path) -> StoredWeights:
@@ -163,3 +252,63 @@ class InputNetwork:
             out: Filled with natural logarithms, shape (M,).
         """
         scores_at(vectors, normalisers, rows, words, self._words, self._bias, out)
+
+
+def read_for_ini(folder: str, *, normalised: bool) -> StoredWeights:
+    """Read a model that is to work inside decoding.
+
+    Args:
+        folder: The model.
+        normalised: Whether its scores will be ln p; otherwise ln Z is left out.
+
+    Raises:
+        ModelError: It is no model folder, damaged, or of another kind.
+        SettingsError: ln Z cannot be left out of its scores.
+    """
+    if folder == STANDARD_STREAM:
+        raise SettingsError("the model is standard input", remedy="name a model folder")
+    stored = read_feed_forward_lm(folder)
+    if not normalised and not is_self_normalised(stored):
+        raise SettingsError(
+            f"without ln Z the scores of {folder} are no probabilities: it was not trained with "
+            "--self-normalise",
+            remedy="leave --unnormalised out, or train it again with --self-normalise",
+        )
+    return stored
+
+
+def is_self_normalised(stored: StoredWeights) -> bool:
+    """Whether training kept ln Z of a model near 0, so that scores may leave it out."""
+    settings = stored.settings
+    return isinstance(settings, FeedForwardLmSettings) and settings.self_normalise > 0
+
+
+def checked_words(ini: MosesIni, stored: StoredWeights) -> tuple[str, ...]:
+    """Compare the words of a model with those of the phrase tables of an ini.
+
+    Returns:
+        A sentence for each table of which it knows few words, without a final full stop.
+
+    Raises:
+        ModelError: It seems to be a model of the language that the system translates from.
+    """
+    warnings = []
+    for words in table_words(ini, stored):
+        if words.is_of_the_source:
+            raise ModelError(words.problem, path=stored.path, remedy=words.remedy)
+        if words.problem:
+            warnings.append(f"{stored.path}: {words.problem}: {words.remedy}")
+    return tuple(warnings)
+
+
+def table_words(ini: MosesIni, stored: StoredWeights) -> Iterator[KnownWords]:
+    """Yield how much of each text table of an ini a model knows; of those that are there."""
+    for line in ini.features:
+        if line.kind not in TEXT_TABLE_KINDS:
+            continue
+        try:
+            path = find_model_file(line.options.get("path", "")).path
+            if path.is_file():
+                yield known_words(path, stored.target_vocabulary, stored.settings.factor)
+        except InputError:
+            continue  # what is wrong with the table is said elsewhere

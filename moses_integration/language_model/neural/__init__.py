@@ -1,1 +1,0 @@
-"""Neural language models where torch is not loaded: read, and asked in bulk with numpy."""
