@@ -35,8 +35,8 @@ from benchmarks.costs import PROJECT, Cost, run
 from benchmarks.sampled_tables import read_lines, write_lines
 from phrasescore.cluster.cluster import Cluster
 from phrasescore.cluster.in_order import in_order
-from phrasescore.runs.byte_streams import GzipMember
-from phrasescore.runs.journaled_output import JournaledOutput
+from phrasescore.runs.final_names import GzipMember
+from phrasescore.runs.journal import JournaledOutputs
 from phrasescore.scoring.cluster_scoring import BLOCKS
 from phrasescore.scoring.worker_scoring import sent
 from phrasescore.table.block import TableBlock, read_blocks
@@ -180,9 +180,9 @@ def feeding(table: Path, folder: Path, workers: int, blocks: int) -> dict[str, A
         made = in_order(
             coming, lambda block: joined.start(idle_work, *sent(block)), lambda: BLOCKS * workers
         )
-        with JournaledOutput(folder / "idle.gz", None) as output:
+        with JournaledOutputs([folder / "idle.gz"], None) as output:
             for text, _ in made:
-                output.append(GzipMember(text), {})
+                output.append([GzipMember(text)], {})
         seconds = time.monotonic() - before[2]
         spent = cpu_of(processes[0]) - before[0], time.process_time() - before[1]
     return {

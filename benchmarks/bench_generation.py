@@ -28,7 +28,7 @@ from phrasescore.generation.target_generator import TargetGenerator
 from phrasescore.generation.targets import BeamSettings, TargetSettings
 from phrasescore.model.folder import LoadedModel, load_model
 from phrasescore.model.sequence_model import END, SequenceModel
-from phrasescore.table.source_runs import read_source_runs
+from phrasescore.table.block import read_source_runs
 from phrasescore.words.token_sequences import TokenSequences, from_lists
 
 Listed = list[list[list[int]]]

@@ -24,7 +24,7 @@ import numpy as np
 
 from benchmarks.costs import Cost, in_turn, run
 from benchmarks.floor import measure_floors
-from phrasescore.runs.byte_streams import read_lines
+from phrasescore.table.input_files import read_lines
 
 
 def cut(nbest: Path, source: Path, lines: int, folder: Path) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from phrasescore.runs.signals import interrupt_on_signals
+from phrasescore.runs.interruption import interrupt_on_signals
 
 
 def main() -> None:

@@ -19,8 +19,8 @@ import click
 
 from phrasescore import __version__, compile_cache
 from phrasescore.errors import InterruptedWorkError, PhrasescoreError
-from phrasescore.runs.pipes import pipes_read_once
-from phrasescore.runs.signals import ignore_signals, interrupt_on_signals
+from phrasescore.runs.file_kinds import pipes_read_once
+from phrasescore.runs.interruption import ignore_signals, interrupt_on_signals
 from phrasescore.runs.system_errors import (
     STANDARD_OUTPUT,
     out_of_memory,

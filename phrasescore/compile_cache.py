@@ -19,7 +19,7 @@ from pathlib import Path
 
 from phrasescore import __version__
 from phrasescore.errors import SettingsError
-from phrasescore.runs.private_folders import private_folder, user_cache_folder
+from phrasescore.runs.file_kinds import private_folder, user_cache_folder
 
 _VARIABLE = "NUMBA_CACHE_DIR"
 _PREFIX = "phrasescore-"

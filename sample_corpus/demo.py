@@ -18,7 +18,7 @@ from typing import Any
 
 # a checkout that is not installed finds itself
 sys.path.append(str(Path(__file__).resolve().parents[1]))
-from phrasescore.runs import child_processes
+from phrasescore.runs import processes
 
 HERE = Path(__file__).resolve().parent
 OUTPUT = Path("demo-output")
@@ -40,7 +40,7 @@ def run(*arguments: str | Path) -> None:
     """Show a ``phrasescore`` command and run it; stop the demo if it fails."""
     words = [str(argument) for argument in arguments]
     print(f"\n$ phrasescore {' '.join(words)}", flush=True)
-    done = child_processes.run(child_processes.phrasescore_command(words))
+    done = processes.run(processes.phrasescore_command(words))
     if done.returncode:
         sys.exit(f"the demo stops here: that command ended with status {done.returncode}")
 

@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from phrasescore.compiled import Records, compiled
 from phrasescore.errors import CorpusError, counted
-from phrasescore.runs.byte_streams import read_lines
+from phrasescore.table.input_files import read_lines
 from phrasescore.words.hashing import find_pair, pair_key
 from phrasescore.words.word_table import WordTable
 

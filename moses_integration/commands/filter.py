@@ -48,7 +48,7 @@ def filter_tables(options: FilterOptions) -> None:
     """
     from moses_integration.ini.moses_ini import MosesIni
     from moses_integration.tables.filtering import filter_system, is_filtered
-    from phrasescore.runs.byte_streams import read_lines
+    from phrasescore.table.input_files import read_lines
 
     folder = Path(options.output)
     ini = _prepared(MosesIni.read(options.ini), options.sections)

@@ -14,7 +14,8 @@ from phrasescore.commands.numbers import WEIGHT
 from phrasescore.commands.options import Result
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, PathName, Use, refuse_replaced_inputs
 from phrasescore.errors import counted
-from phrasescore.runs.byte_streams import STANDARD_STREAM, write_atomically
+from phrasescore.runs.file_kinds import STANDARD_STREAM
+from phrasescore.runs.final_names import write_atomically
 
 if TYPE_CHECKING:
     from moses_integration.ini.moses_ini import MosesIni

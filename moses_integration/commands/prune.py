@@ -11,12 +11,12 @@ from phrasescore.commands.numbers import COLUMN, ITEMS, Real
 from phrasescore.commands.options import Reordering, Result, output_file, resumable
 from phrasescore.commands.paths import INPUT
 from phrasescore.errors import SettingsError
-from phrasescore.runs.provenance import provenance
+from phrasescore.runs.identity import provenance
 
 if TYPE_CHECKING:
     from moses_integration.tables.pruning import Ranking
     from moses_integration.tables.significance import SignificanceLevel
-    from phrasescore.table.sinks import Sink
+    from phrasescore.runs.journal import JournaledOutputs
 
 
 class PruneOptions(Reordering, Result):
@@ -79,7 +79,6 @@ def prune(options: PruneOptions) -> None:
         check_reordering,
         prune_reordering,
     )
-    from phrasescore.runs.journaled_output import JournaledOutput
 
     reordering = options.reordering_pair(options.output)
     conditions = PruningConditions(
@@ -93,9 +92,9 @@ def prune(options: PruneOptions) -> None:
         check_reordering(reordering[0])
     cuts: list[CutReordering] = []
 
-    def cut_reordering(pruned: Sink) -> None:
+    def cut_reordering(pruned: JournaledOutputs) -> None:
         """Cut the other table while the first has no name yet: both are there, or none."""
-        if reordering is not None and isinstance(pruned, JournaledOutput):
+        if reordering is not None:
             cuts.append(prune_reordering(*reordering, pruned.part_path))
 
     with resumable([options.table], [options.output]):

@@ -72,7 +72,7 @@ class PostprocessOptions(PreprocessOptions):
 def _convert(text: str, output: str, convert: Callable[[str], str], what: str) -> None:
     """Write every line of a text converted, one line for each."""
     from moses_integration.system_building.corpus.text_preparation import read_text
-    from phrasescore.runs.byte_streams import open_output
+    from phrasescore.runs.final_names import open_output
     from phrasescore.runs.progress import Progress
 
     with Progress(what, unit="lines") as progress, open_output(output) as stream:

@@ -17,7 +17,7 @@ from moses_integration.decoder.settings import (
 from moses_integration.ini.lines import parse_weights
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import IniError, SettingsError
-from phrasescore.runs.byte_streams import STANDARD_STREAM
+from phrasescore.runs.file_kinds import STANDARD_STREAM
 
 
 @dataclass(frozen=True)

@@ -25,10 +25,11 @@ from moses_integration.decoder.output import (
 from moses_integration.ini.model_files import files_read
 from moses_integration.nbest.minimum_bayes_risk import least_risk
 from phrasescore import __version__
-from phrasescore.runs.byte_streams import STANDARD_STREAM, file_state
+from phrasescore.runs.file_kinds import STANDARD_STREAM
+from phrasescore.runs.identity import file_state
+from phrasescore.runs.journal import JournaledOutputs
+from phrasescore.runs.journal import keeps_work as is_kept
 from phrasescore.runs.progress import Progress
-from phrasescore.table.sinks import SinksInStep, announce
-from phrasescore.table.sinks import keeps_work as is_kept
 
 # sentences that a killed run loses at most
 _BLOCK = 100
@@ -71,10 +72,11 @@ def decode_file(task: DecodingTask) -> AskedInAll:
     """
     sentences = read_sentences(task.input, longest=task.longest)
     outputs = _outputs(task)
-    with SinksInStep([each.path for each in outputs], _signature(task, sentences)) as sinks:
-        asked = sinks.restored(AskedInAll())
-        announce(outputs[-1].path, asked.lines, sinks.discarded, "another ini, input or options")
-        texts = [[] if sinks.blocks else [each.header] for each in outputs]
+    paths = [each.path for each in outputs]
+    with JournaledOutputs(paths, _signature(task, sentences)) as written:
+        asked = written.restored(AskedInAll())
+        written.announce(asked.lines, "another ini, input or options")
+        texts = [[] if written.blocks else [each.header] for each in outputs]
         with Progress("decoding", len(sentences) - asked.lines, "sentences") as progress:
             for decoded in _decoded(task, sentences, asked.lines):
                 asked.add(decoded)
@@ -82,12 +84,12 @@ def decode_file(task: DecodingTask) -> AskedInAll:
                     text.append(each.text_of(decoded))
                 progress.advance(1)
                 if asked.lines % _block(outputs) == 0:
-                    sinks.append(list(map(b"".join, texts)), asdict(asked))
+                    written.append(list(map(b"".join, texts)), asdict(asked))
                     texts = [[] for _ in outputs]
             # of no sentences, too: a header, or a gzip file of nothing
             if any(texts):
-                sinks.append(list(map(b"".join, texts)), asdict(asked))
-        sinks.finish()
+                written.append(list(map(b"".join, texts)), asdict(asked))
+        written.finish()
     return asked
 
 

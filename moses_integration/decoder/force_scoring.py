@@ -22,7 +22,7 @@ from moses_integration.decoder.runs import offsets_of
 from moses_integration.nbest.format import NBestEntry, format_entry, read_nbest_lists
 from moses_integration.nbest.segmentation import PhraseSpan, phrase_spans
 from phrasescore.errors import NBestError, counted
-from phrasescore.runs.byte_streams import open_output
+from phrasescore.runs.final_names import open_output
 
 TOTAL = "total"
 _OTHER_SYSTEM = "name the moses.ini and the input that the list was made with"

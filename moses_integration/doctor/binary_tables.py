@@ -18,7 +18,7 @@ from moses_integration.doctor.findings import Finding, Place
 from moses_integration.ini.feature_kinds import component_count
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from phrasescore.errors import IniError, InputError, PhraseTableError
-from phrasescore.table.number_text import whole_number
+from phrasescore.table.input_files import whole_number
 
 _LONG = struct.Struct("<Q")
 _LARGEST = 1 << 40

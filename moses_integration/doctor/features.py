@@ -24,8 +24,8 @@ from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from moses_integration.ini.parameters import SHORT_NAMES
 from moses_integration.ini.problems import file_problems, name_problems, section_problem
 from phrasescore.errors import IniError, InputError
-from phrasescore.runs.byte_streams import is_stream
-from phrasescore.table.number_text import whole_number
+from phrasescore.runs.file_kinds import is_stream
+from phrasescore.table.input_files import whole_number
 
 # the smallest weight that matters beside the largest; MERT with a constant feature has given 1e-38
 _NEGLIGIBLE = 1e-6

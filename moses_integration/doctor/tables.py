@@ -10,7 +10,8 @@ from moses_integration.doctor.findings import Finding, Place, Severity
 from moses_integration.doctor.table_survey import TableSurvey
 from moses_integration.tables.score_survey import floored_share
 from phrasescore.errors import visible
-from phrasescore.runs.byte_streams import GZIP_MAGIC, is_gzip_name
+from phrasescore.runs.final_names import is_gzip_name
+from phrasescore.table.input_files import GZIP_MAGIC
 
 _DEFAULT_SCORES = 4
 _ESCAPE = "make the table again from escaped text (phrasescore preprocess, or Moses's tokenizer)"

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from moses_integration.doctor.findings import Finding, Place, Severity
 from phrasescore.errors import InputError, counted
-from phrasescore.runs.byte_streams import open_input
+from phrasescore.table.input_files import open_input
 
 _BLANKS = b" \t\r"
 _LABEL = re.compile(rb"\[[^\[\]]*\]")

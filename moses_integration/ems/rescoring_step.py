@@ -16,7 +16,7 @@ from pathlib import Path
 import click
 
 from phrasescore.errors import InputError, PhrasescoreError, PhraseTableError, SettingsError
-from phrasescore.runs.child_processes import phrasescore_command, run
+from phrasescore.runs.processes import phrasescore_command, run
 from phrasescore.runs.progress import Progress
 from phrasescore.table.block import read_blocks
 from phrasescore.table.scanning import SCORES_END

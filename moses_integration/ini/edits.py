@@ -27,7 +27,7 @@ from moses_integration.ini.lines import format_weight, parse_weights, refuse_unr
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from moses_integration.ini.parameters import REWRITING_SECTIONS, SECTIONS
 from phrasescore.errors import IniError, PhraseTableError, SettingsError, counted, did_you_mean
-from phrasescore.runs.byte_streams import STANDARD_STREAM
+from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.words import Unknown
 
 START_WEIGHT = 0.2  # what Moses's training gives each score of a phrase table

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from phrasescore.errors import IniError, visible
-from phrasescore.table.number_text import whole_number
+from phrasescore.table.input_files import whole_number
 
 _MOST_COMPONENTS = 10_000  # of a feature; no table has as many scores
 _SHOWN = 30

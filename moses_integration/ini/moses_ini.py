@@ -23,7 +23,7 @@ from pathlib import Path
 from moses_integration.ini import lines as ini_lines
 from moses_integration.ini.parameters import OLD_STYLE_SECTIONS, REWRITING_SECTIONS, SECTIONS
 from phrasescore.errors import IniError, did_you_mean
-from phrasescore.runs.byte_streams import open_input
+from phrasescore.table.input_files import open_input
 
 _CONVERSION = "convert the file with Moses's scripts/training/convert-moses-ini-to-v2.perl"
 

@@ -28,7 +28,6 @@ from moses_integration.language_model.automaton import (
 )
 from phrasescore.compiled import compiled
 from phrasescore.errors import LanguageModelError, visible
-from phrasescore.runs.byte_streams import open_input
 from phrasescore.table.byte_scanning import (
     BLANKS,
     LINE_FEED,
@@ -41,6 +40,7 @@ from phrasescore.table.byte_scanning import (
     token_end,
     trimmed_end,
 )
+from phrasescore.table.input_files import open_input
 from phrasescore.words.word_table import WordArrays, WordTable, find_word, intern_word
 
 KENLM_BINARY_MAGIC = b"mmap lm http://kheafield.com/code"

@@ -28,7 +28,7 @@ from phrasescore.model.fast_math import FAST, exp, order, unorder
 from phrasescore.model.folder import StoredWeights, load_weights
 from phrasescore.model.kinds import kind_named
 from phrasescore.model.model_settings import FeedForwardLmSettings
-from phrasescore.runs.byte_streams import STANDARD_STREAM
+from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.words.known_words import KnownWords, known_words
 
 Array = npt.NDArray[Any]

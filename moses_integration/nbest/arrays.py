@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from moses_integration.nbest.format import CUT_REMEDY, CUT_SHORT, NBestEntry, parse_entry
 from phrasescore.compiled import compiled
 from phrasescore.errors import NBestError, did_you_mean
-from phrasescore.runs.byte_streams import line_blocks, open_input
 from phrasescore.table.byte_scanning import (
     LINE_FEED,
     SPACE,
@@ -36,6 +35,7 @@ from phrasescore.table.byte_scanning import (
     token_end,
     trim,
 )
+from phrasescore.table.input_files import line_blocks, open_input
 from phrasescore.words.word_table import WordArrays, WordTable, as_array, number_words
 
 _BLOCK = 1 << 23

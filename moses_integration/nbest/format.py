@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from phrasescore.errors import NBestError, counted
-from phrasescore.runs.byte_streams import open_input
-from phrasescore.table.number_text import finite_number, whole_number
+from phrasescore.table.input_files import finite_number, open_input, whole_number
 
 SEPARATOR = b" ||| "
 _PIPES = b"|||"

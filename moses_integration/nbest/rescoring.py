@@ -24,20 +24,15 @@ from moses_integration.nbest.format import CUT_REMEDY, CUT_SHORT, MOST_SENTENCES
 from moses_integration.nbest.segmentation import PhrasePair, phrase_pairs, without_marks
 from phrasescore import __version__
 from phrasescore.errors import InputError, ModelError, NBestError, SettingsError, counted
-from phrasescore.runs.byte_streams import (
-    is_gzip_name,
-    open_input,
-    read_lines,
-    refuse_same_file,
-    sha256_of,
-)
-from phrasescore.runs.pipes import can_be_read_again
+from phrasescore.runs.file_kinds import can_be_read_again, refuse_same_file
+from phrasescore.runs.final_names import is_gzip_name
+from phrasescore.runs.identity import sha256_of
 from phrasescore.runs.progress import Progress
 from phrasescore.scoring.block_scoring import ScoringModel
 from phrasescore.scoring.probability_column import FLOOR_LN
 from phrasescore.table.block import read_blocks
 from phrasescore.table.block_stream import BlockStream
-from phrasescore.table.number_text import whole_number
+from phrasescore.table.input_files import open_input, read_lines, whole_number
 from phrasescore.table.phrase_table import Side, phrase_tokens, scored_tokens
 from phrasescore.words.token_sequences import TokenSequences, from_lists
 from phrasescore.words.word_table import WordTable

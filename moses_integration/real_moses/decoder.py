@@ -19,8 +19,8 @@ from phrasescore.errors import (
     PhrasescoreError,
     SettingsError,
 )
-from phrasescore.runs import child_processes
-from phrasescore.runs.byte_streams import open_output, own_file
+from phrasescore.runs import processes
+from phrasescore.runs.final_names import open_output, own_file
 from phrasescore.runs.progress import Progress
 
 _ENVIRONMENT = "MOSES_BIN"
@@ -161,7 +161,7 @@ class ExternalMoses:
 def _started(command: list[str], words: IO[bytes]) -> Iterator[subprocess.Popen[bytes]]:
     """Run a program for as long as the block lasts, and not longer."""
     try:
-        process = child_processes.start(command, stdout=subprocess.PIPE, stderr=words)
+        process = processes.start(command, stdout=subprocess.PIPE, stderr=words)
     except OSError as error:
         raise DecoderError(
             f"{command[0]} could not be started ({error.strerror})",

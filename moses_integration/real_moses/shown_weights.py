@@ -14,7 +14,7 @@ from moses_integration.ini.edits import refuse_in_moses
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.real_moses.decoder import DecoderError
-from phrasescore.runs import child_processes
+from phrasescore.runs import processes
 
 _WEIGHTS = re.compile(r"([^ =]+)= (.+)")
 _VERSION = re.compile(r"Moses code version[^\n]*\n\s*(\S+)")
@@ -61,7 +61,7 @@ def check_features(binary: Path, ini: MosesIni, path: str | Path) -> None:
     refuse_in_moses(ini)
     command = [str(binary), "-f", str(path), "-show-weights"]
     try:
-        process = child_processes.run(command, timeout=_SECONDS, **_CAPTURED)
+        process = processes.run(command, timeout=_SECONDS, **_CAPTURED)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise DecoderError(
             f"{binary} cannot be run: {error}", remedy="give another moses binary"
@@ -85,7 +85,7 @@ def check_features(binary: Path, ini: MosesIni, path: str | Path) -> None:
 
 def version_of(binary: Path) -> str:
     """Return what Moses calls itself, or nothing if it does not say."""
-    process = child_processes.run([str(binary), "--version"], **_CAPTURED)
+    process = processes.run([str(binary), "--version"], **_CAPTURED)
     match = _VERSION.search((process.stdout + process.stderr).decode("utf-8", "replace"))
     return match[1] if match else ""
 

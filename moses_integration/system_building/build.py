@@ -45,11 +45,11 @@ from moses_integration.system_building.phrases.table_building import (
     extract_runs,
     write_tables,
 )
-from phrasescore.runs.byte_streams import open_output, own_folder, sha256_of, write_atomically
-from phrasescore.runs.provenance import provenance, write_json
-from phrasescore.runs.regular_files import only_regular_files
-from phrasescore.runs.stamps import Step
-from phrasescore.runs.steps import FunctionStep, Outcome, run_steps
+from phrasescore.runs.file_kinds import only_regular_files
+from phrasescore.runs.final_names import open_output, own_folder, write_atomically
+from phrasescore.runs.identity import provenance, sha256_of
+from phrasescore.runs.json_files import write_json
+from phrasescore.runs.steps import FunctionStep, Outcome, Step, run_steps
 
 REPORT, PROVENANCE = "report.json", "provenance.json"
 _SIDES = ("source", "target")

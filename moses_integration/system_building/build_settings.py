@@ -13,7 +13,8 @@ from moses_integration.system_building.corpus.text_preparation import (
     check_language,
 )
 from phrasescore.errors import SettingsError, did_you_mean
-from phrasescore.runs.byte_streams import STANDARD_STREAM, open_input
+from phrasescore.runs.file_kinds import STANDARD_STREAM
+from phrasescore.table.input_files import open_input
 
 Aligner = Literal["fast_align", "hmm", "eflomal", "program:fast_align", "program:eflomal-align"]
 ALIGNERS: tuple[Aligner, ...] = get_args(Aligner)

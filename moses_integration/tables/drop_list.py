@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import InputError, visible
-from phrasescore.runs.byte_streams import read_lines
 from phrasescore.table.block import TableBlock
+from phrasescore.table.input_files import read_lines
 from phrasescore.table.phrase_table import phrase_tokens
 from phrasescore.table.scanning import TARGET, TARGET_END
 

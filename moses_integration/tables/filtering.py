@@ -19,14 +19,13 @@ from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
 from moses_integration.ini.model_files import find_binary_file, find_model_file
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from phrasescore.errors import InputError, PhraseTableError, ResumeError
-from phrasescore.runs.byte_streams import file_state, open_input, write_atomically
-from phrasescore.runs.file_names import file_name
-from phrasescore.runs.json_files import JsonError, read_object
+from phrasescore.runs.file_kinds import only_regular_files
+from phrasescore.runs.final_names import file_name, hidden, remove_parts, write_atomically
+from phrasescore.runs.identity import file_state
+from phrasescore.runs.json_files import JsonError, read_object, write_json
 from phrasescore.runs.lock import held
-from phrasescore.runs.parts import hidden, remove_parts
-from phrasescore.runs.provenance import write_json
-from phrasescore.runs.regular_files import only_regular_files
 from phrasescore.table.block_stream import BlockStream
+from phrasescore.table.input_files import open_input
 
 INI_NAME = "moses.ini"
 # what a folder, or the part of one, was made from, and the tables that it has

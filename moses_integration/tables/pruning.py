@@ -24,12 +24,12 @@ from moses_integration.tables.significance import SignificanceLevel
 from phrasescore import __version__
 from phrasescore.compiled import compiled
 from phrasescore.errors import IniError, PhraseTableError, SettingsError, counted
-from phrasescore.runs.byte_streams import is_gzip_name, sha256_of
-from phrasescore.runs.pipes import can_be_read_again
-from phrasescore.table.block import LINES_PER_BLOCK, TableBlock
+from phrasescore.runs.file_kinds import can_be_read_again
+from phrasescore.runs.final_names import is_gzip_name
+from phrasescore.runs.identity import sha256_of
+from phrasescore.runs.journal import JournaledOutputs
+from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, read_source_runs
 from phrasescore.table.block_stream import BlockStream
-from phrasescore.table.sinks import Sink
-from phrasescore.table.source_runs import read_source_runs
 
 _LOWEST_LN = np.float32(-100.0)  # Moses's floor
 
@@ -264,7 +264,7 @@ def prune_table(
     conditions: PruningConditions,
     *,
     lines_per_block: int = LINES_PER_BLOCK,
-    before_name: Callable[[Sink], None] = lambda sink: None,
+    before_name: Callable[[JournaledOutputs], None] = lambda outputs: None,
 ) -> PruningReport:
     """Write the lines of a table that meet all conditions, byte for byte and in order.
 
@@ -305,7 +305,7 @@ def prune_table(
         latest = counts + judged
         return chosen_lines(block, kept), latest
 
-    def refuse_nothing(sink: Sink) -> None:
+    def refuse_nothing(sink: JournaledOutputs) -> None:
         if not latest.kept:
             raise PhraseTableError(
                 "no pair meets the conditions, so nothing would be left",

@@ -17,13 +17,11 @@ import numpy as np
 from moses_integration.tables.pruning import chosen_lines
 from phrasescore.compiled import compiled
 from phrasescore.errors import counted
-from phrasescore.runs.pipes import can_be_read_again
-from phrasescore.table.block import TableBlock
+from phrasescore.runs.file_kinds import can_be_read_again
+from phrasescore.table.block import TableBlock, read_source_runs
 from phrasescore.table.block_stream import BlockStream
-from phrasescore.table.phrase_table import INSPECTED_LINES
-from phrasescore.table.reordering_table import reordering_format
+from phrasescore.table.phrase_table import INSPECTED_LINES, reordering_format
 from phrasescore.table.scanning import SOURCE, TARGET, compare_phrases
-from phrasescore.table.source_runs import read_source_runs
 
 
 @dataclass(frozen=True)

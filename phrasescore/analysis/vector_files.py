@@ -22,8 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import InputError
-from phrasescore.runs.byte_streams import open_input, open_output
-from phrasescore.runs.pipes import refuse_pipe
+from phrasescore.runs.file_kinds import refuse_pipe
+from phrasescore.runs.final_names import open_output
+from phrasescore.table.input_files import open_input
 
 What = Literal["phrases", "words"]
 

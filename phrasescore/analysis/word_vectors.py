@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from phrasescore.errors import CorpusError, ModelError, SettingsError, visible
 from phrasescore.model.folder import StoredWeights
 from phrasescore.model.kinds import kind_named
-from phrasescore.runs.byte_streams import read_lines
+from phrasescore.table.input_files import read_lines
 from phrasescore.table.phrase_table import Side
 from phrasescore.words.vocabulary import SPECIALS, UNK_ID, Vocabulary
 

@@ -7,7 +7,7 @@ from importlib import metadata
 
 from phrasescore import __version__
 from phrasescore.errors import ClusterError
-from phrasescore.runs.byte_streams import packer
+from phrasescore.runs.final_names import packer
 
 # those that decide the bytes of an output; builds of one version differ in what follows a plus
 _LIBRARIES = ("torch", "numpy")

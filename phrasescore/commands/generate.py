@@ -19,7 +19,7 @@ from phrasescore.commands.options import (
 )
 from phrasescore.commands.paths import INPUT, OUTPUT
 from phrasescore.errors import SettingsError
-from phrasescore.runs.provenance import provenance
+from phrasescore.runs.identity import provenance
 
 if TYPE_CHECKING:
     from phrasescore.generation.streaming import GenerationReport

@@ -168,7 +168,7 @@ def print_result(result: Mapping[str, Any], as_json: bool, json_file: str | None
     Raises:
         SettingsError: The file cannot be written.
     """
-    from phrasescore.runs.provenance import json_bytes, write_json
+    from phrasescore.runs.json_files import json_bytes, write_json
 
     if as_json:
         sys.stdout.buffer.write(json_bytes(result))
@@ -200,9 +200,9 @@ class Reordering(Options):
             SettingsError: There is one without the other, or the output is no file.
             ResumeError: Another process writes the new reordering table.
         """
-        from phrasescore.runs.byte_streams import is_stream
+        from phrasescore.runs.file_kinds import is_stream
+        from phrasescore.runs.journal import keeps_work
         from phrasescore.runs.lock import held
-        from phrasescore.table.sinks import keeps_work
 
         old, new = self.reordering, self.reordering_output
         if (old is None) != (new is None):
@@ -234,9 +234,9 @@ def resumable(inputs: Iterable[str], outputs: Iterable[str]) -> Iterator[None]:
         inputs: What is read.
         outputs: What is written; the error names the first.
     """
+    from phrasescore.runs.file_kinds import can_be_read_again
     from phrasescore.runs.interruption import interruptible
-    from phrasescore.runs.pipes import can_be_read_again
-    from phrasescore.table.sinks import keeps_work
+    from phrasescore.runs.journal import keeps_work
 
     outputs = list(outputs)
     if all(map(can_be_read_again, inputs)) and all(map(keeps_work, outputs)):

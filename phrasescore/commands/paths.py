@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 import click
 
 from phrasescore.errors import InputError, SettingsError
-from phrasescore.runs.byte_streams import STANDARD_STREAM, is_stream, own_file
-from phrasescore.runs.parts import hidden, part_path
+from phrasescore.runs.file_kinds import STANDARD_STREAM, is_stream
+from phrasescore.runs.final_names import hidden, own_file, part_path
 from phrasescore.runs.system_errors import STANDARD_OUTPUT, refusal, too_long, unwritable
 
 if TYPE_CHECKING:

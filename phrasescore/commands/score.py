@@ -20,7 +20,7 @@ from phrasescore.commands.options import (
 )
 from phrasescore.commands.paths import INPUT
 from phrasescore.errors import SettingsError
-from phrasescore.runs.provenance import provenance
+from phrasescore.runs.identity import provenance
 from phrasescore.words import Unknown
 
 if TYPE_CHECKING:

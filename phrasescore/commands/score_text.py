@@ -12,7 +12,7 @@ from phrasescore.commands.numbers import BATCH
 from phrasescore.commands.options import MODEL, Computing, Result, factor, resumable
 from phrasescore.commands.paths import INPUT, OUTPUT
 from phrasescore.errors import SettingsError, counted
-from phrasescore.runs.provenance import provenance
+from phrasescore.runs.identity import provenance
 
 if TYPE_CHECKING:
     from phrasescore.model.folder import LoadedModel

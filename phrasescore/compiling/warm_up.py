@@ -13,9 +13,8 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 from phrasescore.errors import PhrasescoreError
-from phrasescore.runs.child_processes import python_command, run
-from phrasescore.runs.parts import scratch_folder
-from phrasescore.runs.processes import usable_cores
+from phrasescore.runs.final_names import scratch_folder
+from phrasescore.runs.processes import python_command, run, usable_cores
 from phrasescore.runs.progress import Progress
 
 _SENTENCES, _WORDS = 60, 40

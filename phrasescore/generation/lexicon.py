@@ -12,9 +12,8 @@ from pathlib import Path
 
 from phrasescore.errors import CorpusError
 from phrasescore.model.model_settings import Direction
-from phrasescore.runs.byte_streams import read_lines
 from phrasescore.runs.progress import Progress
-from phrasescore.table.number_text import finite_number
+from phrasescore.table.input_files import finite_number, read_lines
 
 _NULL = b"NULL"
 _LINES_AT_ONCE = 1 << 16

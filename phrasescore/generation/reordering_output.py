@@ -14,12 +14,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from phrasescore.runs.journal import JournaledOutputs
 from phrasescore.runs.progress import Progress
-from phrasescore.table.block import TableBlock
-from phrasescore.table.phrase_table import SEPARATOR
-from phrasescore.table.reordering_table import reordering_format
-from phrasescore.table.sinks import open_sink
-from phrasescore.table.source_runs import read_source_runs
+from phrasescore.table.block import TableBlock, read_source_runs
+from phrasescore.table.phrase_table import SEPARATOR, reordering_format
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,7 @@ def generate_reordering(
     known = _Sources(read_source_runs(old, format_of=reordering_format))
     # quickly made again, so nothing is kept of an interrupted run
     with (
-        open_sink(output, None) as sink,
+        JournaledOutputs([output], None) as made_lines,
         Progress("writing the reordering table", unit="pairs") as progress,
     ):
         for block in read_source_runs(phrase_table):
@@ -74,9 +72,9 @@ def generate_reordering(
                     if own:
                         made = SEPARATOR.join((source, target, mean)) + b"\n"
                         lines.append(own.get(target, made))
-            sink.append(b"".join(lines), {})
+            made_lines.append([b"".join(lines)], {})
             progress.advance(len(block))
-        sink.finish()
+        made_lines.finish()
     return ReorderingCounts(kept, estimated, without)
 
 

@@ -14,14 +14,13 @@ from phrasescore.errors import InputError
 from phrasescore.generation.phrase_output import PhraseCounts, PhraseWriter
 from phrasescore.generation.reordering_output import ReorderingCounts, generate_reordering
 from phrasescore.generation.table_output import TableCounts, TableWriter
-from phrasescore.runs.byte_streams import is_gzip_name, refuse_same_file, sha256_of
-from phrasescore.runs.journaled_output import JournaledOutput
-from phrasescore.runs.pipes import can_be_read_again
-from phrasescore.table.block import TableBlock
+from phrasescore.runs.file_kinds import can_be_read_again, refuse_same_file
+from phrasescore.runs.final_names import is_gzip_name
+from phrasescore.runs.identity import sha256_of
+from phrasescore.runs.journal import JournaledOutputs
+from phrasescore.table.block import TableBlock, read_source_runs
 from phrasescore.table.block_stream import BlockStream
-from phrasescore.table.input_check import InputCheck
-from phrasescore.table.sinks import Sink
-from phrasescore.table.source_runs import read_source_runs
+from phrasescore.table.input_files import InputCheck
 from phrasescore.table.text_blocks import Texts
 
 # of an output's block: some seconds of work, which is what a kill can lose
@@ -129,10 +128,10 @@ def generate_table(
     )
     made: list[ReorderingCounts] = []
 
-    def write_reordering(sink: Sink) -> None:
+    def write_reordering(outputs: JournaledOutputs) -> None:
         # before the table has its name: whoever is killed here has not to generate it again
-        if reordering and isinstance(sink, JournaledOutput):
-            made.append(generate_reordering(*reordering, sink.part_path))
+        if reordering:
+            made.append(generate_reordering(*reordering, outputs.part_path))
 
     report = _written(stream, path, output, asked, write_reordering)
     return dataclasses.replace(report, reordering=made[0] if made else None)
@@ -152,7 +151,7 @@ def _written(
     path: str | Path,
     output: str | Path,
     asked: dict[str, Any],
-    before_name: Callable[[Sink], None] = lambda sink: None,
+    before_name: Callable[[JournaledOutputs], None] = lambda outputs: None,
 ) -> GenerationReport[Counts]:
     refuse_same_file(path, output, "the input")
     start = time.monotonic()

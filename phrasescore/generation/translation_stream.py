@@ -14,10 +14,11 @@ import numpy as np
 from phrasescore import __version__
 from phrasescore.errors import CorpusError, InputError
 from phrasescore.generation.translation_output import TranslationCounts, TranslationWriter
-from phrasescore.runs.byte_streams import is_gzip_name, refuse_same_file, sha256_of
-from phrasescore.runs.pipes import can_be_read_again
+from phrasescore.runs.file_kinds import can_be_read_again, refuse_same_file
+from phrasescore.runs.final_names import is_gzip_name
+from phrasescore.runs.identity import sha256_of
 from phrasescore.table.block_stream import BlockStream
-from phrasescore.table.input_check import InputCheck
+from phrasescore.table.input_files import InputCheck
 from phrasescore.table.text_blocks import TextBlock, Texts
 
 # of an output's block: some seconds of work, which is what a kill can lose

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from phrasescore.errors import SettingsError
-from phrasescore.runs.provenance import machine
+from phrasescore.runs.identity import machine
 
 Found = TypeVar("Found")
 Item = TypeVar("Item")

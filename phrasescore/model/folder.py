@@ -29,10 +29,9 @@ from numpy.typing import NDArray
 from phrasescore.errors import ModelError, SettingsError, visible
 from phrasescore.model.kinds import build, kind_named, read_settings
 from phrasescore.model.model_settings import Direction, ModelSettings
-from phrasescore.runs.byte_streams import sha256_of, write_atomically
-from phrasescore.runs.json_files import read_object
-from phrasescore.runs.parts import hidden, part_path, remove
-from phrasescore.runs.provenance import write_json
+from phrasescore.runs.final_names import hidden, part_path, remove, write_atomically
+from phrasescore.runs.identity import sha256_of
+from phrasescore.runs.json_files import read_object, write_json
 from phrasescore.table.phrase_table import Side
 from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, OutsideWords, Vocabulary
 

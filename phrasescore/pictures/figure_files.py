@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from phrasescore.errors import MissingDependencyError, SettingsError, visible
 from phrasescore.pictures.svg_elements import in_page
-from phrasescore.runs.byte_streams import STANDARD_STREAM, write_atomically
+from phrasescore.runs.file_kinds import STANDARD_STREAM
+from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.system_errors import STANDARD_OUTPUT
 
 if TYPE_CHECKING:

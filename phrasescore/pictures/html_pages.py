@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from phrasescore.errors import MissingDependencyError
-from phrasescore.runs.byte_streams import write_atomically
+from phrasescore.runs.final_names import write_atomically
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
 from phrasescore.errors import InputError
-from phrasescore.runs.regular_files import read_regular
+from phrasescore.runs.file_kinds import read_regular
+from phrasescore.runs.final_names import write_atomically
 
 # what writes such files nests a few levels, and what reads them would exhaust the stack
 MOST_LEVELS = 100
 # so long a number still is a float
 _MOST_DIGITS = 300
+_CONTROLS = re.compile(r"[\x7f-\x9f]")
 
 
 class JsonError(ValueError):
@@ -120,3 +123,17 @@ def _float(digits: str) -> float:
 
 def _constant(name: str) -> NoReturn:
     raise JsonError(f"it has {name} where a number was expected")
+
+
+def json_bytes(value: Any, *, sort_keys: bool = False) -> bytes:
+    """Return ``value`` as indented JSON in UTF-8, with a final line feed."""
+    text = json.dumps(value, indent=2, sort_keys=sort_keys, ensure_ascii=False)
+    # these command a terminal, too, and JSON lets them stand as they are
+    text = _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    # a path that is no UTF-8 has surrogates; their escapes are JSON, too
+    return text.encode("utf-8", "backslashreplace") + b"\n"
+
+
+def write_json(path: str | Path, value: Any) -> None:
+    """Write ``value`` as indented JSON with sorted keys and a final line feed, atomically."""
+    write_atomically(path, json_bytes(value, sort_keys=True))

@@ -24,11 +24,10 @@ from pathlib import Path
 
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import ResumeError, SettingsError, visible
-from phrasescore.runs.byte_streams import own_file
+from phrasescore.runs.file_kinds import only_regular_files
+from phrasescore.runs.final_names import hidden, own_file, part_path
 from phrasescore.runs.json_files import read_object
-from phrasescore.runs.parts import hidden, part_path
 from phrasescore.runs.processes import is_alive, machine, start_of
-from phrasescore.runs.regular_files import only_regular_files
 from phrasescore.runs.system_errors import is_full, unwritable
 
 LOCK = ".lock"  # of a folder, in it

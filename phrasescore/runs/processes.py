@@ -1,9 +1,31 @@
-"""Which process this is, how many cores it has, and whether another of this machine is there."""
+"""Processes: which one this is, whether another is alive, and programs that end with this one.
+
+On Linux the kernel kills a child, and what the child started in the same way, when this process
+ends, even by kill -9. Elsewhere a child outlives a parent that is killed with kill -9.
+
+A child may run in a stranger's folder, so it must import nothing from there: Python looks for
+modules in the current folder first, whatever they are called.
+"""
 
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+import phrasescore
+
+_SCRIPT = Path(__file__).with_name("bound_program.py")
+# Python 3.13 imports a module before it runs the code, so the option is needed; Python 3.10 lacks
+# the option, but imports nothing before
+_NO_CURRENT_FOLDER = ["-P"] if sys.version_info >= (3, 11) else []
+_LEAVE_OUT_CURRENT_FOLDER = "import sys; sys.path[:] = filter(None, sys.path)\n"
+_RUN_PHRASESCORE = "from phrasescore.__main__ import main\nsys.argv[0] = 'phrasescore'\nmain()\n"
+_LONGEST_REPORT = 16
 
 
 def machine() -> tuple[str, str]:
@@ -50,3 +72,95 @@ def is_alive(process: int, started: int) -> bool:
     """
     found = start_of(process)
     return found is not None and (found == started or 0 in (found, started))
+
+
+def start(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
+    """Start a program that does not outlive the thread that calls this.
+
+    Args:
+        command: The program and its arguments; for Python the result of ``python_command`` or
+            ``phrasescore_command``.
+        options: As for ``subprocess.Popen``, which itself would leave orphans. Of PYTHONPATH the
+            child gets the absolute entries alone.
+
+    Raises:
+        OSError: The program cannot be started, as with ``subprocess.Popen``.
+    """
+    options["env"] = _with_absolute_path(options.get("env") or os.environ)
+    if sys.platform != "linux":
+        return subprocess.Popen(command, **options)
+    failed, report = os.pipe()
+    with os.fdopen(failed, "rb") as reading:
+        try:
+            process = subprocess.Popen(
+                [*_bound(report), *command],
+                pass_fds=(*options.pop("pass_fds", ()), report),
+                **options,
+            )
+        finally:
+            os.close(report)
+        # empty once the script has turned into the program
+        number = reading.read(_LONGEST_REPORT)
+    if number:
+        process.communicate()
+        raise OSError(int(number), os.strerror(int(number)), command[0])
+    return process
+
+
+def python_command(code: str, arguments: Sequence[str] = ()) -> list[str]:
+    """Return the command that runs code in a Python that imports nothing from its current folder.
+
+    Args:
+        code: Gets the arguments in ``sys.argv[1:]``; ``sys`` is imported.
+        arguments: Any texts.
+    """
+    code = _LEAVE_OUT_CURRENT_FOLDER + code
+    return [sys.executable, *_NO_CURRENT_FOLDER, "-c", code, *arguments]
+
+
+def phrasescore_command(arguments: Sequence[str]) -> list[str]:
+    """Return the command that runs ``phrasescore ARGUMENTS``, the one that is running now."""
+    return python_command(_RUN_PHRASESCORE, arguments)
+
+
+def _with_absolute_path(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment whose PYTHONPATH names no folder relative to the current one.
+
+    An empty entry is the current folder, and Python may import from all of them before it runs any
+    code. A checkout that is not installed stands first, so that it finds itself.
+    """
+    entries = environment.get("PYTHONPATH", "").split(os.pathsep)
+    kept = [entry for entry in entries if os.path.isabs(entry)]  # noqa: PTH117 - a text
+    root = Path(phrasescore.__file__).parent.parent
+    if root.name not in ("site-packages", "dist-packages"):
+        kept.insert(0, str(root))
+    return {**environment, "PYTHONPATH": os.pathsep.join(kept)}
+
+
+def _bound(report: int) -> list[str]:
+    # Python ignores them, and what a process ignores is ignored by what it turns into
+    signals = f"{signal.SIGPIPE:d},{signal.SIGXFSZ:d}"
+    return [sys.executable, "-I", "-S", str(_SCRIPT), str(os.getpid()), str(report), signals]
+
+
+def run(
+    command: Sequence[str], *, timeout: float | None = None, **options: Any
+) -> subprocess.CompletedProcess[bytes]:
+    """Run a program to its end; it is killed if that is not waited for.
+
+    Args:
+        command: The program and its arguments.
+        timeout: In seconds.
+        options: As for ``subprocess.Popen``.
+
+    Raises:
+        OSError: The program cannot be started.
+        subprocess.TimeoutExpired: It took too long.
+    """
+    with start(command, **options) as process:
+        try:
+            output, errors = process.communicate(timeout=timeout)
+        except BaseException:
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, output, errors)

@@ -1,25 +1,266 @@
-"""Steps that functions do one after the other, each once.
+"""Steps of long work, each done once: a stamp says that a step is done, and from what.
 
-A second run continues where the first one stopped. A run with other settings does again only what
-they change.
+A step is done if its stamp has the settings and the content of inputs that the step has now, and
+its outputs are there as the stamp says. So a second run continues where the first one stopped, and
+a run with other settings does again only what they change.
 """
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import functools
+import hashlib
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from threading import Lock
+from typing import Any, Generic, TypeVar
 
-from phrasescore.runs.comparison import refuse_differences
+from phrasescore.closed_settings import from_mapping
+from phrasescore.errors import InputError, ResumeError, SettingsError
+from phrasescore.runs.final_names import own_folder, refuse_link, remove, remove_parts
+from phrasescore.runs.identity import differences, refuse_differences, sha256_of
+from phrasescore.runs.json_files import read_object, write_json
 from phrasescore.runs.lock import held
-from phrasescore.runs.parts import remove_parts
-from phrasescore.runs.stamps import Stamps, Step
+
+Work = TypeVar("Work")
+_DIGESTS = "digests.json"
+_FIGURES = 3  # of a file there: its size, its time of change, its digest
+
+
+@dataclass(frozen=True)
+class Step(Generic[Work]):
+    """One step.
+
+    Args:
+        name: Unlike all others; its stamp has it, too.
+        work: What does it: a function, or a command.
+        settings: All that its outputs depend on, besides its inputs, as JSON values.
+        inputs: The files and folders it reads.
+        outputs: The files and folders it makes.
+        intermediate: Whether its outputs may be deleted once the steps that read them are done.
+        state: A folder in which it keeps unfinished work, if it does.
+    """
+
+    name: str
+    work: Work
+    settings: Mapping[str, Any]
+    inputs: tuple[Path, ...]
+    outputs: tuple[Path, ...]
+    intermediate: bool = False
+    state: Path | None = None
+
 
 # does a step and returns counts for the report, as JSON values
 FunctionStep = Step[Callable[[], Mapping[str, Any]]]
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """How a step went.
+
+    Args:
+        settings: Those of the step.
+        inputs: Digests of what it read, in the order of its inputs.
+        outputs: Digests of what it made, once it is finished.
+        finished: Whether it ended well.
+        counts: What it counted, for reports.
+        seconds: By the clock, the last time it ran.
+        cpu_seconds: Of it and all it started, where that is known.
+        attempts: How often it was started.
+    """
+
+    settings: dict[str, Any]
+    inputs: list[str]
+    outputs: list[str] = field(default_factory=list)
+    finished: bool = False
+    counts: dict[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    attempts: int = 1
+
+
+class Steps:
+    """The steps that share a folder of stamps, one JSON file each; threads may share it.
+
+    Args:
+        folder: Of the stamps; it is made.
+            Outputs belong to its parent folder: nothing outside that is ever made or deleted.
+        steps: Those whose intermediate outputs may be missing.
+    """
+
+    def __init__(self, folder: Path, steps: Sequence[Step[Any]] = ()) -> None:
+        self.folder = own_folder(folder)
+        self._makers = {
+            path: (step.name, place) for step in steps for place, path in enumerate(step.outputs)
+        }
+        self._writing = Lock()
+        self._digests: dict[str, list[Any]] = {}
+        with contextlib.suppress(OSError, ValueError):  # they can be computed again
+            known = read_object(folder / _DIGESTS)
+            self._digests = {
+                path: entry
+                for path, entry in known.items()
+                if isinstance(entry, list) and len(entry) == _FIGURES
+            }
+        self._known = dict(self._digests)
+
+    def do(
+        self,
+        step: Step[Any],
+        work: Callable[[], Mapping[str, Any]],
+        say: Callable[[str], None] = lambda text: None,
+        *,
+        outputs_are_whole: bool = False,
+    ) -> bool:
+        """Do a step unless it is done with the same inputs and settings; tell whether it ran.
+
+        Args:
+            step: The step. If it was done otherwise, its earlier outputs are deleted first.
+            work: Does it; returns what its stamp shall have: ``counts``, ``seconds`` or
+                ``cpu_seconds``.
+            say: Gets a line that says why a step runs again.
+            outputs_are_whole: Whether outputs only ever get their names when they are whole. Then
+                a step that was killed before its stamp was written is done.
+
+        Raises:
+            InputError: An input does not exist.
+            ResumeError: A stamp is damaged, or an output was changed since.
+            SettingsError: An output, or a folder above it, is a link.
+        """
+        stamp = self.read(step.name)
+        changes = self.changes(step, stamp) if stamp is not None else []
+        known = stamp is not None and not changes and (stamp.finished or outputs_are_whole)
+        if known and stamp is not None and self.is_whole(step, stamp):
+            if not stamp.finished:
+                self._finish(step, stamp, {})
+            return False
+        self._make_places(step)
+        if changes:
+            say(f"{step.name}: {'; '.join(changes)}; so it runs again")
+            self._delete(step)
+        attempts = stamp.attempts + 1 if stamp is not None else 1
+        begun = Stamp(dict(step.settings), self.digests(step.inputs), attempts=attempts)
+        if outputs_are_whole:
+            self.write(step.name, begun)
+        self._finish(step, begun, work())
+        return True
+
+    def read(self, name: str) -> Stamp | None:
+        """Return a step's stamp, if it has one.
+
+        Raises:
+            ResumeError: It is damaged.
+        """
+        path = self.folder / f"{name}.json"
+        try:
+            return from_mapping(Stamp, read_object(path), where=path.name)
+        except FileNotFoundError:
+            return None
+        except (ValueError, SettingsError):
+            raise ResumeError(
+                "the stamp of an earlier run is damaged",
+                path=path,
+                remedy="delete the file to do this step again",
+            ) from None
+
+    def write(self, name: str, stamp: Stamp) -> None:
+        """Replace a step's stamp."""
+        write_json(self.folder / f"{name}.json", dataclasses.asdict(stamp))
+
+    def _finish(self, step: Step[Any], begun: Stamp, figures: Mapping[str, Any]) -> None:
+        outputs = self.digests(step.outputs)
+        stamp = dataclasses.replace(begun, finished=True, outputs=outputs, **figures)
+        self.write(step.name, stamp)
+
+    def _make_places(self, step: Step[Any]) -> None:
+        """Make the folders of a step's outputs."""
+        for path in step.outputs:
+            for folder in reversed(path.parents):
+                if self.folder.parent in folder.parents:
+                    own_folder(folder)
+            refuse_link(path)
+
+    def _delete(self, step: Step[Any]) -> None:
+        """Delete what a step made of other inputs or settings."""
+        for path in (*step.outputs, *((step.state,) if step.state else ())):
+            if path.is_relative_to(self.folder.parent):
+                remove(path)
+        (self.folder / f"{step.name}.json").unlink()
+
+    def changes(self, step: Step[Any], stamp: Stamp) -> list[str]:
+        """Say in what a step differs from the one that was stamped.
+
+        Raises:
+            InputError: An input does not exist.
+        """
+        found = differences(stamp.settings, step.settings)
+        if len(step.inputs) != len(stamp.inputs):
+            return [*found, f"it reads {len(step.inputs)} files, not {len(stamp.inputs)}"]
+        names = list(map(str, step.inputs))
+        before = dict(zip(names, stamp.inputs, strict=True))
+        return found + differences(before, dict(zip(names, self.digests(step.inputs), strict=True)))
+
+    def is_whole(self, step: Step[Any], stamp: Stamp) -> bool:
+        """Tell whether the outputs are there, as they were when the step was finished.
+
+        Raises:
+            ResumeError: One was changed since: it may hold somebody's work.
+        """
+        if not all(path.exists() for path in step.outputs):
+            return False
+        for path, recorded in zip(step.outputs, stamp.outputs, strict=False):
+            if self._content(path) != recorded:
+                if step.intermediate:
+                    return False
+                raise ResumeError(
+                    "this was changed since it was made",
+                    path=path,
+                    remedy="move it away to have it made again, or name another output",
+                )
+        return True
+
+    def digests(self, paths: Sequence[Path]) -> list[str]:
+        """Return the digests of files and folders, read again only where they have changed.
+
+        Raises:
+            InputError: One does not exist.
+        """
+        contents = [self._content(path) for path in paths]
+        with self._writing:
+            if self._digests != self._known:
+                self._known = dict(self._digests)
+                write_json(self.folder / _DIGESTS, self._known)
+        return contents
+
+    def _content(self, path: Path) -> str:
+        """Return the digest of a file, or of the files of a folder."""
+        if path.is_dir():
+            files = sorted(file for file in path.rglob("*") if file.is_file())
+            lines = [f"{file.relative_to(path)} {self._content(file)}" for file in files]
+            return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+        try:
+            state = path.stat()
+        except FileNotFoundError:
+            return self._recorded(path)
+        seen = [state.st_size, state.st_mtime_ns]
+        known = self._digests.get(str(path))
+        if known is None or known[:2] != seen:
+            known = [*seen, sha256_of(path)]
+            with self._writing:
+                self._digests[str(path)] = known
+        return str(known[2])
+
+    def _recorded(self, path: Path) -> str:
+        """Return the digest that an output had which is gone by now."""
+        name, place = self._makers.get(path, ("", 0))
+        stamp = self.read(name) if name else None
+        if stamp is None or not stamp.finished or place >= len(stamp.outputs):
+            raise InputError("no such file", path=path)
+        return stamp.outputs[place]
 
 
 @dataclass(frozen=True)
@@ -49,7 +290,7 @@ def run_steps(
     with held(folder, inside=True):
         for path in (path for step in steps for path in step.outputs):
             remove_parts(path)  # left by a run that was killed
-        stamps = Stamps(folder, steps)
+        stamps = Steps(folder, steps)
         for step in steps:
             stamp = stamps.read(step.name)
             if stamp is not None and not update:
@@ -59,28 +300,22 @@ def run_steps(
                     folder,
                     "name another folder, or give --update to build anew what they change",
                 )
-        yield from _run_steps(steps, stamps)
+        to_do = _to_do(steps, stamps)
+        for step in steps:
+            ran = step.name in to_do and stamps.do(step, functools.partial(_timed, step.work))
+            if (stamp := stamps.read(step.name)) is not None:
+                yield Outcome(step.name, stamp.counts, stamp.seconds, resumed=not ran)
+        for path in (path for step in steps if step.intermediate for path in step.outputs):
+            shutil.rmtree(path, ignore_errors=True)
 
 
-def _run_steps(steps: Sequence[FunctionStep], stamps: Stamps) -> Iterator[Outcome]:
-    to_do = _to_do(steps, stamps)
-    for step in steps:
-        stamp = stamps.read(step.name)
-        if step.name in to_do:
-            begun = stamps.begun(step)
-            start = time.monotonic()
-            counts = dict(step.work())
-            seconds = round(time.monotonic() - start, 3)
-            stamp = stamps.finish(step, begun, counts=counts, seconds=seconds)
-        if stamp is not None:
-            yield Outcome(step.name, stamp.counts, stamp.seconds, step.name not in to_do)
-    for step in steps:
-        if step.intermediate:
-            for path in step.outputs:
-                shutil.rmtree(path, ignore_errors=True)
+def _timed(work: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
+    start = time.monotonic()
+    counts = dict(work())
+    return {"counts": counts, "seconds": round(time.monotonic() - start, 3)}
 
 
-def _to_do(steps: Sequence[FunctionStep], stamps: Stamps) -> set[str]:
+def _to_do(steps: Sequence[FunctionStep], stamps: Steps) -> set[str]:
     """Return the steps to do.
 
     These are the steps that changed, all that read from them, the steps with lost outputs, and
@@ -92,7 +327,8 @@ def _to_do(steps: Sequence[FunctionStep], stamps: Stamps) -> set[str]:
     for step in steps:
         stamp = stamps.read(step.name)
         makers = [maker.name for maker in steps if set(maker.outputs) & set(step.inputs)]
-        if stamp is None or not changed.isdisjoint(makers) or stamps.changes(step, stamp):
+        is_new = stamp is None or not stamp.finished or not changed.isdisjoint(makers)
+        if stamp is None or is_new or stamps.changes(step, stamp):
             changed.add(step.name)
         elif not stamps.is_whole(step, stamp):
             (lacking if step.intermediate else lost).add(step.name)

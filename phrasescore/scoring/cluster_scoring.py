@@ -17,7 +17,7 @@ from phrasescore.closed_settings import from_mapping
 from phrasescore.cluster.cluster import Cluster
 from phrasescore.cluster.in_order import in_order
 from phrasescore.errors import ClusterError, counted
-from phrasescore.runs.byte_streams import GzipMember
+from phrasescore.runs.final_names import GzipMember
 from phrasescore.scoring.block_scoring import ScoredBlock, ScoringCounts, ScoringSettings
 from phrasescore.scoring.model_loading import ComputeSettings
 from phrasescore.scoring.worker_scoring import (

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from phrasescore import __version__
 from phrasescore.errors import ModelError
 from phrasescore.model.folder import load_words
-from phrasescore.runs.byte_streams import sha256_of
-from phrasescore.runs.journaled_output import earlier_signature
-from phrasescore.runs.pipes import can_be_read_again
+from phrasescore.runs.file_kinds import can_be_read_again
+from phrasescore.runs.identity import sha256_of
+from phrasescore.runs.journal import earlier_signature
 from phrasescore.scoring.block_scoring import BlockScorer, ScoringSettings
 from phrasescore.scoring.model_loading import ComputeSettings, load_models
 from phrasescore.scoring.table_rescoring import TableScorer, read_table

@@ -15,12 +15,13 @@ from typing import Any, Protocol, TypeVar
 
 from phrasescore import __version__
 from phrasescore.errors import InputError, SettingsError
-from phrasescore.runs.byte_streams import is_gzip_name, refuse_same_file, sha256_of
-from phrasescore.runs.pipes import can_be_read_again
+from phrasescore.runs.file_kinds import can_be_read_again, refuse_same_file
+from phrasescore.runs.final_names import is_gzip_name
+from phrasescore.runs.identity import sha256_of
 from phrasescore.scoring.block_scoring import ScoredBlock, ScoringCounts, ScoringSettings
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, read_blocks
 from phrasescore.table.block_stream import BlockStream
-from phrasescore.table.input_check import TableCheck
+from phrasescore.table.input_files import InputCheck
 from phrasescore.words import Unknown
 from phrasescore.words.known_words import warning_of
 
@@ -217,7 +218,7 @@ def rescore_table(
         lambda _, done: scorer.ahead(blocks or read_table(table, lines_per_block, skip=done)),
         score,
         ScoringCounts.none(len(models), scorer.probability_columns),
-        check=None if sha256 is None else TableCheck(table, lines_per_block),
+        check=None if sha256 is None else InputCheck(lambda: read_blocks(table, lines_per_block)),
         changed=InputError(
             "the table changed while it was being scored",
             path=table,

@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 from phrasescore import __version__
 from phrasescore.errors import InputError, ModelError
 from phrasescore.model.folder import LoadedModel
-from phrasescore.runs.byte_streams import is_gzip_name, refuse_same_file, sha256_of
-from phrasescore.runs.pipes import can_be_read_again
+from phrasescore.runs.file_kinds import can_be_read_again, refuse_same_file
+from phrasescore.runs.final_names import is_gzip_name
+from phrasescore.runs.identity import sha256_of
 from phrasescore.scoring.probability_column import ln_p_texts
 from phrasescore.scoring.shared_work import SharedWork
 from phrasescore.scoring.text_report import TextCounts, TextReport
 from phrasescore.table.block_stream import BlockStream
-from phrasescore.table.input_check import InputCheck
+from phrasescore.table.input_files import InputCheck
 from phrasescore.table.text_blocks import TextBlock, Texts
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import UNK_ID

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from phrasescore.closed_settings import from_mapping
 from phrasescore.cluster.worker_side import UnfitWorkerError, own_name, own_threads
 from phrasescore.errors import ClusterError, ModelError, SettingsError
-from phrasescore.runs.byte_streams import GzipMember, compress_member
+from phrasescore.runs.final_names import GzipMember, compress_member
 
 if TYPE_CHECKING:
     import torch

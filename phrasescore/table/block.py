@@ -7,9 +7,8 @@ stand in one place. Nothing here makes a Python object per token.
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-import zlib
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,12 +18,12 @@ from typing import BinaryIO, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.errors import PhraseTableError, SettingsError, counted
-from phrasescore.runs.byte_streams import BinaryDataError, open_input
-from phrasescore.runs.pipes import can_be_read_again
+from phrasescore.errors import PhraseTableError, SettingsError, counted, visible
+from phrasescore.table.input_files import BinaryDataError, open_input, truncation_named
 from phrasescore.table.phrase_table import (
     GAP,
     INSPECTED_LINES,
+    SEPARATOR,
     Entry,
     Side,
     TableFormat,
@@ -35,18 +34,18 @@ from phrasescore.table.phrase_table import (
 from phrasescore.table.scanning import (
     SCORES_END,
     SOURCE,
+    SOURCE_END,
     TARGET,
     find_columns,
     find_runs,
     find_scores,
     find_tokens,
+    first_out_of_order,
     read_scores,
 )
 
 LINES_PER_BLOCK = 65_536
 LONGEST_PHRASE = 10_000  # words that a model sees; phrase tables end at about 20
-_BYTES_AT_ONCE = 1 << 20
-_GZIP_WINDOW = 31
 Positions = NDArray[np.int64]
 # finds the format of a table from its first lines; the path is for errors
 FormatFinder: TypeAlias = Callable[[Sequence[bytes], "str | Path"], TableFormat]
@@ -271,34 +270,94 @@ def read_blocks(
         InputError: The file cannot be read.
         PhraseTableError: It breaks the format; the error names the file and the line.
     """
-    first_line = 1
-    wanted = lines if first is None else min(first, lines)
+    sizes = _block_sizes(first or lines, lines)
+    skipped = sum(itertools.islice(sizes, skip))
+    return _checked_blocks(path, skipped, lambda: next(sizes), format_of, on_fault)
+
+
+def _block_sizes(first: int, most: int) -> Iterator[int]:
+    size = min(first, most)
+    while True:
+        yield size
+        size = min(4 * size, most)
+
+
+def read_source_runs(
+    path: str | Path,
+    lines: int = LINES_PER_BLOCK,
+    *,
+    skip_lines: int = 0,
+    format_of: FormatFinder = TableFormat.of,
+) -> Iterator[TableBlock]:
+    """Yield a table's lines in blocks that end where the lines of a source phrase end.
+
+    A block has up to ``lines`` lines. Where its first source alone has as many, it has all of that
+    source and up to ``lines`` more. Sources are compared byte by byte. Where a block ends depends
+    on its own lines and the next ones, not on the blocks before it.
+
+    Moses sorts its tables by the bytes of ``source |||`` (``LC_ALL=C``). In this order a source
+    that comes again is seen at once, without keeping all sources in memory; so any other order is
+    refused.
+
+    Args:
+        path: A plain or gzip phrase table, or ``-``.
+        lines: How many lines to hold at a time.
+        skip_lines: How many lines to pass over at the beginning, unchecked; a block must have
+            ended there.
+        format_of: What finds the format from the first lines; a reordering table has another one.
+
+    Raises:
+        InputError: The file cannot be read.
+        PhraseTableError: It breaks the format, or its sources are not sorted; the error names the
+            file and the line.
+    """
+    begun: list[TableBlock] = []  # lines of the last source so far, which may go on
+    previous = b""
+
+    def room() -> int:
+        free = lines - sum(map(len, begun))
+        return free if free > 0 else lines
+
+    for block in _checked_blocks(path, skip_lines, room, format_of):
+        _refuse_disorder(block, previous)
+        cut = int(block.run_offsets[-2])
+        if cut == 0 and block.source(0) == (previous or block.source(0)):
+            begun.append(block)
+        else:
+            yield _joined([*begun, _part(block, 0, cut)] if cut else begun)
+            begun = [_part(block, cut, len(block))]
+        previous = block.source(len(block) - 1)
+    if begun:
+        yield _joined(begun)
+
+
+def _checked_blocks(
+    path: str | Path,
+    skip: int,
+    wanted: Callable[[], int],
+    format_of: FormatFinder,
+    on_fault: FaultHandler | None = None,
+) -> Iterator[TableBlock]:
+    """Yield the lines after the first ``skip``; ``wanted`` gives the length of the next block."""
+    first_line = skip + 1
     with open_input(path) as stream:
-        expected, rest = opened_table(stream, path, format_of)
+        expected, rest = _opened_table(stream, path, format_of)
+        with truncation_named(path):
+            deque(itertools.islice(rest, skip), maxlen=0)
         while True:
             with truncation_named(path):
-                taken = list(itertools.islice(rest, wanted))
-            wanted = min(4 * wanted, lines)
+                taken = list(itertools.islice(rest, wanted()))
             if not taken:
                 return
-            if skip > 0:
-                skip -= 1
-            else:
-                text = b"".join(taken)
-                yield checked_block(text, len(taken), first_line, path, expected, on_fault)
+            text = b"".join(taken)
+            yield checked_block(text, len(taken), first_line, path, expected, on_fault)
             first_line += len(taken)
 
 
-def opened_table(
+def _opened_table(
     stream: BinaryIO, path: str | Path, format_of: FormatFinder
 ) -> tuple[TableFormat, Iterator[bytes]]:
-    """Return the format of a table, which its first lines tell, and all its lines.
-
-    Args:
-        stream: The table, at its beginning.
-        path: Its file, for errors.
-        format_of: What finds the format from the first lines.
-    """
+    """Return the format of a table, which its first lines tell, and all its lines."""
     try:
         with truncation_named(path):
             head = list(itertools.islice(stream, INSPECTED_LINES))
@@ -351,33 +410,49 @@ def checked_block(
     return TableBlock(text, first_line, path, expected, spans)
 
 
-@contextlib.contextmanager
-def truncation_named(path: str | Path) -> Iterator[None]:
-    """Turn the end of gzip data in the middle into an error that names the line it happens in.
+def _refuse_disorder(block: TableBlock, previous: bytes) -> None:
+    """Raise unless the sources of a block, and the one before it, are sorted."""
+    if previous and block.source(0) + SEPARATOR < previous + SEPARATOR:
+        row = 0
+    else:
+        row = first_out_of_order(block.data, block.spans, block.run_offsets[:-1])
+        if row < 0:
+            return
+        previous = block.source(row - 1)
+    here = block.source(row)
+    remedy = "sort the table: zcat TABLE.gz | LC_ALL=C sort | gzip > SORTED.gz"
+    end = int(block.spans[row, SOURCE_END])
+    if not block.text.startswith(SEPARATOR, end):
+        remedy = f"write the columns with {SEPARATOR.decode()!r} between them, and s{remedy[1:]}"
+    raise PhraseTableError(
+        f"the source {visible(here, 40)!r} comes after "
+        f"{visible(previous, 40)!r}, but all lines of a source must be neighbours, "
+        "in the order of bytes",
+        path=block.path,
+        line=block.first_line + row,
+        remedy=remedy,
+    )
 
-    Raises:
-        PhraseTableError: In the place of ``EOFError``; without a line for a pipe.
-    """
-    try:
-        yield
-    except EOFError:
-        raise PhraseTableError(
-            "the gzip data end in the middle",
-            path=path,
-            line=_lines_that_can_be_read(path) + 1 if can_be_read_again(path) else None,
-            remedy="copy or make the file again",
-        ) from None
+
+def _part(block: TableBlock, begin: int, end: int) -> TableBlock:
+    """Return lines ``begin`` to ``end``, at least one."""
+    first = _line_begin(block, begin)
+    text = block.text[first : _line_begin(block, end)]
+    spans = block.spans[begin:end] - first
+    return TableBlock(text, block.first_line + begin, block.path, block.format, spans)
 
 
-def _lines_that_can_be_read(path: str | Path) -> int:
-    """Decompress what there is once more, without the read-ahead that an error throws away."""
-    lines = 0
-    member = zlib.decompressobj(_GZIP_WINDOW)
-    with Path(path).open("rb") as stream:
-        while data := stream.read(_BYTES_AT_ONCE):
-            while data:
-                lines += member.decompress(data).count(b"\n")
-                data = member.unused_data
-                if member.eof:
-                    member = zlib.decompressobj(_GZIP_WINDOW)
-    return lines
+def _line_begin(block: TableBlock, line: int) -> int:
+    if line == len(block):
+        return len(block.text)
+    return block.text.rfind(b"\n", 0, int(block.spans[line, SOURCE])) + 1
+
+
+def _joined(blocks: Sequence[TableBlock]) -> TableBlock:
+    if len(blocks) == 1:
+        return blocks[0]
+    offsets = itertools.accumulate((len(block.text) for block in blocks), initial=0)
+    spans = [block.spans + offset for block, offset in zip(blocks, offsets, strict=False)]
+    first = blocks[0]
+    text = b"".join(block.text for block in blocks)
+    return TableBlock(text, first.first_line, first.path, first.format, np.concatenate(spans))

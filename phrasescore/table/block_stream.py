@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 from phrasescore.errors import PhrasescoreError
+from phrasescore.runs.journal import JournaledOutputs
 from phrasescore.runs.progress import Progress
-from phrasescore.table.input_check import InputCheck
-from phrasescore.table.sinks import Sink, SinksInStep, announce
+from phrasescore.table.input_files import InputCheck
 
 
 class LineCounts(Protocol):
@@ -68,14 +68,14 @@ class BlockStream(Generic[Block, Counts]):
         self,
         output: str | Path,
         signature: dict[str, Any] | None,
-        before_name: Callable[[Sink], None] = lambda sink: None,
+        before_name: Callable[[JournaledOutputs], None] = lambda outputs: None,
         beside: Sequence[str | Path] = (),
     ) -> tuple[Counts, int]:
         """Write the output; return the counts, and how many lines an earlier run had done.
 
         Args:
             output: Where to; gzip if the name ends in ``.gz``; ``-`` is standard output.
-            signature: See :class:`JournaledOutput`.
+            signature: See :class:`JournaledOutputs`.
             before_name: What to do when all is written, before the output gets its name.
             beside: Where to write what the work returns beside the output; named before it.
 
@@ -83,16 +83,16 @@ class BlockStream(Generic[Block, Counts]):
             InputError: What is wrong with the input.
             SettingsError: The output cannot be written.
         """
-        with SinksInStep([*beside, output], signature) as sinks:
-            counts = sinks.restored(self.nothing)
+        with JournaledOutputs([*beside, output], signature) as outputs:
+            counts = outputs.restored(self.nothing)
             resumed = counts.lines
-            announce(output, resumed, sinks.discarded, self.unlike)
-            counts = self._stream(sinks, counts)
-            before_name(sinks.sinks[-1])
-            sinks.finish()
+            outputs.announce(resumed, self.unlike)
+            counts = self._stream(outputs, counts)
+            before_name(outputs)
+            outputs.finish()
         return counts, resumed
 
-    def _stream(self, sinks: SinksInStep, counts: Counts) -> Counts:
+    def _stream(self, outputs: JournaledOutputs, counts: Counts) -> Counts:
         """Work on the blocks one after the other, and write each while the next is worked on."""
         resumed, check = counts.lines, self.check
         with ExitStack() as stack:
@@ -105,13 +105,13 @@ class BlockStream(Generic[Block, Counts]):
             stack.callback(reader.shutdown, wait=False, cancel_futures=True)
             writer = stack.enter_context(ThreadPoolExecutor(1, "writer"))
             written: Future[None] | None = None
-            for block in _ahead(self.read(counts, sinks.blocks), reader):
+            for block in _ahead(self.read(counts, outputs.blocks), reader):
                 made, counts = self.work(block, counts)
-                # the output itself stands last among the sinks
+                # the output itself stands last
                 texts = (made,) if isinstance(made, bytes) else (*made[1:], made[0])
                 if written is not None:
                     written.result()
-                written = writer.submit(sinks.append, texts, dataclasses.asdict(counts))
+                written = writer.submit(outputs.append, texts, dataclasses.asdict(counts))
                 if check is not None and (lines := check.lines()) is not None:
                     progress.expect(lines - resumed)
                 progress.advance(len(block), self.note())

@@ -25,6 +25,7 @@ PIPES = b"|||"
 COLUMNS = ("source", "target", "scores", "alignment", "counts", "sparse features", "properties")
 # what a gap of a hierarchical rule becomes: one token, whatever its label on either side
 GAP = b"[X]"
+_REORDERING_COLUMNS = 3  # source, target, scores
 # this many lines decide what kind of table it is; also for a table that comes through a pipe
 INSPECTED_LINES = 1000
 
@@ -90,6 +91,38 @@ class TableFormat:
         except PhraseTableError as error:
             raise error.at(path, 1) from None
         return cls(scores, all(map(_ends_in_label, lines)))
+
+
+def reordering_format(head: Sequence[bytes], path: str | Path) -> TableFormat:
+    """Find how many scores a lexicalised reordering table of pairs has.
+
+    Args:
+        head: Its first lines, without line feeds.
+        path: Its file, for errors.
+
+    Raises:
+        PhraseTableError: It is empty, or no such table.
+    """
+    if not head:
+        raise PhraseTableError(
+            "the file is empty, where a reordering table was expected", path=path
+        )
+    columns = head[0].count(PIPES) + 1
+    if columns != _REORDERING_COLUMNS:
+        remedy = "name the reordering table that belongs to the phrase table"
+        if columns == _REORDERING_COLUMNS - 1:
+            remedy = "leave such a table as it is: it has one line for a source, not for a pair"
+        raise PhraseTableError(
+            f"{counted(columns, 'column')}, expected {_REORDERING_COLUMNS} in a reordering table "
+            "(source ||| target ||| scores)",
+            path=path,
+            line=1,
+            remedy=remedy,
+        )
+    try:
+        return TableFormat(len(parse_scores(parse_entry(head[0]).scores)), hierarchical=False)
+    except PhraseTableError as error:
+        raise error.at(path, 1) from None
 
 
 def parse_entry(line: bytes) -> Entry:

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from phrasescore.compiled import compiled
 from phrasescore.errors import CorpusError, PhraseTableError
-from phrasescore.runs.byte_streams import open_input
-from phrasescore.table.block import LINES_PER_BLOCK, TokenSpans, truncation_named
+from phrasescore.table.block import LINES_PER_BLOCK, TokenSpans
 from phrasescore.table.byte_scanning import BLANKS, RETURN, TAB, find_byte, trim
+from phrasescore.table.input_files import open_input, truncation_named
 from phrasescore.table.phrase_table import Side, scored_tokens
 
 BYTES_PER_BLOCK = 1 << 20

@@ -20,8 +20,8 @@ import torch
 
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import InputError, ResumeError, SettingsError
-from phrasescore.runs.byte_streams import write_atomically
-from phrasescore.runs.regular_files import open_regular
+from phrasescore.runs.file_kinds import open_regular
+from phrasescore.runs.final_names import write_atomically
 
 LATEST = "checkpoint.pt"
 BEST = "best.pt"

@@ -8,9 +8,8 @@ from typing import Any
 
 from phrasescore.errors import SettingsError
 from phrasescore.model.folder import PROVENANCE
-from phrasescore.runs.comparison import refuse_differences
-from phrasescore.runs.json_files import read_object
-from phrasescore.runs.provenance import write_json
+from phrasescore.runs.identity import refuse_differences
+from phrasescore.runs.json_files import read_object, write_json
 from phrasescore.training.checkpoint import BEST, LATEST, TrainingState
 from phrasescore.training.evaluation import CURVES
 from phrasescore.training.training_settings import INPUT

@@ -26,11 +26,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import CorpusError, InputError, counted
-from phrasescore.runs.byte_streams import own_file, sha256_of
-from phrasescore.runs.json_files import read_object
-from phrasescore.runs.pipes import can_be_read_again
+from phrasescore.runs.file_kinds import can_be_read_again
+from phrasescore.runs.final_names import own_file
+from phrasescore.runs.identity import sha256_of
+from phrasescore.runs.json_files import read_object, write_json
 from phrasescore.runs.progress import Progress
-from phrasescore.runs.provenance import write_json
 from phrasescore.table.block import TokenSpans, read_blocks
 from phrasescore.table.phrase_table import Side
 from phrasescore.table.text_blocks import TextBlock, Texts

@@ -27,9 +27,9 @@ from phrasescore.errors import MissingDependencyError, ModelError
 from phrasescore.model.model_settings import EncoderDecoderSettings, ModelSettings
 from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
 from phrasescore.model.sequence_model import END, SequenceModel
-from phrasescore.runs.byte_streams import own_file, write_atomically
+from phrasescore.runs.file_kinds import read_regular
+from phrasescore.runs.final_names import own_file, write_atomically
 from phrasescore.runs.json_files import parse_object
-from phrasescore.runs.regular_files import read_regular
 from phrasescore.training.batches import Indices, Plan, make_batch, uniform_plan, word_counts
 from phrasescore.training.pairs import EncodedPairs, PhraseSide, Remainder
 

@@ -13,7 +13,7 @@ import torch
 import phrasescore.compiled  # noqa: F401  (it chooses the cache folder before numba is imported)
 from phrasescore.compiling.watch import compiling_seconds
 from phrasescore.model.sequence_model import SequenceModel
-from phrasescore.runs.byte_streams import write_atomically
+from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.interruption import StopRequest
 from phrasescore.runs.progress import Progress
 from phrasescore.training.batches import (

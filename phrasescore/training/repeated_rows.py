@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from phrasescore.runs.byte_streams import own_file
+from phrasescore.runs.final_names import own_file
 from phrasescore.words.distinct_phrases import Digests, first_rows, groups_of, is_first
 
 # of an array on disk, so many rows are in memory at a time

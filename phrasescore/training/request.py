@@ -11,8 +11,8 @@ from typing import Any
 from phrasescore.errors import SettingsError
 from phrasescore.model.kinds import KINDS, Kind, kind_named, read_settings
 from phrasescore.model.model_settings import ModelSettings
-from phrasescore.runs.byte_streams import STANDARD_STREAM, sha256_of
-from phrasescore.runs.pipes import can_be_read_again
+from phrasescore.runs.file_kinds import STANDARD_STREAM, can_be_read_again
+from phrasescore.runs.identity import sha256_of
 from phrasescore.training.encoding import encode_table, encode_texts
 from phrasescore.training.pairs import EncodedPairs, PairSettings, load_pairs
 from phrasescore.training.training_settings import (

@@ -24,12 +24,11 @@ from phrasescore.model.kinds import build
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
 from phrasescore.model.sequence_model import END
-from phrasescore.runs.byte_streams import sha256_of
+from phrasescore.runs.file_kinds import only_regular_files
+from phrasescore.runs.final_names import remove_parts
+from phrasescore.runs.identity import provenance, sha256_of
 from phrasescore.runs.interruption import interruptible
 from phrasescore.runs.lock import held
-from phrasescore.runs.parts import remove_parts
-from phrasescore.runs.provenance import provenance
-from phrasescore.runs.regular_files import only_regular_files
 from phrasescore.runs.system_errors import full_disk_named
 from phrasescore.training.batches import word_counts
 from phrasescore.training.checkpoint import LATEST

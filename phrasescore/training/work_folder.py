@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from phrasescore.errors import ResumeError, visible
+from phrasescore.runs.final_names import part_path, remove, whole_name
 from phrasescore.runs.json_files import read_object
-from phrasescore.runs.parts import part_path, remove, whole_name
 from phrasescore.training.checkpoint import BEST, LATEST, load_checkpoint
 from phrasescore.training.encoding import FILES_OF_PAIRS
 from phrasescore.training.evaluation import CURVES

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from phrasescore.runs.byte_streams import open_input
+from phrasescore.table.input_files import open_input
 from phrasescore.table.phrase_table import Side, phrase_tokens
 from phrasescore.words.vocabulary import Vocabulary
 

@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import ModelError, visible
-from phrasescore.runs.byte_streams import write_atomically
-from phrasescore.runs.regular_files import read_regular
+from phrasescore.runs.file_kinds import read_regular
+from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.system_errors import refusal
 from phrasescore.words.token_sequences import Ids, TokenSequences
 from phrasescore.words.word_table import WordTable

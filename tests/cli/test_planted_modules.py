@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from phrasescore.runs.child_processes import python_command, run
+from phrasescore.runs.processes import python_command, run
 from tests.conftest import PROJECT
 from tests.support import dask_clusters
 from tests.support.dask_clusters import DaskCluster

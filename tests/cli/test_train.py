@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from phrasescore.runs.byte_streams import sha256_of
+from phrasescore.runs.identity import sha256_of
 from phrasescore.words.vocabulary import UNK_ID
 from tests.conftest import PROJECT, Phrasescore, StartPhrasescore
 from tests.support.builders import write_phrase_table

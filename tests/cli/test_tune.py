@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from phrasescore.runs.byte_streams import read_lines
+from phrasescore.table.input_files import read_lines
 from tests.conftest import Phrasescore, StartPhrasescore
 from tests.support import fake_moses
 from tests.support.killed import kill_when, wait_for

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from phrasescore.runs.byte_streams import open_output
+from phrasescore.runs.final_names import open_output
 from tests.clusters.campaign import Ground, Result, table, trials
 from tests.support.random_models import save_random_model
 

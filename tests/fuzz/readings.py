@@ -33,9 +33,8 @@ from moses_integration.system_building.corpus import numbered_text
 from moses_integration.tables.score_survey import survey_scores
 from moses_integration.tables.significance import pair_counts
 from phrasescore.errors import PhrasescoreError
-from phrasescore.table.block import read_blocks
-from phrasescore.table.reordering_table import reordering_format
-from phrasescore.table.source_runs import read_source_runs
+from phrasescore.table.block import read_blocks, read_source_runs
+from phrasescore.table.phrase_table import reordering_format
 from phrasescore.table.text_blocks import Texts
 from phrasescore.words.word_table import WordTable
 

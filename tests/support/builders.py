@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from phrasescore.runs.byte_streams import write_atomically
+from phrasescore.runs.final_names import write_atomically
 
 
 def write_phrase_table(path: Path, pairs: int, seed: int = 1, words: int = 40) -> Path:

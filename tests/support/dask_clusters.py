@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from phrasescore.runs import child_processes
+from phrasescore.runs import processes
 from tests.conftest import PROJECT
 
 
@@ -74,7 +74,7 @@ class DaskCluster:
     def _started(self, what: str, *arguments: str) -> subprocess.Popen[bytes]:
         log = self.folder / f"{what}.log"
         with log.open("ab") as said:
-            return child_processes.start(
+            return processes.start(
                 [
                     *(sys.executable, "-m", f"distributed.cli.dask_{what}", "--no-dashboard"),
                     *arguments,

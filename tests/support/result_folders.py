@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from moses_integration.bleu.statistics import References
-from phrasescore.runs.byte_streams import sha256_of
-from phrasescore.runs.provenance import provenance, write_json
+from phrasescore.runs.identity import provenance, sha256_of
+from phrasescore.runs.json_files import write_json
 from tuning.experiment.results.results_format import KeptResults, KeptRow, KeptText, write_results
 from tuning.experiment.results.runs import StepTime, SystemRun
 from tuning.metrics.metric_settings import TextScoring

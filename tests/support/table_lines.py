@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from phrasescore.errors import PhraseTableError
-from phrasescore.runs.byte_streams import open_input
-from phrasescore.table.block import truncation_named
+from phrasescore.table.input_files import open_input, truncation_named
 from phrasescore.table.phrase_table import INSPECTED_LINES, PIPES, Entry, TableFormat, check_line
 
 

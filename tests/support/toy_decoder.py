@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.nbest.format import NBestEntry, format_entry
-from phrasescore.runs.byte_streams import write_atomically
+from phrasescore.runs.final_names import write_atomically
 
 INI = b"""\
 # a toy

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from phrasescore.runs.byte_streams import write_atomically
+from phrasescore.runs.final_names import write_atomically
 
 _WORDS = 6
 # without them Moses crashes

@@ -10,7 +10,7 @@ import click
 from phrasescore.commands.declarations import Options, argument, command, flag, option
 from phrasescore.commands.paths import PathName, Use
 from phrasescore.errors import SettingsError
-from phrasescore.runs.pipes import STANDARD_STREAM
+from phrasescore.runs.file_kinds import STANDARD_STREAM
 
 _FOLDER = "RESULTS/"
 _PAGES = (".html", ".htm")

@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from phrasescore.runs.stamps import Step
+from phrasescore.runs.steps import Step
 
 PROGRAM = "phrasescore"
 
@@ -34,7 +34,8 @@ class Command:
 
     def step(self, name: str, inputs: tuple[Path, ...], outputs: tuple[Path, ...]) -> CommandStep:
         """Return the step that this command does."""
-        return Step(name, self, {"the command": str(self)}, inputs, outputs)
+        settings = {"the command": str(self)}
+        return Step(name, self, settings, inputs, outputs, state=self.state)
 
 
 CommandStep = Step[Command]

@@ -11,8 +11,8 @@ from typing import Any
 
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import InputError, SettingsError, visible
-from phrasescore.runs.byte_streams import open_input
 from phrasescore.runs.json_files import MOST_LEVELS, is_too_deep
+from phrasescore.table.input_files import open_input
 from tuning.experiment.experiment_checks import check
 from tuning.experiment.experiment_settings import (
     ExperimentDecoder,

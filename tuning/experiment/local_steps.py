@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import IO
 
 from phrasescore.errors import InterruptedWorkError, PhrasescoreError
-from phrasescore.runs import child_processes
-from phrasescore.runs.byte_streams import own_file
-from phrasescore.runs.child_processes import phrasescore_command
+from phrasescore.runs import processes
+from phrasescore.runs.final_names import own_file
+from phrasescore.runs.processes import phrasescore_command
 from tuning.experiment.command import PROGRAM
 
 # Ctrl-C lets a command save its state; one that does not end is ended
@@ -125,7 +125,7 @@ def begin(job: Job, said: IO[bytes], printed: IO[bytes]) -> subprocess.Popen[byt
         PhrasescoreError: It could not be started.
     """
     try:
-        return child_processes.start(
+        return processes.start(
             phrasescore_command(job.words[1:]) if job.words[0] == PROGRAM else job.words,
             stdin=subprocess.DEVNULL,
             stdout=printed,

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Protocol
 
 from phrasescore.errors import InterruptedWorkError, PhrasescoreError, StorageError
-from phrasescore.runs.byte_streams import own_file, own_folder, refuse_link
+from phrasescore.runs.final_names import hidden, own_file
 from phrasescore.runs.interruption import interruptible
-from phrasescore.runs.parts import hidden
-from phrasescore.runs.stamps import Stamps
+from phrasescore.runs.steps import Steps
 from tuning.experiment.command import CommandStep
 from tuning.experiment.local_steps import Ended, Job
 
@@ -70,7 +68,7 @@ class Runner:
         self._results, self._folder, self._place = results, folder, place
         self._say, self._after = say, after
         self.done: set[str] = set()
-        self.stamps = Stamps(results / "steps")
+        self.stamps = Steps(results / "steps")
         self._stopped = False
 
     def run(self, steps: Sequence[CommandStep]) -> int:
@@ -108,46 +106,14 @@ class Runner:
 
     def _do(self, step: CommandStep) -> bool:
         """Run a step unless it is done; tell whether it ran."""
-        stamp = self.stamps.read(step.name)
-        changes = self.stamps.changes(step, stamp) if stamp is not None else []
-        if stamp is not None and not changes and self.stamps.is_whole(step, stamp):
-            if not stamp.finished:
-                # commands give outputs their names when they are whole: only the stamp is missing
-                self.stamps.finish(step, stamp)
-            return False
-        self._make_places(step)
-        if changes:
-            self._say(f"{step.name}: {'; '.join(changes)}; so it runs again")
-            self._delete(step)
-            (self.stamps.folder / f"{step.name}.json").unlink()
-        begun = self.stamps.begun(step)
-        self.stamps.write(step.name, begun)
+        # commands give outputs their names when they are whole
+        return self.stamps.do(step, lambda: self._timed(step), self._say, outputs_are_whole=True)
+
+    def _timed(self, step: CommandStep) -> dict[str, float]:
         self._say(f"{step.name}: {' '.join(step.work.words[:2])} ...")
         seconds, cpu_seconds = self._execute(step)
-        self.stamps.finish(step, begun, seconds=seconds, cpu_seconds=cpu_seconds)
         self._say(f"{step.name}: done in {seconds:,.0f} s")
-        return True
-
-    def _make_places(self, step: CommandStep) -> None:
-        """Make the folders of a step's outputs.
-
-        Raises:
-            SettingsError: One of them, or an output itself, is a link.
-        """
-        for path in step.outputs:
-            for folder in reversed(path.parents):
-                if self._results in folder.parents:
-                    own_folder(folder)
-            refuse_link(path)
-
-    def _delete(self, step: CommandStep) -> None:
-        for path in (*step.outputs, *((step.work.state,) if step.work.state else ())):
-            if not path.is_relative_to(self._results):
-                continue
-            if path.is_dir():
-                shutil.rmtree(path)
-            else:
-                path.unlink(missing_ok=True)
+        return {"seconds": seconds, "cpu_seconds": cpu_seconds}
 
     def _execute(self, step: CommandStep) -> tuple[float, float]:
         """Run a step's command; return seconds by the clock and of the processor."""

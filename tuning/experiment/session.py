@@ -10,9 +10,10 @@ from moses_integration.ini.edits import refuse_in_moses, with_section
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.real_moses.decoder import find_moses
 from phrasescore.errors import InputError, PhrasescoreError, SettingsError
-from phrasescore.runs.byte_streams import write_atomically
+from phrasescore.runs.final_names import write_atomically
+from phrasescore.runs.identity import provenance
+from phrasescore.runs.json_files import write_json
 from phrasescore.runs.lock import held
-from phrasescore.runs.provenance import provenance, write_json
 from tuning.experiment.command import CommandStep
 from tuning.experiment.command_checks import check_commands
 from tuning.experiment.experiment_checks import check_kind, for_decoder

@@ -26,9 +26,10 @@ from moses_integration.real_moses.decoder import (
 from moses_integration.real_moses.shown_weights import check_features
 from moses_integration.tables.filtering import INI_NAME, FilteredTable, filter_system, is_filterable
 from phrasescore.errors import CorpusError
-from phrasescore.runs.byte_streams import open_output, read_lines, write_atomically
+from phrasescore.runs.final_names import open_output, write_atomically
 from phrasescore.runs.processes import usable_cores
 from phrasescore.runs.progress import Progress
+from phrasescore.table.input_files import read_lines
 from tuning.loop.outer_loop import NBestDecoder
 from tuning.loop.tuning_settings import DecoderSettings
 

@@ -12,7 +12,7 @@ from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
 from moses_integration.ini.model_files import find_model_file
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import CorpusError, InputError
-from phrasescore.runs.byte_streams import open_input
+from phrasescore.table.input_files import open_input
 from phrasescore.table.phrase_table import PIPES, phrase_tokens
 from phrasescore.words.known_words import first_words
 from tuning.loop.outer_loop import Say

@@ -14,7 +14,7 @@ from moses_integration.bleu.statistics import COLUMNS, bleu_of_sums
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import IniError
-from phrasescore.runs.provenance import provenance
+from phrasescore.runs.identity import provenance
 from tuning.loop.lists import ScoredList, read_scored, with_empty_translations
 from tuning.loop.weight_plan import WeightPlan
 from tuning.loop.weights_file import read_weights_file

@@ -19,8 +19,8 @@ import numpy as np
 
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import InputError
-from phrasescore.runs.byte_streams import write_atomically
-from phrasescore.runs.provenance import write_json
+from phrasescore.runs.final_names import write_atomically
+from phrasescore.runs.json_files import write_json
 from tuning.loop.curve import curve_picture
 from tuning.loop.lists import ScoredList, read_scored, with_empty_translations
 from tuning.loop.tuning_settings import StopRules

@@ -20,13 +20,10 @@ from moses_integration.nbest.arrays import Candidates, NBestReader
 from moses_integration.nbest.minimum_bayes_risk import expected_losses
 from moses_integration.nbest.segmentation import without_marks
 from phrasescore.errors import NBestError, SettingsError, counted
-from phrasescore.runs.byte_streams import (
-    STANDARD_STREAM,
-    open_output,
-    read_lines,
-    refuse_same_file,
-)
+from phrasescore.runs.file_kinds import STANDARD_STREAM, refuse_same_file
+from phrasescore.runs.final_names import open_output
 from phrasescore.runs.progress import Progress
+from phrasescore.table.input_files import read_lines
 from phrasescore.words.word_table import WordTable
 from tuning.loop.weights_file import GivenWeights
 from tuning.optimizers.optimizer import Weights

@@ -11,9 +11,9 @@ from typing import Any
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.tables.filtering import INI_NAME
 from phrasescore.errors import CorpusError, IniError
-from phrasescore.runs.byte_streams import own_folder, write_atomically
-from phrasescore.runs.provenance import write_json
-from phrasescore.runs.regular_files import read_regular
+from phrasescore.runs.file_kinds import read_regular
+from phrasescore.runs.final_names import own_folder, write_atomically
+from phrasescore.runs.json_files import write_json
 from tuning.loop.decoding import prepare, read_source
 from tuning.loop.dev_set import check_dev_set
 from tuning.loop.outer_loop import NBestDecoder, Say, Tuning, TuningResult, TuningTask

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from phrasescore.runs.byte_streams import sha256_of
-from phrasescore.runs.provenance import provenance
+from phrasescore.runs.identity import provenance, sha256_of
 from tuning.optimizers.optimizer_settings import OptimizationSettings
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import numpy as np
 
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import InputError, NBestError, counted, did_you_mean
-from phrasescore.runs.byte_streams import open_input
 from phrasescore.runs.json_files import parse_json
+from phrasescore.table.input_files import open_input
 from tuning.loop.weight_plan import WeightPlan
 from tuning.optimizers.optimizer import Weights
 

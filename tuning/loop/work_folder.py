@@ -23,11 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from phrasescore.errors import ResumeError
-from phrasescore.runs.byte_streams import open_output, own_folder, write_atomically
-from phrasescore.runs.comparison import refuse_differences
-from phrasescore.runs.json_files import read_object
+from phrasescore.runs.final_names import open_output, own_folder, write_atomically
+from phrasescore.runs.identity import refuse_differences
+from phrasescore.runs.json_files import read_object, write_json
 from phrasescore.runs.lock import LOCK, held
-from phrasescore.runs.provenance import write_json
 
 _RUN = "run.json"
 

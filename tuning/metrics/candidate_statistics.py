@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from moses_integration.bleu.statistics import COLUMNS as BLEU_COLUMNS
 from moses_integration.bleu.statistics import ReferenceLength, References
-from phrasescore.runs.byte_streams import read_lines
+from phrasescore.table.input_files import read_lines
 from tuning.metrics.metric_scores import ALL_COLUMNS
 from tuning.metrics.metric_settings import LengthName, Objective
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from moses_integration.nbest.format import words_of
 from phrasescore.errors import CorpusError, PhraseTableError, SettingsError, counted
 from phrasescore.pictures.figure_files import COLOURS, plain_label, saved_figure
-from phrasescore.runs.byte_streams import read_lines
+from phrasescore.table.input_files import read_lines
 from phrasescore.table.phrase_table import Side, scored_tokens
 from phrasescore.words.vocabulary import UNK_ID
 from tuning.metrics.metric_settings import SentenceSelection

@@ -284,7 +284,7 @@ class Spent:
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where a result comes from, as far as a page shows it: see ``phrasescore.runs.provenance``."""
+    """Where a result comes from, as far as a page shows it: see ``phrasescore.runs.identity``."""
 
     phrasescore: str = ""
     python: str = ""

@@ -19,7 +19,7 @@ from moses_integration.ini.edits import neural_options
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from phrasescore.errors import IniError, counted
-from phrasescore.table.number_text import whole_number
+from phrasescore.table.input_files import whole_number
 
 _MOST_PATHS = 126  # decoding paths count from 0; one more is for unknown words, in eight bits
 _MOST_ENTRIES = 10**9

@@ -13,7 +13,7 @@ from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from phrasescore.compiled import compiled
 from phrasescore.errors import IniError
-from phrasescore.table.number_text import finite_number
+from phrasescore.table.input_files import finite_number
 
 MONOTONE, SWAP, LEFT, RIGHT = 0, 1, 2, 3
 CLASSES = 4

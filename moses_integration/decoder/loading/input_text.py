@@ -8,7 +8,7 @@ from pathlib import Path
 
 from moses_integration.decoder.settings import LONGEST_SENTENCE
 from phrasescore.errors import InputError
-from phrasescore.runs.byte_streams import open_input
+from phrasescore.table.input_files import open_input
 
 # <x translation="...">, </x>, <x/>: what Moses would take for markup if it was told to
 _MARKUP = re.compile(rb"<[A-Za-z][^<>]*=[^<>]*>|</[A-Za-z][^<>]*>|<[A-Za-z][^<>]*/>")

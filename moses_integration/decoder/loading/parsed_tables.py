@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import InputError, SettingsError, StorageError
-from phrasescore.runs.byte_streams import open_output
-from phrasescore.runs.private_folders import private_folder, user_cache_folder
-from phrasescore.runs.regular_files import open_regular
+from phrasescore.runs.file_kinds import open_regular, private_folder, user_cache_folder
+from phrasescore.runs.final_names import open_output
 
 # of several types, as the files hold them
 Arrays = Mapping[str, NDArray[Any]]

@@ -20,7 +20,7 @@ from moses_integration.language_model.back_off import ArrayLanguageModel, read_l
 from moses_integration.language_model.neural import read_feed_forward_lm
 from phrasescore.errors import IniError
 from phrasescore.model.folder import StoredWeights, load_outside
-from phrasescore.runs.byte_streams import sha256_of
+from phrasescore.runs.identity import sha256_of
 from phrasescore.words.vocabulary import OutsideWords
 from phrasescore.words.word_table import WordArrays, WordTable
 

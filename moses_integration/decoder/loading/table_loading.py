@@ -19,15 +19,10 @@ from moses_integration.decoder.loading.parsed_tables import Arrays, ParsedTables
 from moses_integration.decoder.loading.source_phrases import SourcePhrases
 from moses_integration.decoder.runs import joined_offsets
 from phrasescore.errors import PhraseTableError, counted
-from phrasescore.runs.byte_streams import open_input, sha256_of
+from phrasescore.runs.identity import sha256_of
 from phrasescore.runs.progress import Progress
-from phrasescore.table.block import (
-    LINES_PER_BLOCK,
-    TableBlock,
-    checked_block,
-    read_blocks,
-    truncation_named,
-)
+from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, checked_block, read_blocks
+from phrasescore.table.input_files import open_input, truncation_named
 from phrasescore.table.phrase_table import PIPES, TableFormat
 from phrasescore.table.scanning import TARGET, TARGET_END
 from phrasescore.words.word_table import WordArrays, WordTable, as_array

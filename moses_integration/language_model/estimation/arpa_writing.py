@@ -17,7 +17,7 @@ from moses_integration.language_model.estimation.ngram_counting import (
     NGramCounts,
 )
 from phrasescore.compiled import compiled
-from phrasescore.runs.byte_streams import open_output
+from phrasescore.runs.final_names import open_output
 from phrasescore.words.word_table import as_array
 
 _MINUS, _POINT, _ZERO, _TAB, _SPACE, _NEWLINE = 45, 46, 48, 9, 32, 10

@@ -43,10 +43,10 @@ from moses_integration.language_model.estimation.ngram_counting import (
     sort_positions,
 )
 from phrasescore.errors import CorpusError, MissingDependencyError, SettingsError, visible
-from phrasescore.runs import child_processes
-from phrasescore.runs.byte_streams import open_input, open_output, own_file
-from phrasescore.runs.parts import scratch_folder
+from phrasescore.runs import processes
+from phrasescore.runs.final_names import open_output, own_file, scratch_folder
 from phrasescore.runs.progress import Progress
+from phrasescore.table.input_files import open_input
 
 FALLBACK = (0.5, 1.0, 1.5)  # those of lmplz --discount_fallback
 ON_PATH = "auto"
@@ -326,7 +326,7 @@ def _run_lmplz(program: str, corpus: str | Path, order: int, output: str | Path)
 def _feed(command: list[str], corpus: str | Path, log: Path) -> int:
     """Run ``command`` with the corpus as its input and its messages in ``log``."""
     with open_input(corpus) as text, own_file(log, os.O_TRUNC) as messages:
-        process = child_processes.start(command, stdin=subprocess.PIPE, stderr=messages)
+        process = processes.start(command, stdin=subprocess.PIPE, stderr=messages)
         try:
             assert process.stdin is not None
             with process.stdin as stdin:

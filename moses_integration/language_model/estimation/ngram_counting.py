@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import CorpusError
-from phrasescore.runs.byte_streams import line_blocks, open_input
+from phrasescore.table.input_files import line_blocks, open_input
 from phrasescore.words.position_sorting import sorted_by_words
 
 HIGHEST_ORDER = 6

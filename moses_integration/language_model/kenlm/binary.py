@@ -24,8 +24,8 @@ from moses_integration.language_model.kenlm.header import (
 from moses_integration.language_model.kenlm.probing import ProbingModel
 from moses_integration.language_model.kenlm.trie import TrieModel
 from phrasescore.errors import LanguageModelError
-from phrasescore.runs.byte_streams import GZIP_MAGIC, open_input
-from phrasescore.runs.pipes import can_be_read_again
+from phrasescore.runs.file_kinds import can_be_read_again
+from phrasescore.table.input_files import GZIP_MAGIC, open_input
 
 _MISSING_LOG10 = -100.0  # what build_binary gives <unk> where the ARPA file has none
 

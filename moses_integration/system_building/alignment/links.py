@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import CorpusError
-from phrasescore.runs.byte_streams import open_input
+from phrasescore.table.input_files import open_input
 
 _BLOCK_LINES = 20_000
 _NEWLINE, _MINUS, _ZERO, _NINE = b"\n-09"

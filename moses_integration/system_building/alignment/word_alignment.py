@@ -31,9 +31,8 @@ from moses_integration.system_building.build_settings import Aligner
 from moses_integration.system_building.corpus.numbered_text import NumberedText
 from phrasescore.compiled import compiled
 from phrasescore.errors import CorpusError, MissingDependencyError
-from phrasescore.runs import child_processes
-from phrasescore.runs.byte_streams import open_output, own_file
-from phrasescore.runs.parts import scratch_folder
+from phrasescore.runs import processes
+from phrasescore.runs.final_names import open_output, own_file, scratch_folder
 from phrasescore.runs.progress import Progress
 
 PROGRAM = "program:"
@@ -182,7 +181,7 @@ def _run(command: list[str], folder: Path, output: Path) -> None:
     """Run a program; its output goes to a file, its messages are shown only if it fails."""
     log = folder / "log"
     with own_file(output, os.O_TRUNC) as stdout, own_file(log, os.O_TRUNC) as stderr:
-        status = child_processes.run(command, stdout=stdout, stderr=stderr).returncode
+        status = processes.run(command, stdout=stdout, stderr=stderr).returncode
     if status != 0:
         lines = [line for line in log.read_text("utf-8", "replace").split("\n") if line.strip()]
         said = lines[-1].strip() if lines else "it said nothing"

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import CorpusError
-from phrasescore.runs.byte_streams import line_blocks, open_input
+from phrasescore.table.input_files import line_blocks, open_input
 from phrasescore.table.phrase_table import PIPES
 
 BOUNDARY = 0

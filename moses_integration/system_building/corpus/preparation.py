@@ -29,8 +29,9 @@ from moses_integration.system_building.corpus.text_preparation import (
     decode_line,
 )
 from phrasescore.errors import CorpusError
-from phrasescore.runs.byte_streams import open_input, open_output
+from phrasescore.runs.final_names import open_output
 from phrasescore.runs.progress import Progress
+from phrasescore.table.input_files import open_input
 
 LINES_AT_ONCE = 10_000
 # (U+0085, U+00A0, U+1680, U+2000-200A, U+2028, U+2029, U+202F, U+205F, U+3000) in UTF-8

@@ -20,9 +20,8 @@ from typing import Any, Literal
 
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import CorpusError, InputError, SettingsError
-from phrasescore.runs.byte_streams import read_lines
-from phrasescore.runs.json_files import read_object
-from phrasescore.runs.provenance import write_json
+from phrasescore.runs.json_files import read_object, write_json
+from phrasescore.table.input_files import read_lines
 
 SETTINGS_FILE = "text.json"
 Side = Literal["source", "target"]

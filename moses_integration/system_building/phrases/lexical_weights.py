@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from moses_integration.system_building.alignment.links import Links
 from moses_integration.system_building.corpus.numbered_text import NumberedText
-from phrasescore.runs.byte_streams import open_output
+from phrasescore.runs.final_names import open_output
 
 NULL = b"NULL"
 _SENTENCES_AT_ONCE = 50_000

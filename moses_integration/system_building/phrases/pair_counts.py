@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.runs.byte_streams import open_output
+from phrasescore.runs.final_names import open_output
 
 MASK_BITS = 64
 # records that are read at once where all are read in order

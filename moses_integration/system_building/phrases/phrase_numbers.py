@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from moses_integration.system_building.corpus.numbered_text import BOUNDARY, NumberedText
 from phrasescore.compiled import compiled
-from phrasescore.runs.byte_streams import own_file, own_folder
+from phrasescore.runs.final_names import own_file, own_folder
 from phrasescore.words.position_sorting import sorted_by_words
 
 _WORDS_AT_ONCE = 1 << 20

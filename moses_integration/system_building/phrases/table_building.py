@@ -39,7 +39,7 @@ from moses_integration.system_building.phrases.table_lines import (
     reordering_table_lines,
 )
 from phrasescore.errors import CorpusError
-from phrasescore.runs.byte_streams import open_output
+from phrasescore.runs.final_names import open_output
 from phrasescore.runs.progress import Progress
 
 # a row of a slice while it is scored: its record and its lines, about seven times a record

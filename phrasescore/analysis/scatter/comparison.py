@@ -16,7 +16,7 @@ from phrasescore.analysis.scatter.pairs import (
     scored_blocks,
 )
 from phrasescore.errors import counted
-from phrasescore.runs.pipes import refuse_pipe
+from phrasescore.runs.file_kinds import refuse_pipe
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from phrasescore.analysis.scatter.comparison import Comparison
 from phrasescore.analysis.scatter.disagreement import Disagreement
 from phrasescore.analysis.scatter.reasons import SeenPair, described, reasons, shares
 from phrasescore.pictures.scatters import ScatterLabels, draw_scatter
-from phrasescore.runs.byte_streams import open_output
-from phrasescore.runs.provenance import write_json
+from phrasescore.runs.final_names import open_output
+from phrasescore.runs.json_files import write_json
 from phrasescore.scoring.probability_column import ln_p_texts
 from phrasescore.table.phrase_table import Entry, Side, parse_entry, phrase_tokens
 from phrasescore.words.vocabulary import Vocabulary

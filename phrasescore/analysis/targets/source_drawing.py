@@ -17,11 +17,10 @@ from phrasescore.analysis.counts import Counts, source_counts
 from phrasescore.analysis.drawing import Least, random_numbers
 from phrasescore.analysis.probabilities import probabilities
 from phrasescore.errors import CorpusError, PhraseTableError
-from phrasescore.runs.byte_streams import read_lines
 from phrasescore.runs.progress import Progress
-from phrasescore.table.block import LINES_PER_BLOCK, TableBlock
+from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, read_source_runs
+from phrasescore.table.input_files import read_lines
 from phrasescore.table.phrase_table import phrase_tokens, scored_tokens
-from phrasescore.table.source_runs import read_source_runs
 
 # why a source was taken; "long" where the table has no counts
 Group: TypeAlias = Literal["frequent", "rare", "long", "given"]

@@ -12,7 +12,7 @@ from phrasescore.commands.analyze.model_options import model_option
 from phrasescore.commands.options import json_options, print_result
 from phrasescore.commands.paths import OUTPUT
 from phrasescore.errors import visible
-from phrasescore.runs.provenance import provenance
+from phrasescore.runs.identity import provenance
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,7 +17,7 @@ from phrasescore.commands.numbers import SEED, WORDS, Whole
 from phrasescore.commands.options import device_option
 from phrasescore.commands.paths import INPUT, OUTPUT
 from phrasescore.errors import SettingsError, counted
-from phrasescore.runs.byte_streams import STANDARD_STREAM
+from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.runs.system_errors import STANDARD_OUTPUT
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from phrasescore.commands.numbers import Whole
 from phrasescore.commands.options import device_option, json_options, print_result
 from phrasescore.commands.paths import INPUT
 from phrasescore.errors import ModelError, SettingsError, counted, visible
-from phrasescore.runs.provenance import provenance
+from phrasescore.runs.identity import provenance
 
 if TYPE_CHECKING:
     from phrasescore.analysis.nearest import NearestTexts

@@ -112,7 +112,7 @@ def scatter(
         write_summary,
     )
     from phrasescore.pictures.figure_files import check_figure
-    from phrasescore.runs.provenance import provenance
+    from phrasescore.runs.identity import provenance
 
     check_figure(f"{PICTURE}.{form}")
     settings = ScatterSettings(**asked)

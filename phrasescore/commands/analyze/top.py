@@ -136,8 +136,8 @@ def top(
     from phrasescore.analysis.targets.tables import json_values, written
     from phrasescore.model.folder import load_model
     from phrasescore.model.kinds import must_write_targets
-    from phrasescore.runs.byte_streams import write_atomically
-    from phrasescore.runs.provenance import provenance
+    from phrasescore.runs.final_names import write_atomically
+    from phrasescore.runs.identity import provenance
 
     if threads is not None:
         torch.set_num_threads(threads)

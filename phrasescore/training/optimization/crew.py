@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence
 import torch
 
 from phrasescore.errors import StorageError
-from phrasescore.runs.signals import ignore_signals
+from phrasescore.runs.interruption import ignore_signals
 
 Step = Callable[[int], None]  # of the member with this number, from 0
 _DONE = b"."

@@ -13,8 +13,8 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from phrasescore.runs.provenance import machine, provenance
-from phrasescore.runs.stamps import Stamps
+from phrasescore.runs.identity import machine, provenance
+from phrasescore.runs.steps import Steps
 from tuning.experiment.experiment_settings import (
     DEV,
     LEFT_OUT,
@@ -49,7 +49,7 @@ class ResultsKeeper:
         ResumeError: The file of an earlier call is damaged.
     """
 
-    def __init__(self, plan: Plan, stamps: Stamps) -> None:
+    def __init__(self, plan: Plan, stamps: Steps) -> None:
         self._plan, self._stamps = plan, stamps
         self._reader = RunReader(plan, stamps)
         self._systems = tuple(
@@ -175,7 +175,7 @@ def _described(plan: Plan, system: ExperimentSystem) -> dict[str, Any]:
     return described
 
 
-def _inputs(plan: Plan, system: ExperimentSystem, stamps: Stamps) -> dict[str, str]:
+def _inputs(plan: Plan, system: ExperimentSystem, stamps: Steps) -> dict[str, str]:
     """Return the digests of what a row is made from, besides the texts; of what is there."""
     paths: list[Path] = []
     if not system.translate:

@@ -19,8 +19,7 @@ import numpy as np
 from moses_integration.bleu.statistics import ORDERS, bleu_of_sums, statistics_rows
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import ResumeError, SettingsError
-from phrasescore.runs.json_files import JsonError, read_object
-from phrasescore.runs.provenance import write_json
+from phrasescore.runs.json_files import JsonError, read_object, write_json
 from tuning.experiment.results.runs import Statistics, StepTime, SystemRun
 
 _FORMAT = 1

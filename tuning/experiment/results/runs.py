@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from moses_integration.bleu.statistics import References
 from phrasescore.errors import CorpusError
-from phrasescore.runs.byte_streams import read_lines
-from phrasescore.runs.stamps import Stamps
+from phrasescore.runs.steps import Steps
+from phrasescore.table.input_files import read_lines
 from tuning.experiment.experiment_settings import ExperimentSystem
 from tuning.experiment.plan import Plan
 from tuning.loop.weights_file import read_weights_file
@@ -61,7 +61,7 @@ class SystemRun:
         )
 
 
-def step_times(names: Iterable[str], stamps: Stamps) -> dict[str, StepTime]:
+def step_times(names: Iterable[str], stamps: Steps) -> dict[str, StepTime]:
     """Return the times of the steps that have ended, by name."""
     found = {name: stamps.read(name) for name in names}
     return {
@@ -82,7 +82,7 @@ class RunReader:
         references: By text.
     """
 
-    def __init__(self, plan: Plan, stamps: Stamps) -> None:
+    def __init__(self, plan: Plan, stamps: Steps) -> None:
         self._plan, self._stamps = plan, stamps
         self.references = {
             text.name: References.read([plan.data(text.reference)]) for text in plan.texts

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from phrasescore.errors import InputError, PhrasescoreError, counted
-from phrasescore.runs.byte_streams import sha256_of
+from phrasescore.runs.identity import sha256_of
 from tuning.experiment.experiment_settings import DEV
 from tuning.experiment.result_files import slug
 from tuning.experiment.results.kept_results import RESULTS

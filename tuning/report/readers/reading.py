@@ -10,8 +10,8 @@ from typing import Annotated, Any, TypeVar
 from moses_integration.system_building.corpus.text_preparation import read_text
 from phrasescore.closed_settings import Between, from_mapping
 from phrasescore.errors import InputError, PhrasescoreError, SettingsError
+from phrasescore.runs.file_kinds import read_regular
 from phrasescore.runs.json_files import JsonError, parse_object
-from phrasescore.runs.regular_files import read_regular
 
 T = TypeVar("T")
 # figures have room for numbers within these bounds; results are far within

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from phrasescore.errors import PhrasescoreError
-from phrasescore.runs.byte_streams import read_lines
+from phrasescore.table.input_files import read_lines
 from phrasescore.table.phrase_table import parse_entry, parse_scores
 from tuning.report.contents import Provenance, Results, ScoredModel, ScoredTable, SharedWork, Spent
 from tuning.report.readers.reading import (

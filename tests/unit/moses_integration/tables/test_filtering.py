@@ -23,7 +23,7 @@ from moses_integration.tables.filtering import (
     is_filterable,
 )
 from phrasescore.errors import InputError, PhrasescoreError, ResumeError
-from phrasescore.runs.parts import part_path
+from phrasescore.runs.final_names import part_path
 
 WORDS = st.sampled_from([b"a", b"b", "\u00a0".encode(), b"c"])
 LINES = st.lists(st.lists(WORDS, max_size=12), max_size=4)

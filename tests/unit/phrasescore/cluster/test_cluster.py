@@ -19,7 +19,7 @@ from phrasescore.cluster.cluster import Cluster, LostWorkerError
 from phrasescore.cluster.in_order import in_order
 from phrasescore.cluster.worker_side import UnfitWorkerError, own_name
 from phrasescore.errors import ClusterError, InputError, MissingDependencyError, SettingsError
-from phrasescore.runs.byte_streams import sha256_of
+from phrasescore.runs.identity import sha256_of
 from tests.support.dask_clusters import DaskCluster, require_dask
 
 dask = require_dask()

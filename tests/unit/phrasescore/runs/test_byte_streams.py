@@ -15,14 +15,8 @@ import numpy as np
 import pytest
 
 from phrasescore.errors import InputError, SettingsError
-from phrasescore.runs.byte_streams import (
-    compress_member,
-    open_input,
-    open_output,
-    packer,
-    read_lines,
-    write_atomically,
-)
+from phrasescore.runs.final_names import compress_member, open_output, write_atomically
+from phrasescore.table.input_files import open_input, read_lines
 from tests.support.warm_process import PROJECT
 
 TEXT = "a b ||| c\u00a0d\u2028e\u0085f\r\nlast".encode()
@@ -84,7 +78,7 @@ def test_the_same_bytes_however_they_are_handed_over(
 # two processes have their memory at different addresses
 PACKING = """
 import hashlib
-from phrasescore.runs.byte_streams import compress_member
+from phrasescore.runs.final_names import compress_member
 digest = hashlib.sha256()
 for number in range(40_000):
     start = b"%x " % (number * 2654435761)
@@ -100,15 +94,6 @@ def test_the_same_bytes_wherever_memory_lies() -> None:
     started = [subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE) for _ in range(2)]
     first, second = (process.communicate(timeout=60)[0] for process in started)
     assert first == second != b""
-
-
-def test_without_zlib_ng(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where it cannot be imported, Python's own library packs, and the name says so."""
-    assert packer().startswith("zlib-ng ")
-    monkeypatch.setitem(sys.modules, "zlib_ng", None)
-    assert packer().startswith("zlib ")
-    write_atomically(tmp_path / "table.gz", TEXT)
-    assert list(read_lines(tmp_path / "table.gz")) == TEXT.split(b"\n")
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
@@ -167,13 +152,10 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     assert path.is_fifo()
 
 
-@pytest.mark.parametrize("library", ["isal", "the standard library"])
 def test_an_interrupt_while_gzip_lines_are_read_stays_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, library: str
+    tmp_path: Path,
 ) -> None:
     """A signal can come at any call of a Python function; C code must not turn it into an error."""
-    if library != "isal":
-        monkeypatch.setitem(sys.modules, "isal", None)
     (tmp_path / "text").write_bytes(gzip.compress(b"a line\n" * 3))
     interrupted = 0
     for last in itertools.count(1):

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from phrasescore.runs.child_processes import run, start
+from phrasescore.runs.processes import run, start
 from tests.conftest import PROJECT
 from tests.support.killed import is_running, wait_for
 
 # starts itself ``depth`` times, each inside the one before, and waits
 _CHAIN = """\
 import pathlib, sys, time
-from phrasescore.runs.child_processes import start
+from phrasescore.runs.processes import start
 depth, folder = int(sys.argv[1]), pathlib.Path(sys.argv[2])
 if depth:
     child = start([sys.executable, __file__, str(depth - 1), str(folder)], start_new_session=True)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from phrasescore.errors import ResumeError
-from phrasescore.runs.comparison import differences, refuse_differences
+from phrasescore.runs.identity import differences, refuse_differences
 
 
 @pytest.mark.parametrize(

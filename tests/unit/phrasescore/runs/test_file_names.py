@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phrasescore.errors import InputError
-from phrasescore.runs.file_names import file_name
+from phrasescore.runs.final_names import file_name
 
 
 @given(st.text(st.sampled_from("a./\\\0\n\x7f\x85 é\udcff-~"), max_size=6))

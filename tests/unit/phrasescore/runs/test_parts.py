@@ -7,8 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from phrasescore.runs.byte_streams import write_atomically
-from phrasescore.runs.parts import hidden, part_path
+from phrasescore.runs.final_names import hidden, part_path, write_atomically
 from phrasescore.runs.processes import start_of
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from phrasescore.errors import InputError, PhraseTableError
-from phrasescore.runs.byte_streams import open_input, sha256_of
-from phrasescore.runs.pipes import can_be_read_again, pipes_read_once
-from phrasescore.runs.provenance import provenance
+from phrasescore.runs.file_kinds import can_be_read_again, pipes_read_once
+from phrasescore.runs.identity import provenance, sha256_of
 from phrasescore.table.block import read_blocks
+from phrasescore.table.input_files import open_input
 
 
 def pipe_of(path: Path, data: bytes) -> Path:

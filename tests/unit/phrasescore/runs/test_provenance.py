@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 
 from phrasescore import __version__
-from phrasescore.runs.byte_streams import packer, sha256_of
-from phrasescore.runs.provenance import machine, provenance, write_json
+from phrasescore.runs.final_names import packer
+from phrasescore.runs.identity import machine, provenance, sha256_of
+from phrasescore.runs.json_files import write_json
 
 
 def test_a_record_has_versions_and_digests(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from phrasescore.runs.signals import signals_handled
+from phrasescore.runs.interruption import signals_handled
 
 
 def test_not_while_torch_is_being_read(monkeypatch: pytest.MonkeyPatch) -> None:

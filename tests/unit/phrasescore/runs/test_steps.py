@@ -10,8 +10,7 @@ import pytest
 
 from phrasescore.errors import ResumeError
 from phrasescore.runs.lock import held
-from phrasescore.runs.stamps import Step
-from phrasescore.runs.steps import FunctionStep, run_steps
+from phrasescore.runs.steps import FunctionStep, Step, run_steps
 
 
 class Kitchen:

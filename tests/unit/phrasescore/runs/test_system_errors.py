@@ -13,9 +13,10 @@ import pytest
 import torch
 
 from phrasescore.errors import InputError, SettingsError, StorageError
-from phrasescore.runs.byte_streams import open_input, open_output, write_atomically
-from phrasescore.runs.journaled_output import JournaledOutput
+from phrasescore.runs.final_names import open_output, write_atomically
+from phrasescore.runs.journal import JournaledOutputs
 from phrasescore.runs.system_errors import out_of_memory, refusal
+from phrasescore.table.input_files import open_input
 
 
 @pytest.mark.parametrize(
@@ -47,7 +48,7 @@ def test_writing_says_what_is_wrong_with_the_path(
     Path("file").write_bytes(b"")
     with pytest.raises(SettingsError, match="cannot write there"):
         write_atomically(name, b"text")
-    with pytest.raises(SettingsError), JournaledOutput(name, None):
+    with pytest.raises(SettingsError), JournaledOutputs([name], None):
         pass
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from phrasescore.errors import PhraseTableError, SettingsError
 from phrasescore.scoring.block_scoring import ScoringSettings
-from phrasescore.table.input_check import TableCheck
+from phrasescore.table.block import read_blocks
+from phrasescore.table.input_files import InputCheck
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import OutsideWords
 from tests.conftest import PROJECT
@@ -50,7 +51,10 @@ class Waiting(TinyScorer):
         self.table = table
 
     def score(self, sources: TokenSequences, targets: TokenSequences) -> NDArray[np.float64]:
-        with pytest.raises(PhraseTableError), TableCheck(self.table, 4) as check:
+        with (
+            pytest.raises(PhraseTableError),
+            InputCheck(lambda: read_blocks(self.table, 4)) as check,
+        ):
             check.wait()
         return super().score(sources, targets)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from phrasescore.table.number_text import finite_number, whole_number
+from phrasescore.table.input_files import finite_number, whole_number
 
 ODD = ["", " 1", "1 ", "1_0", "\u00b2", "\u0661", "0x1", "one", "1\n", "\udcff", "\0"]
 

@@ -11,9 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from phrasescore.errors import PhraseTableError
-from phrasescore.table.block import TableBlock, read_blocks
+from phrasescore.table.block import TableBlock, read_blocks, read_source_runs
 from phrasescore.table.phrase_table import parse_entry, parse_scores
-from phrasescore.table.source_runs import read_source_runs
 
 sources = st.lists(
     st.sampled_from(

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from phrasescore.errors import CorpusError, ResumeError
-from phrasescore.runs.provenance import write_json
-from phrasescore.runs.stamps import Stamp, Stamps
+from phrasescore.runs.json_files import write_json
+from phrasescore.runs.steps import Stamp, Steps
 from tuning.experiment.experiment_settings import (
     LEFT_OUT,
     ExperimentData,
@@ -78,7 +78,7 @@ def done(plan: Plan) -> set[str]:
 
 def keeper(plan: Plan) -> ResultsKeeper:
     """What a call of the experiment has."""
-    return ResultsKeeper(plan, Stamps(plan.results / "steps"))
+    return ResultsKeeper(plan, Steps(plan.results / "steps"))
 
 
 def write(plan: Plan, steps: set[str] | None = None) -> dict[str, list[int | None]]:
@@ -104,7 +104,7 @@ ONLY_BASELINE = {"Reranked": {"not_run": LEFT_OUT}, "Alone": {"not_run": LEFT_OU
 
 def test_everything_but_the_text_is_kept(plan: Plan) -> None:
     """Scores, statistics of sentences, weights, times and machine; not a word of the data."""
-    stamps = Stamps(plan.results / "steps")
+    stamps = Steps(plan.results / "steps")
     stamps.write("reranked.seed2.new", Stamp({}, [], [], True, {}, 12.5, 9.0, 2))
     assert write(plan) == ALL
     content = (plan.results / RESULTS).read_text("utf-8")

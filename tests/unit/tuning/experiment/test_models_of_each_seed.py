@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from phrasescore.errors import IniError, SettingsError
-from phrasescore.runs.provenance import write_json
-from phrasescore.runs.stamps import Stamps
+from phrasescore.runs.json_files import write_json
+from phrasescore.runs.steps import Steps
 from tuning.experiment.command import CommandStep
 from tuning.experiment.experiment_settings import (
     LEFT_OUT,
@@ -220,7 +220,7 @@ def kept(plan: Plan) -> ResultsKeeper:
             weights = plan.weights(system, seed)
             weights.parent.mkdir(parents=True, exist_ok=True)
             write_json(weights, {"weights": {"TM": [0.5, 0.5]}})
-    return ResultsKeeper(plan, Stamps(plan.results / "steps"))
+    return ResultsKeeper(plan, Steps(plan.results / "steps"))
 
 
 def seeds(plan: Plan, keeper: ResultsKeeper, done: set[str]) -> dict[str, list[int | None]]:
@@ -251,8 +251,8 @@ def test_results_of_each_seed_are_kept(settings: ExperimentSettings, tmp_path: P
     left_out = dataclasses.replace(row, not_run=LEFT_OUT)
     more = dataclasses.replace(plan.settings, seeds=(1, 2, 3), systems=(BASELINE, left_out))
     later = Plan(more, plan.results)
-    again = ResultsKeeper(later, Stamps(plan.results / "steps"))
+    again = ResultsKeeper(later, Steps(plan.results / "steps"))
     assert seeds(later, again, set()) == {"Baseline": [1, 2], "CSLM": [1, 2]}
     (tmp_path / "lm-2" / "config.json").write_text('{"kind": "feed-forward-lm", "order": 9}')
-    changed = ResultsKeeper(later, Stamps(plan.results / "steps"))
+    changed = ResultsKeeper(later, Steps(plan.results / "steps"))
     assert seeds(later, changed, set()) == {"Baseline": [1, 2]}

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from phrasescore.errors import IniError, NBestError, PhrasescoreError, SettingsError
-from phrasescore.runs.provenance import write_json
+from phrasescore.runs.json_files import write_json
 from tests.support.translations import noisy_translations, references
 from tuning.loop.list_optimization import ListOptimization, OptimizationReport, optimize_lists
 from tuning.metrics.metric_settings import Objective

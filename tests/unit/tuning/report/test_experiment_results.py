@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from phrasescore.runs.provenance import write_json
+from phrasescore.runs.json_files import write_json
 from tests.support.result_folders import (
     SYSTEMS,
     sentences,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from moses_integration.system_building.corpus.preparation import Cleaner, CleaningSettings, Reason
+from moses_integration.system_building.build_settings import CleaningSettings
+from moses_integration.system_building.corpus.preparation import Cleaner, Reason
 from phrasescore.errors import SettingsError
 
 W = b"w"

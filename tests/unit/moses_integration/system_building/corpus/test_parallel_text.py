@@ -12,9 +12,9 @@ from moses_integration.system_building.corpus.preparation import (
     OTHER_SPACES,
     Notes,
     check_taken_text,
-    decode_line,
     read_parallel_lines,
 )
+from moses_integration.system_building.corpus.text_preparation import decode_line
 from phrasescore.errors import CorpusError
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from moses_integration.system_building.build_settings import CleaningSettings
 from moses_integration.system_building.corpus.preparation import (
     LOOKS_ESCAPED,
     LOOKS_RAW,
-    CleaningSettings,
     PreparedCorpus,
     TextSource,
     prepare_corpus,

@@ -1,0 +1,339 @@
+"""Outputs: bytes in hidden files that get their final name when they are whole.
+
+A part is an output while it is being written; a scratch folder holds what only its maker needs.
+Both are called ``.NAME.MACHINE.PROCESS.START.part``, so two writers never share one, and a later
+command can tell what a killed writer left: its process is gone, or another process has its id and
+started at another time. Whether a process of another machine or container is alive cannot be seen
+from here. Its parts stay, unless the caller holds a lock that every writer of the output needs.
+
+Output bytes depend on the content alone: no time stamp and no file name in the gzip header, and a
+packer that gives equal bytes on every processor (decision 14).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import os
+import re
+import stat
+import sys
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, BinaryIO, cast
+
+from phrasescore.errors import InputError, SettingsError, visible
+from phrasescore.runs.file_kinds import STANDARD_STREAM, is_stream
+from phrasescore.runs.processes import is_alive, machine, start_of
+from phrasescore.runs.system_errors import STANDARD_OUTPUT, is_full, unwritable
+
+_BLOCK = 1 << 20
+_LEVEL = 3  # of zlib-ng: less time and 17 % smaller files than level 1 of zlib
+_PART = re.compile(r"\.(.+?)(\.scratch)?(\.[0-9a-f]{8})?\.(\d+)(?:\.(\d+))?\.part")
+_LONGEST_STEM = 200  # bytes of a name, so that what is added stays within a file system's 255
+_LONGEST_NAME = 255  # bytes, on all usual file systems
+
+
+@contextlib.contextmanager
+def open_output(path: str | Path, *, packed: bool = False) -> Iterator[BinaryIO]:
+    """Open a file for writing that gets its final name only when it is whole.
+
+    The data go to a hidden file beside it, which is flushed to disk and renamed at the end, or
+    removed if the block raises. A name ending in ``.gz`` is compressed. ``-`` is standard output.
+
+    Args:
+        path: The final name.
+        packed: Whether the data are compressed already if the name says so.
+
+    Raises:
+        SettingsError: The folder does not exist or cannot be written.
+        StorageError: The disk is full.
+    """
+    if str(path) == STANDARD_STREAM:
+        try:
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
+        except OSError as error:
+            raise unwritable(error, STANDARD_OUTPUT) if is_full(error) else error from None
+        return
+    path = Path(path)
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        # a pipe or a device such as /dev/null: there is nothing to replace
+        part = None if is_stream(path) else part_path(path)
+        raw = path.open("wb") if part is None else own_file(part)
+    except OSError as error:
+        raise unwritable(error, path) from None
+    try:
+        with raw:
+            if part is not None and is_gzip_name(path) and not packed:
+                with io.BufferedWriter(_GzipMembers(raw), _BLOCK) as zipped:
+                    yield cast(BinaryIO, zipped)
+            else:
+                yield raw
+            raw.flush()
+            if part is not None:
+                os.fsync(raw.fileno())
+                part.replace(path)
+    except BaseException as error:
+        if part is not None:
+            part.unlink(missing_ok=True)
+        if isinstance(error, OSError) and is_full(error):
+            raise unwritable(error, path) from None
+        raise
+
+
+def own_file(path: Path, flags: int = os.O_EXCL, buffering: int = _BLOCK) -> BinaryIO:
+    """Open a file of our own for writing; not through a link, which may lead anywhere.
+
+    Args:
+        path: A hidden name beside an output, or any name in a folder that the user names or that
+            ``own_folder`` has made.
+        flags: More of ``os.open``: ``O_APPEND`` or ``O_TRUNC`` for a file that may be there; by
+            default there must be none.
+        buffering: See ``open``.
+
+    Raises:
+        SettingsError: A link, a pipe or a device has this name, or the file has a second name.
+        OSError: It cannot be made.
+    """
+    # a file that turns out to be somebody else's is not truncated, and a pipe is not waited for
+    how = (
+        flags & ~os.O_TRUNC | os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    )
+    try:
+        opened = os.open(path, how, 0o666)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            refuse_link(path)
+        raise
+    found = os.fstat(opened)
+    is_file = stat.S_ISREG(found.st_mode)
+    if not is_file or found.st_nlink > 1:
+        os.close(opened)
+        raise _not_ours("a file with a second name" if is_file else "a pipe or a device", path)
+    if flags & os.O_TRUNC:
+        os.ftruncate(opened, 0)
+    return os.fdopen(opened, "r+b", buffering=buffering)
+
+
+def own_folder(path: Path) -> Path:
+    """Make a folder of our own, unless it is there; return it.
+
+    Raises:
+        SettingsError: It is a link.
+        OSError: It cannot be made.
+    """
+    refuse_link(path)
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def refuse_link(path: Path) -> None:
+    """Refuse to write through a link that somebody may have put in the place of our own work.
+
+    Raises:
+        SettingsError: It is one.
+    """
+    if path.is_symlink():
+        raise _not_ours("a link", path)
+
+
+def _not_ours(what: str, path: Path) -> SettingsError:
+    return SettingsError(
+        f"cannot write there ({what}, where a file or folder of this program belongs)",
+        path=path,
+        remedy="move it away, or name another output",
+    )
+
+
+class _GzipMembers(io.RawIOBase):
+    """Packs a stream in members of one size, so that the bytes do not depend on the writes."""
+
+    def __init__(self, packed: IO[bytes]) -> None:
+        self._packed, self._waiting = packed, bytearray()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._waiting += data
+        while len(self._waiting) > _BLOCK:  # the last member is packed when the stream is closed
+            self._packed.write(compress_member(bytes(self._waiting[:_BLOCK])))
+            del self._waiting[:_BLOCK]
+        return len(data)
+
+    def close(self) -> None:
+        try:
+            if not self.closed:
+                self._packed.write(compress_member(bytes(self._waiting)))
+        finally:
+            super().close()
+
+
+def write_atomically(path: str | Path, data: bytes) -> None:
+    """Write ``data`` as the whole content of ``path``, in one step that cannot be half done."""
+    with open_output(path) as stream:
+        stream.write(data)
+
+
+def is_gzip_name(path: str | Path) -> bool:
+    """Tell whether Moses would take ``path`` for gzip: by its name, not by its content."""
+    return str(path).endswith(".gz")
+
+
+def gzip_module() -> Any:
+    """Return the module that packs and unpacks; help texts do without."""
+    from zlib_ng import gzip_ng
+
+    return gzip_ng
+
+
+def packer() -> str:
+    """Return what decides the bytes of gzip output, e.g. ``zlib-ng 2.3.3, level 3``."""
+    from zlib_ng import zlib_ng
+
+    return f"zlib-ng {zlib_ng.ZLIBNG_RUNTIME_VERSION}, level {_LEVEL}"
+
+
+class GzipMember(bytes):
+    """One whole gzip member; members may be concatenated (Moses reads them)."""
+
+    def text(self) -> bytes:
+        """Return what was compressed."""
+        return bytes(gzip_module().decompress(self))
+
+
+def compress_member(data: bytes) -> GzipMember:
+    """Return ``data`` as one member, unless it is one already."""
+    if isinstance(data, GzipMember):
+        return data
+    return GzipMember(gzip_module().compress(data, compresslevel=_LEVEL, mtime=0))
+
+
+def as_written(data: bytes, path: str | Path) -> bytes:
+    """Return what stands in a file of this name for ``data``, compressed already or not."""
+    if is_gzip_name(path):
+        return compress_member(data)
+    return data.text() if isinstance(data, GzipMember) else data
+
+
+def hidden(path: str | Path, ending: str) -> Path:
+    """Return the hidden name beside an output that ends in ``ending``; long names are shortened.
+
+    >>> hidden("out/table.gz", "journal").as_posix()
+    'out/.table.gz.journal'
+    """
+    path = Path(path) if Path(path).name else Path(path).absolute()
+    return path.parent / f".{_shortened(path.name)}.{ending}"
+
+
+def _shortened(name: str) -> str:
+    return _digest(os.fsencode(name))[:32] if len(os.fsencode(name)) > _LONGEST_STEM else name
+
+
+def _digest(name: bytes) -> str:
+    import hashlib  # it loads OpenSSL; help texts do without
+
+    return hashlib.sha256(name).hexdigest()
+
+
+def part_path(path: str | Path) -> Path:
+    """Return where this process writes ``path`` before it gets its name.
+
+    What processes of this machine that are gone have left there is removed first.
+    """
+    stem = hidden(path, _digest("\0".join(machine()).encode())[:8])
+    mine = f"{stem.name}.{os.getpid()}.{start_of(os.getpid()) or 0}.part"
+    with contextlib.suppress(OSError):
+        for found in stem.parent.iterdir():
+            part = _PART.fullmatch(found.name)
+            if part is None or not found.name.startswith(f"{stem.name}.{part[4]}."):
+                continue
+            if found.name == mine or not is_alive(int(part[4]), int(part[5] or 0)):
+                with contextlib.suppress(OSError):  # another user's, in a folder for all
+                    remove(found)
+    return stem.with_name(mine)
+
+
+@contextlib.contextmanager
+def scratch_folder(path: str | Path) -> Iterator[Path]:
+    """Make a folder beside ``path`` for what is needed while it is made; remove it at the end.
+
+    What killed processes have left is removed first.
+
+    Raises:
+        OSError: It cannot be made.
+    """
+    folder = part_path(f"{path}.scratch")
+    folder.mkdir(mode=0o700)
+    try:
+        yield folder
+    finally:
+        remove(folder)
+
+
+def whole_name(part: str) -> str | None:
+    """Return what a name is the name of a part or a scratch folder of; ``None`` if of nothing."""
+    found = _PART.fullmatch(part)
+    return found[1] if found is not None else None
+
+
+def remove_parts(path: Path) -> None:
+    """Remove the parts and scratch folders of an output, whichever machine they come from.
+
+    Only the holder of a lock may call this, one that every writer of the output needs.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        for found in path.absolute().parent.iterdir():
+            if whole_name(found.name) == _shortened(path.name):
+                remove(found)
+
+
+def remove(part: Path) -> None:
+    """Remove a file, a link or a folder with all in it, if it is there."""
+    with contextlib.suppress(FileNotFoundError):
+        if part.is_dir() and not part.is_symlink():
+            import shutil  # with bz2 and lzma; help texts do without
+
+            shutil.rmtree(part)
+        else:
+            part.unlink()
+
+
+def file_name(name: str, ending: str = "", *, of: str) -> str:
+    """Return a name with an ending as the name of one file of a folder.
+
+    Args:
+        name: What another file calls something; bytes that are not UTF-8 are surrogates.
+        ending: What follows it, e.g. ``.gz``.
+        of: What is called so, for errors, e.g. ``feature``.
+
+    Raises:
+        InputError: It is empty, ``.`` or ``..``, too long, or has a separator of folders or a
+            control character; without its place.
+
+    >>> file_name("TranslationModel0", ".gz", of="feature")
+    'TranslationModel0.gz'
+    """
+    size = len(os.fsencode(name + ending))
+    if not name:
+        problem = "is empty"
+    elif name in (".", ".."):
+        problem = "means a folder"
+    elif "/" in name or "\\" in name:
+        problem = "has a separator of folders"
+    elif any(unicodedata.category(letter) == "Cc" for letter in name):
+        problem = "has a control character"
+    elif size > _LONGEST_NAME:
+        problem = f"makes a name of {size:,} bytes, where {_LONGEST_NAME} are possible"
+    else:
+        return name + ending
+    shown = visible(os.fsencode(name), 60)
+    raise InputError(
+        f"the name of a {of}, {shown!r}, cannot be that of a file: it {problem}",
+        remedy=f"call the {of} otherwise, with letters, digits, '.', '-' and '_'",
+    )

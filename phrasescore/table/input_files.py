@@ -1,0 +1,290 @@
+r"""Input files as bytes: plain or gzip, or standard input; their lines; numbers in them.
+
+Lines end at ``b"\n"`` and nowhere else: U+0085 and U+2028 are ordinary characters to Moses, so
+``str.splitlines`` is never used.
+
+A number in a file is ASCII digits within bounds. ``int`` and ``float`` also read the digits of
+other scripts, blanks around a number, ``1_000``, nan and inf, and neither says what is too large
+for an array.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import math
+import os
+import re
+import sys
+import threading
+import zlib
+from collections.abc import Callable, Iterator, Sized
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, cast
+
+from phrasescore.errors import InputError, PhrasescoreError, PhraseTableError
+from phrasescore.runs.file_kinds import (
+    STANDARD_STREAM,
+    can_be_read_again,
+    is_work_file,
+    open_regular,
+    refuse_second_reading,
+)
+from phrasescore.runs.final_names import gzip_module
+from phrasescore.runs.system_errors import is_full, refusal
+
+GZIP_MAGIC = b"\x1f\x8b"
+_BLOCK = 1 << 20
+_GZIP_WINDOW = 31
+_WHOLE = re.compile(rb"[0-9]{1,400}")
+_DECIMAL = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+
+
+class BinaryDataError(InputError):
+    """A zero byte where text was expected.
+
+    Args:
+        data: The bytes around it that were read together.
+        place: Where it is among all bytes of the file, unpacked.
+        path: The file.
+    """
+
+    def __init__(self, data: bytes, place: int, path: str | Path) -> None:
+        super().__init__(
+            f"binary data, a zero byte after {place:,} bytes, where text was expected; perhaps it "
+            "is in UTF-16",
+            path=path,
+            remedy="give plain text or gzip in UTF-8; iconv -f UTF-16 -t UTF-8 converts it",
+        )
+        self.data = data
+
+
+@contextlib.contextmanager
+def open_input(path: str | Path, *, is_text: bool = True) -> Iterator[BinaryIO]:
+    """Open a plain or gzip file, or standard input for ``-``, as a binary stream.
+
+    gzip is recognised by its first two bytes, so a wrongly named file still reads.
+
+    Args:
+        path: The file.
+        is_text: Whether a zero byte is refused: UTF-16 would be read as other words.
+
+    Raises:
+        InputError: The file does not exist, is a folder, is not readable, is a truncated or damaged
+            gzip file, or is no text (raised while reading inside the ``with`` block, too).
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            raw = _unzipped(_opened(path, stack), stack)
+            reader = _InputReader(raw, path, is_text=is_text)
+            stream = stack.enter_context(io.BufferedReader(reader, _BLOCK))
+        except OSError as error:
+            raise refusal(error, path) from None
+        try:
+            yield stream
+        except EOFError:
+            raise InputError(
+                "the gzip data end in the middle", path=path, remedy="copy or make the file again"
+            ) from None
+        except _damages() as error:
+            raise InputError(
+                f"damaged gzip data ({error})", path=path, remedy="copy or make the file again"
+            ) from None
+        except OSError as error:
+            # what names a file is about that one, what tells of a full disk about an output
+            if error.filename is not None or is_full(error) or isinstance(error, BrokenPipeError):
+                raise
+            raise refusal(error, path) from None
+
+
+def _opened(path: str | Path, stack: contextlib.ExitStack) -> BinaryIO:
+    if str(path) == STANDARD_STREAM:
+        return sys.stdin.buffer
+    if is_work_file(path):
+        return stack.enter_context(open_regular(path))
+    refuse_second_reading(path)
+    return stack.enter_context(Path(path).open("rb", buffering=_BLOCK))
+
+
+def _unzipped(raw: BinaryIO, stack: contextlib.ExitStack) -> io.BufferedIOBase:
+    peekable = raw if hasattr(raw, "peek") else io.BufferedReader(cast(io.RawIOBase, raw))
+    if peekable.peek(2)[:2] != GZIP_MAGIC:
+        return cast(io.BufferedIOBase, peekable)
+    return cast(io.BufferedIOBase, stack.enter_context(gzip_module().open(peekable, "rb")))
+
+
+class _InputReader(io.RawIOBase):
+    """The bytes of a plain or unpacked file, for a buffered reader.
+
+    A buffered reader asks for ``closed`` with every line. A gzip file computes that in Python,
+    where a signal can raise KeyboardInterrupt; the buffered reader raises another error instead.
+    """
+
+    def __init__(self, stream: io.BufferedIOBase, path: str | Path, *, is_text: bool) -> None:
+        self._stream, self._path, self._is_text = stream, path, is_text
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return self._stream.seekable()
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self._position = self._stream.seek(offset, whence)
+        return self._position
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._stream.read1(len(buffer))
+        if self._is_text and (place := data.find(b"\0")) >= 0:
+            raise BinaryDataError(data, self._position + place, self._path)
+        buffer[: len(data)] = data
+        self._position += len(data)
+        return len(data)
+
+
+def _damages() -> tuple[type[Exception], ...]:
+    """Return what is raised where gzip data are wrong."""
+    import gzip
+    import zlib
+
+    from zlib_ng import zlib_ng
+
+    return gzip.BadGzipFile, zlib.error, cast("type[Exception]", zlib_ng.error)
+
+
+def read_lines(path: str | Path) -> Iterator[bytes]:
+    """Yield the lines of a plain or gzip file, or of ``-``, without their line feeds."""
+    with open_input(path) as stream:
+        for line in stream:
+            yield line[:-1] if line.endswith(b"\n") else line
+
+
+def line_blocks(stream: BinaryIO, size: int) -> Iterator[bytes]:
+    """Yield some ``size`` bytes of whole lines at a time; only the last may lack its line feed."""
+    while block := stream.read(size):
+        if not block.endswith(b"\n"):
+            block += stream.readline()
+        yield block
+
+
+@contextlib.contextmanager
+def truncation_named(path: str | Path) -> Iterator[None]:
+    """Turn the end of gzip data in the middle into an error that names the line it happens in.
+
+    Raises:
+        PhraseTableError: In the place of ``EOFError``; without a line for a pipe.
+    """
+    try:
+        yield
+    except EOFError:
+        raise PhraseTableError(
+            "the gzip data end in the middle",
+            path=path,
+            line=_lines_that_can_be_read(path) + 1 if can_be_read_again(path) else None,
+            remedy="copy or make the file again",
+        ) from None
+
+
+def _lines_that_can_be_read(path: str | Path) -> int:
+    """Decompress what there is once more, without the read-ahead that an error throws away."""
+    lines = 0
+    member = zlib.decompressobj(_GZIP_WINDOW)
+    with Path(path).open("rb") as stream:
+        while data := stream.read(_BLOCK):
+            while data:
+                lines += member.decompress(data).count(b"\n")
+                data = member.unused_data
+                if member.eof:
+                    member = zlib.decompressobj(_GZIP_WINDOW)
+    return lines
+
+
+class InputCheck:
+    """Checks and counts an input's lines in a thread of its own; use it in a ``with`` block.
+
+    The compiled loops and the decompression run without Python's lock, so this costs the scoring
+    next to nothing. Leaving the block stops the thread.
+
+    Args:
+        read: Begins to read the input, which can be read again; the blocks count their lines.
+    """
+
+    def __init__(self, read: Callable[[], Iterator[Sized]]) -> None:
+        self._blocks = read
+        self._lines = 0
+        self._error: PhrasescoreError | None = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._read, name="input check", daemon=True)
+
+    def _read(self) -> None:
+        try:
+            for block in self._blocks():
+                self._lines += len(block)
+                if self._stop.is_set():
+                    return
+        except PhrasescoreError as error:
+            self._error = error
+
+    def lines(self) -> int | None:
+        """Return how many lines the input has, ``None`` while that is not known yet.
+
+        Raises:
+            InputError: What is wrong with the input.
+        """
+        if self._thread.is_alive():
+            return None
+        if self._error is not None:
+            raise self._error
+        return self._lines
+
+    def wait(self) -> int:
+        """Wait for the end of the input and return how many lines it has.
+
+        Raises:
+            InputError: What is wrong with the input.
+        """
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        return self._lines
+
+    def __enter__(self) -> InputCheck:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+
+
+def whole_number(text: str | bytes, most: int) -> int | None:
+    """Return a whole number from 0 to ``most``, or nothing where a text is none.
+
+    >>> whole_number("20", 100), whole_number("200", 100), whole_number("²", 100)
+    (20, None, None)
+    """
+    data = _bytes(text)
+    value = int(data) if _WHOLE.fullmatch(data) else most + 1
+    return value if value <= most else None
+
+
+def finite_number(text: str | bytes) -> float | None:
+    """Return a decimal number that a double holds, or nothing where a text is none.
+
+    >>> finite_number(b"-1.5e3"), finite_number("1e999"), finite_number("nan")
+    (-1500.0, None, None)
+    """
+    data = _bytes(text)
+    value = float(data) if _DECIMAL.fullmatch(data) else math.inf
+    return value if math.isfinite(value) else None
+
+
+def _bytes(text: str | bytes) -> bytes:
+    return text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")

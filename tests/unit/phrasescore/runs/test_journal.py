@@ -1,0 +1,279 @@
+"""An output that can be gone on with."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from phrasescore.errors import InputError, ResumeError, SettingsError
+from phrasescore.runs.journal import JournaledOutputs
+
+SIGNATURE: dict[str, Any] = {"settings": {"average": False}, "models": [["a", 1.5]]}
+
+BLOCKS = [(b"a1", b"b1"), (b"a2", b"b2"), (b"a3", b"b3")]
+
+
+class StoppedError(Exception):
+    """Stands for whatever ends a run early."""
+
+
+def write_until(path: Path, blocks: list[bytes], signature: Any = SIGNATURE) -> None:
+    with pytest.raises(StoppedError), JournaledOutputs([path], signature) as output:
+        for number, block in enumerate(blocks, 1):
+            output.append([block], {"lines": number})
+        raise StoppedError
+
+
+@pytest.mark.parametrize("name", ["out", "out.gz"])
+def test_interruption_changes_no_byte(name: str, tmp_path: Path) -> None:
+    """An output that was stopped and gone on with has the bytes of one written in one go."""
+    blocks = [b"one\n", b"two\n", b"three"]
+    with JournaledOutputs([tmp_path / f"w{name}"], SIGNATURE) as output:
+        for block in blocks:
+            output.append([block], {})
+        output.finish()
+    path = tmp_path / name
+    write_until(path, blocks[:2])
+    assert not path.exists()
+    with JournaledOutputs([path], SIGNATURE) as output:
+        assert (output.blocks, output.state, output.discarded) == (2, {"lines": 2}, False)
+        output.append([blocks[2]], {})
+        output.finish()
+    assert path.read_bytes() == (tmp_path / f"w{name}").read_bytes()
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == sorted([name, f"w{name}"])
+    if name.endswith(".gz"):
+        assert gzip.decompress(path.read_bytes()) == b"".join(blocks)
+
+
+def test_half_written_block_and_record(tmp_path: Path) -> None:
+    """What lies behind the last whole block, in the part and in the journal, is cut off."""
+    path = tmp_path / "out"
+    write_until(path, [b"one\n", b"two\n"])
+    with (tmp_path / ".out.part").open("ab") as part:
+        part.write(b"thr")
+    with (tmp_path / ".out.journal").open("ab") as journal:
+        journal.write(b'{"sizes": [9], "sta')
+    with JournaledOutputs([path], SIGNATURE) as output:
+        assert output.blocks == 2
+        output.append([b"three\n"], {})
+        output.finish()
+    assert path.read_bytes() == b"one\ntwo\nthree\n"
+
+
+def test_part_shorter_than_the_journal_says(tmp_path: Path) -> None:
+    """Only blocks that are whole in the part count, whatever the journal says."""
+    path = tmp_path / "out"
+    write_until(path, [b"one\n", b"two\n", b"three\n"])
+    (tmp_path / ".out.part").write_bytes(b"one\ntw")
+    with pytest.raises(StoppedError), JournaledOutputs([path], SIGNATURE) as output:
+        assert (output.blocks, output.state) == (1, {"lines": 1})
+        output.append([b"2\n"], {"lines": 2})
+        raise StoppedError
+    with JournaledOutputs([path], SIGNATURE) as output:
+        assert (output.blocks, output.state) == (2, {"lines": 2})
+        output.finish()
+    assert path.read_bytes() == b"one\n2\n"
+
+
+def test_another_signature_starts_anew(tmp_path: Path) -> None:
+    """Work of a run with other settings is thrown away, and this is said."""
+    path = tmp_path / "out"
+    write_until(path, [b"one\n"])
+    with JournaledOutputs([path], {**SIGNATURE, "factor": 1}) as output:
+        assert (output.blocks, output.state, output.discarded) == (0, None, True)
+        output.append([b"other\n"], {})
+        output.finish()
+    assert path.read_bytes() == b"other\n"
+
+
+@pytest.mark.parametrize("journal", [b"", b"no json\n", b'{"signature": 1}\n', b"[1]\n"])
+def test_damaged_journal_starts_anew(journal: bytes, tmp_path: Path) -> None:
+    """A journal that cannot be read is as good as none."""
+    (tmp_path / ".out.journal").write_bytes(journal)
+    (tmp_path / ".out.part").write_bytes(b"rest of something")
+    with JournaledOutputs([tmp_path / "out"], SIGNATURE) as output:
+        assert (output.blocks, output.discarded) == (0, True)
+        output.append([b"one\n"], {})
+        output.finish()
+    assert (tmp_path / "out").read_bytes() == b"one\n"
+
+
+@pytest.mark.parametrize(
+    ("signature", "error"), [(None, StoppedError()), (SIGNATURE, InputError("a bad line"))]
+)
+def test_nothing_stays_that_no_run_could_use(
+    signature: Any, error: Exception, tmp_path: Path
+) -> None:
+    """A pipe cannot be gone on with, nor a table that must be mended first: nothing stays."""
+    with pytest.raises(type(error)), JournaledOutputs([tmp_path / "out"], signature) as output:
+        output.append([b"one\n"], {})
+        raise error
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_processes(tmp_path: Path) -> None:
+    """A second process that writes the same output is refused."""
+    with JournaledOutputs([tmp_path / "out"], SIGNATURE) as output:
+        with pytest.raises(ResumeError, match="out: another process is at work here"):
+            JournaledOutputs([tmp_path / "out"], SIGNATURE).__enter__()
+        output.append([b"one\n"], {})
+        output.finish()
+    assert (tmp_path / "out").read_bytes() == b"one\n"
+
+
+def test_unwritable_folder(tmp_path: Path) -> None:
+    """An output in a folder that does not exist is refused at once."""
+    with pytest.raises(SettingsError, match="cannot write there"):
+        JournaledOutputs([tmp_path / "absent" / "out"], SIGNATURE).__enter__()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"[" * 100_000,
+        b'{"sizes": ["1"], "state": {}}',
+        b'{"sizes": [true], "state": {}}',
+        b'{"sizes": [-1], "state": {}}',
+        b'{"sizes": [1]}',
+        b"\xff",
+        b'{"sizes": [1e400], "state": {}}',
+    ],
+)
+def test_a_foreign_record_ends_what_is_gone_on_with(tmp_path: Path, line: bytes) -> None:
+    """Records up to it count; it and what follows are made again."""
+    output = tmp_path / "out"
+    with pytest.raises(KeyboardInterrupt), JournaledOutputs([output], {"a": 1}) as first:
+        first.append([b"one\n"], {"lines": 1})
+        raise KeyboardInterrupt
+    with (tmp_path / ".out.journal").open("ab") as journal:
+        journal.write(line + b"\n")
+    with JournaledOutputs([output], {"a": 1}) as second:
+        assert (second.blocks, second.state) == (1, {"lines": 1})
+        second.append([b"two\n"], {"lines": 2})
+        second.finish()
+    assert output.read_bytes() == b"one\ntwo\n"
+
+
+@pytest.mark.parametrize("ending", ["part", "journal"])
+@pytest.mark.parametrize("kind", ["link", "loop", "folder"])
+def test_what_stands_in_place_of_its_files_is_neither_followed_nor_removed(
+    tmp_path: Path, ending: str, kind: str
+) -> None:
+    """A link could lead anywhere, and a folder is somebody's."""
+    (tmp_path / "victim").write_bytes(b"mine")
+    place = tmp_path / f".out.{ending}"
+    if kind == "folder":
+        place.mkdir()
+    else:
+        place.symlink_to("victim" if kind == "link" else place.name)
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(SettingsError, match="cannot write there"):
+        JournaledOutputs([tmp_path / "out"], {"a": 1}).__enter__()
+    assert sorted(tmp_path.iterdir()) == before
+    assert (tmp_path / "victim").read_bytes() == b"mine"
+
+
+def stopped_after(paths: list[Path], blocks: int) -> None:
+    with pytest.raises(StoppedError), JournaledOutputs(paths, SIGNATURE) as sinks:
+        for number, texts in enumerate(BLOCKS[:blocks], 1):
+            sinks.append(texts, {"lines": number})
+        raise StoppedError
+
+
+def test_all_go_on_after_the_last_block_that_each_has(tmp_path: Path) -> None:
+    """A kill between two outputs leaves one of them a block ahead: it is made again."""
+    paths = [tmp_path / "a", tmp_path / "b"]
+    stopped_after(paths, 2)
+    with (tmp_path / ".a.part").open("ab") as ahead:
+        ahead.write(b"a3")
+    with JournaledOutputs(paths, SIGNATURE) as sinks:
+        assert (sinks.blocks, sinks.state, sinks.discarded) == (2, {"lines": 2}, False)
+        sinks.append(BLOCKS[2], {"lines": 3})
+        sinks.finish()
+    assert [path.read_bytes() for path in paths] == [b"a1a2a3", b"b1b2b3"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+
+
+@pytest.mark.parametrize("lost", ["journal", "part"])
+def test_one_that_is_lost_makes_all_begin_anew(tmp_path: Path, lost: str) -> None:
+    """As when one of them was not asked for before, or has its name already."""
+    paths = [tmp_path / "a", tmp_path / "b"]
+    stopped_after(paths, 2)
+    (tmp_path / f".b.{lost}").unlink()
+    with JournaledOutputs(paths, SIGNATURE) as sinks:
+        assert (sinks.blocks, sinks.state, sinks.discarded) == (0, None, True)
+        for texts in BLOCKS:
+            sinks.append(texts, {})
+        sinks.finish()
+    assert [path.read_bytes() for path in paths] == [b"a1a2a3", b"b1b2b3"]
+
+
+def test_nothing_is_kept_beside_a_stream(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """What went to a stream cannot be taken back, so no output is gone on with."""
+    with pytest.raises(StoppedError), JournaledOutputs([tmp_path / "a", "-"], SIGNATURE) as sinks:
+        sinks.append(BLOCKS[0], {})
+        raise StoppedError
+    assert not list(tmp_path.iterdir())
+    with JournaledOutputs([tmp_path / "a", "-"], SIGNATURE) as sinks:
+        assert sinks.blocks == 0
+        sinks.append(BLOCKS[0], {})
+        sinks.finish()
+    assert (tmp_path / "a").read_bytes() == b"a1"
+    assert capfdbinary.readouterr().out.endswith(b"b1")
+
+
+def test_killed_between_two_names_both_are_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next run has all blocks already, and finishes."""
+    names = [tmp_path / "list", tmp_path / "text"]
+
+    replace = Path.replace
+
+    def killed_before_the_second(self: Path, target: Path) -> None:
+        if target == names[1]:
+            raise KeyboardInterrupt
+        replace(self, target)
+
+    with (
+        monkeypatch.context() as patch,
+        pytest.raises(KeyboardInterrupt),
+        JournaledOutputs(names, {"a": 1}) as sinks,
+    ):
+        sinks.append([b"x\n", b"y\n"], {"lines": 1})
+        sinks.append([b"z\n", b"w\n"], {"lines": 2})
+        patch.setattr(Path, "replace", killed_before_the_second)
+        sinks.finish()
+    assert names[0].exists() and not names[1].exists()
+    with JournaledOutputs(names, {"a": 1}) as sinks:
+        assert (sinks.blocks, sinks.state, sinks.discarded) == (2, {"lines": 2}, False)
+        sinks.finish()
+    assert [name.read_bytes() for name in names] == [b"x\nz\n", b"y\nw\n"]
+    assert sorted(tmp_path.iterdir()) == names
+
+
+def test_an_output_made_since_is_not_taken_back(tmp_path: Path) -> None:
+    """It is not the file that the journal is about."""
+    output, journal = tmp_path / "out", tmp_path / ".out.journal"
+    with JournaledOutputs([output], {"a": 1}) as sink:
+        sink.append([b"x\n"], {"lines": 1})
+        os.link(journal, tmp_path / "kept")
+        sink.finish()
+    # as a kill between the name and the end of the journal leaves it
+    (tmp_path / "kept").rename(journal)
+    output.unlink()
+    (tmp_path / "other").write_bytes(b"y\n")
+    output.write_bytes(b"y\n")
+    with JournaledOutputs([output], {"a": 1}) as again:
+        assert again.blocks == 0
+        assert output.read_bytes() == b"y\n"
+        again.append([b"x\n"], {"lines": 1})
+        again.finish()
+    assert output.read_bytes() == b"x\n"
+    assert not (tmp_path / ".out.journal").exists()
