@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from phrasescore.commands.device_option import device_option
 from phrasescore.commands.numbers import (
     BATCH,
     FACTOR,
@@ -22,7 +21,7 @@ from phrasescore.commands.numbers import (
     Real,
     Whole,
 )
-from phrasescore.commands.options import Duration, OptionalNumber
+from phrasescore.commands.options import Duration, OptionalNumber, device_option
 from phrasescore.commands.paths import PathName, Use, refuse_unwritable_folder
 from phrasescore.model.kinds import KINDS, kind_named
 from phrasescore.model.model_settings import (
@@ -274,11 +273,6 @@ def _kind_among(args: Sequence[str]) -> str:
     type=PathName(Use.WRITE_FOLDER, Path),
     metavar="FOLDER",
     help="Also write curves for TensorBoard (extra: tensorboard).",
-)
-@click.option(
-    "--resume",
-    is_flag=True,
-    help="Only continue an interrupted run, as the same command does anyway; else refuse.",
 )
 @click.option("--overwrite", is_flag=True, help="Start again, whatever is there; replaces a model.")
 def train(

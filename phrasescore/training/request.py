@@ -82,7 +82,6 @@ class TrainingRequest:
     threads: int | None = None
     checkpoint_every: float = 300.0
     tensorboard: Path | None = None
-    resume: bool = False
     overwrite: bool = False
 
     def __post_init__(self) -> None:

@@ -63,7 +63,7 @@ def train_model(request: TrainingRequest) -> None:
     Raises:
         SettingsError: The request cannot be meant, or would overwrite something unasked.
         ResumeError: The model, finished or not, was begun with other settings; another process
-            trains it; or there is nothing to resume.
+            trains it.
         PhraseTableError: The table breaks its format.
         InterruptedWorkError: A signal came; the state is saved.
     """
@@ -217,8 +217,6 @@ def _earlier_model(request: TrainingRequest, asked: dict[str, Any]) -> int:
             if not is_longer_asked(model, asked, any_precision=any_precision):
                 remove_work(work)
                 return _TRAINED
-        elif request.resume and not work.exists():
-            raise ResumeError("there is no interrupted run to resume", path=work)
     elif not (work / LATEST).exists() and is_model_folder(model):
         # killed before its first checkpoint: a longer run of this model, or one to replace it
         with contextlib.suppress(ResumeError, SettingsError):

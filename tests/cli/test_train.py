@@ -228,22 +228,13 @@ def straight(trainings: Trainings, tmp_path_factory: pytest.TempPathFactory) -> 
     return folder
 
 
-@pytest.mark.parametrize(
-    ("number", "resume"),
-    [
-        (signal.SIGKILL, []),
-        (signal.SIGTERM, ["--resume"]),
-        (signal.SIGINT, []),
-        (signal.SIGHUP, []),
-    ],
-)
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_stopped_run_resumes_to_the_same_bits(
     table: Path,
     trainings: Trainings,
     straight: Path,
     tmp_path: Path,
     number: signal.Signals,
-    resume: list[str],
 ) -> None:
     """However it was stopped, the same command ends in the weights of an uninterrupted run."""
     stopped = tmp_path
@@ -254,7 +245,7 @@ def test_a_stopped_run_resumes_to_the_same_bits(
     if number != signal.SIGKILL:
         told = f"stopped; what is done is kept. To continue, type: phrasescore train {table}"
         assert told in ended.errors.decode()
-    trainings.finish(stopped, *resume)
+    trainings.finish(stopped)
     for name in ("model.safetensors", "source.vocabulary.txt", "config.json"):
         assert sha256_of(stopped / "model" / name) == sha256_of(straight / "model" / name), name
 
@@ -378,7 +369,6 @@ def test_an_interrupted_run_from_a_pipe_goes_on(
     [
         (["missing", "model"], 3, "missing: no such file"),
         (["TABLE", "here"], 2, "here: something else is there"),
-        (["TABLE", "model", "--resume"], 6, "there is no interrupted run to resume"),
         (["TABLE", "model", "--max-time", "soon"], 2, "write 90s, 45m, 2h or 1h30m"),
         (["TABLE", "model", "--device", "cuda"], 2, "Use --device cpu"),
     ],

@@ -111,7 +111,7 @@ def test_a_foreign_one(work: Path, change: Callable[[Path], object], why: str) -
     assert sorted(work.parent.rglob("*")) == before
     table = write_phrase_table(work.parent / "table", 60)
     before = sorted(work.parent.rglob("*"))
-    for option in ({}, {"overwrite": True}, {"resume": True}):
+    for option in ({}, {"overwrite": True}):
         with pytest.raises(ResumeError, match="not the work folder of a training run"):
             train_model(_request(table, work.parent / "model", **option))
     assert sorted(work.parent.rglob("*")) == before
@@ -134,8 +134,7 @@ def _request(table: Path, model: Path, **options: bool) -> TrainingRequest:
     )
 
 
-@pytest.mark.parametrize("again", [{}, {"resume": True}])
-def test_a_half_removed_one_blocks_nobody(tmp_path: Path, again: dict[str, bool]) -> None:
+def test_a_half_removed_one_blocks_nobody(tmp_path: Path) -> None:
     """Whatever is missing, the same call ends with the model."""
     table, model = write_phrase_table(tmp_path / "table", 60), tmp_path / "model"
     train_model(_request(table, model))
@@ -150,7 +149,7 @@ def test_a_half_removed_one_blocks_nobody(tmp_path: Path, again: dict[str, bool]
             (work / left).write_text(json.dumps(request))
         elif left == "checkpoint.pt":
             save_checkpoint(work / left, TrainingState(), {"w": torch.zeros(1)})
-        train_model(_request(table, model, **again))
+        train_model(_request(table, model))
         assert (model / "model.safetensors").read_bytes() == expected
         assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "table"], left
 
@@ -170,8 +169,7 @@ def test_killed_at_any_moment(tmp_path: Path) -> None:
         if not killed_at(moment, lambda request=request: train_model(request)):  # type: ignore[misc]
             break
         moments += 1
-        begun = (folder / "model.training").exists() or model.exists()
-        train_model(_request(table, model, resume=begun and bool(moment % 2)))
+        train_model(_request(table, model))
         assert (model / "model.safetensors").read_bytes() == expected
         assert [path.name for path in folder.iterdir()] == ["model"]
     assert moments > 5
