@@ -44,7 +44,7 @@ def steps(seconds: int) -> list[Step]:
         Step("train", ("train", "table.gz", "model", *_SMALL, "--max-time", f"{seconds}s",
                        "--evaluations", "1", "--overwrite"), "model"),
         Step("score", ("score", "--model", "model", "table.gz", "-o", "table.rnn.gz",
-                       "--report", "score.json"), "table.rnn.gz"),
+                       "--json-file", "score.json"), "table.rnn.gz"),
         Step("add the column", ("ini", "add-column", *ini, "--table", "table.rnn.gz"),
              "moses.rnn.ini"),
         Step("filter", ("filter", "moses.rnn.ini", "--input", "text", "-o", "filtered"),

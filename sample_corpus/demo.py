@@ -69,7 +69,7 @@ def main() -> None:
     run("train", system / "phrase-table.gz", model, "--hidden", "200", "--max-time", "28s",
         "--evaluations", "2")  # fmt: skip
     run("score", "--model", model, system / "phrase-table.gz", "-o", scored,
-        "--report", OUTPUT / "score.json")  # fmt: skip
+        "--json-file", OUTPUT / "score.json")  # fmt: skip
     run("ini", "add-column", system / "moses.ini", "--table", scored, "-o", ini)
     # tuning is random: where there is time, it is done more than once
     seeds = 3 if time.monotonic() - start < SOON else 1

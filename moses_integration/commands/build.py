@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,107 +14,98 @@ from moses_integration.system_building.build_settings import (
     BuildSettings,
     SystemFolder,
 )
-from phrasescore.commands.numbers import THREADS, WORDS, Whole
+from phrasescore.commands.declarations import Options, argument, command, flag, option
+from phrasescore.commands.numbers import WORDS, Whole
+from phrasescore.commands.options import CORES
 from phrasescore.commands.paths import PathName, Use
+from phrasescore.runs.processes import usable_cores
 
 if TYPE_CHECKING:
     from phrasescore.runs.steps import Outcome
 
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-_LEAST_MEMORY, _MOST_MEMORY = 16 << 20, 10**6 << 30
+_MIN_MEMORY, _MAX_MEMORY = 16 << 20, 10**6 << 30
+_FILE = PathName(Use.READ, Path)
 
 
-class Memory(click.ParamType):  # type: ignore[type-arg]  # generic in new versions only
-    """An amount of memory such as 512M or 2G, in bytes."""
-
-    name = "size"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int:
-        """Parse it."""
-        if isinstance(value, int):
-            return value
-        match = re.fullmatch(r"([0-9]{1,18})([KMG])", str(value).upper())
-        if match is None:
-            self.fail(f"{value} is not a size such as 512M or 2G", param, ctx)
-        size = int(match[1]) * _UNITS[match[2]]
-        if size < _LEAST_MEMORY:
-            self.fail(f"{value} is too little: give at least 16M", param, ctx)
-        if size > _MOST_MEMORY:
-            self.fail(f"{value} is too much: give at most 1000000G", param, ctx)
-        return size
+def _memory(text: str) -> int:
+    """Return the bytes of an amount such as 512M or 2G."""
+    match = re.fullmatch(r"([0-9]{1,18})([KMG])", text.upper())
+    if match is None:
+        raise click.BadParameter(f"{text} is not a size such as 512M or 2G")
+    size = int(match[1]) * _UNITS[match[2]]
+    if size < _MIN_MEMORY:
+        raise click.BadParameter(f"{text} is too little: give at least 16M")
+    if size > _MAX_MEMORY:
+        raise click.BadParameter(f"{text} is too much: give at most 1000000G")
+    return size
 
 
-@click.command("build", context_settings={"show_default": True})
-@click.argument("source", type=PathName(Use.READ, Path))
-@click.argument("target", type=PathName(Use.READ, Path))
-@click.argument("system", type=PathName(Use.WRITE_FOLDER, Path))
-@click.option(
-    "--tokenize",
-    nargs=2,
-    metavar="LANGUAGE LANGUAGE",
-    help="Tokenise and escape as Moses does, e.g. en fr; without it, text stays as it is.",
-)
-@click.option("--lowercase", is_flag=True, help="Lower-case the text.")
-@click.option(
-    "--alignment",
-    type=PathName(Use.READ, Path),
-    help="A word alignment of SOURCE and TARGET (lines such as 0-0 1-2 2-1).",
-)
-@click.option(
-    "--aligner",
-    default=BuildSettings.aligner,
-    help="What aligns words in both directions: the models fast_align, hmm and eflomal of the "
-    "extra alignment, or program:fast_align or program:eflomal-align on PATH.",
-)
-@click.option(
-    "--max-phrase-length",
-    type=Whole(1, LONGEST_PHRASE),
-    default=BuildSettings.max_phrase_length,
-    metavar="WORDS",
-)
-@click.option("--lm-order", type=Whole(1, 6), default=BuildSettings.lm_order, metavar="N")
-@click.option(
-    "--lmplz",
-    default=BuildSettings.lmplz,
-    metavar="auto|own|PATH",
-    help="What estimates the language model: lmplz if it is on PATH, our own, or that program.",
-)
-@click.option(
-    "--distortion-limit",
-    type=Whole(-1, 10_000),
-    default=BuildSettings.distortion_limit,
-    metavar="WORDS",
-)
-@click.option(
-    "--max-sentence-length",
-    type=WORDS,
-    default=BuildSettings.max_sentence_length,
-    metavar="WORDS",
-    help="Leave out pairs with a longer sentence.",
-)
-@click.option(
-    "--no-cleaning",
-    is_flag=True,
-    help="Leave no pair out, however long or uneven; an empty sentence is an error.",
-)
-@click.option(
-    "--absolute-paths",
-    is_flag=True,
-    help="Write absolute paths into moses.ini; else run Moses from the current directory, too.",
-)
-@click.option("--threads", type=THREADS, metavar="N", help="Default: all cores.")
-@click.option(
-    "--memory",
-    type=Memory(),
-    default=f"{BuildSettings.memory >> 30}G",
-    help="Memory for sorting phrase pairs, besides the corpus.",
-)
-@click.option(
-    "--update", is_flag=True, help="Build again in SYSTEM what other text or options change."
-)
-def build(source: Path, target: Path, system: Path, alignment: Path | None, **options: Any) -> None:
+class BuildOptions(Options):
+    """Options of ``build``."""
+
+    source: Path = argument(_FILE)
+    target: Path = argument(_FILE)
+    system: Path = argument(PathName(Use.WRITE_FOLDER, Path))
+    tokenize: tuple[str, str] | None = option(
+        "LANGUAGE LANGUAGE",
+        "Tokenise and escape as Moses does, e.g. en fr; without it, text stays as it is.",
+        nargs=2,
+    )
+    lowercase: bool = flag("Lower-case the text.")
+    alignment: Path | None = option(
+        _FILE, "A word alignment of SOURCE and TARGET (lines such as 0-0 1-2 2-1)."
+    )
+    aligner: Any = option(
+        "NAME",
+        "What aligns words in both directions: the models fast_align, hmm and eflomal of the extra "
+        "alignment, or program:fast_align or program:eflomal-align on PATH.",
+        default=BuildSettings.aligner,
+    )
+    max_phrase_length: int = option(
+        Whole(1, LONGEST_PHRASE),
+        "Words of a phrase.",
+        default=BuildSettings.max_phrase_length,
+        metavar="WORDS",
+    )
+    lm_order: int = option(
+        Whole(1, 6), "Order of the language model.", default=BuildSettings.lm_order
+    )
+    lmplz: str = option(
+        "auto|own|PATH",
+        "What estimates the language model: lmplz if it is on PATH, our own, or that program.",
+        default=BuildSettings.lmplz,
+    )
+    distortion_limit: int = option(
+        Whole(-1, 10_000),
+        "What moses.ini says on how far phrases may jump.",
+        default=BuildSettings.distortion_limit,
+        metavar="WORDS",
+    )
+    max_sentence_length: int = option(
+        WORDS,
+        "Leave out pairs with a longer sentence.",
+        default=BuildSettings.max_sentence_length,
+        metavar="WORDS",
+    )
+    no_cleaning: bool = flag(
+        "Leave no pair out, however long or uneven; an empty sentence is an error."
+    )
+    absolute_paths: bool = flag(
+        "Write absolute paths into moses.ini; else run Moses from the current directory, too."
+    )
+    threads: int | None = CORES
+    memory: int = option(
+        _memory,
+        "Memory for sorting phrase pairs, besides the corpus.",
+        default=f"{BuildSettings.memory >> 30}G",
+        metavar="SIZE",
+    )
+    update: bool = flag("Build again in SYSTEM what other text or options change.")
+
+
+@command("build", BuildOptions)
+def build(options: BuildOptions) -> None:
     """Build a Moses system in the folder SYSTEM from the parallel text SOURCE and TARGET.
 
     Both have one sentence per line, plain or gzip. The same command continues an interrupted
@@ -124,12 +114,12 @@ def build(source: Path, target: Path, system: Path, alignment: Path | None, **op
     from moses_integration.system_building.build import build_system
     from phrasescore.runs.interruption import interruptible
 
-    update = options.pop("update")
-    options["threads"] = options["threads"] or len(os.sched_getaffinity(0))
-    settings = BuildSettings(cleaning=not options.pop("no_cleaning"), **options)
-    inputs, folder = BuildInputs(source, target, alignment), SystemFolder(system)
-    with interruptible(system):
-        for outcome in build_system(inputs, folder, settings, update=update):
+    threads = options.threads or usable_cores()
+    settings = options.settings(BuildSettings, cleaning=not options.no_cleaning, threads=threads)
+    inputs = BuildInputs(options.source, options.target, options.alignment)
+    folder = SystemFolder(options.system)
+    with interruptible(options.system):
+        for outcome in build_system(inputs, folder, settings, update=options.update):
             click.echo(_outcome_line(outcome), err=True)
             for note in outcome.counts.get("notes", []):
                 click.echo(f"  note: {note}", err=True)

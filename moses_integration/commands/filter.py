@@ -2,60 +2,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from moses_integration.commands.options import INI, sections
+from phrasescore.commands.declarations import Options, command, option
 from phrasescore.commands.paths import INPUT, OUTPUT_FOLDER
-from phrasescore.errors import ResumeError, SettingsError
+from phrasescore.errors import ResumeError
 
 if TYPE_CHECKING:
     from moses_integration.ini.moses_ini import MosesIni
 
 
-@click.command("filter")
-@click.argument("path", type=INPUT, metavar="MOSES_INI")
-@click.option(
-    "--input",
-    "inputs",
-    multiple=True,
-    required=True,
-    type=INPUT,
-    metavar="FILE",
-    help="A text that will be translated, tokenised, plain or gzip; may be repeated.",
-)
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=OUTPUT_FOLDER,
-    metavar="FOLDER",
-    help="A new folder for moses.ini and the tables, which get the names of their features.",
-)
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="SECTION=VALUE",
-    help="Give the new moses.ini a setting, e.g. search-algorithm=1; may be repeated.",
-)
-def filter_tables(
-    path: str, inputs: tuple[str, ...], output: str, settings: tuple[str, ...]
-) -> None:
+class FilterOptions(Options):
+    """Options of ``filter``."""
+
+    ini: str = INI
+    inputs: tuple[str, ...] = option(
+        INPUT,
+        "A text that will be translated, tokenised, plain or gzip; may be repeated.",
+        "--input",
+        many=True,
+        required=True,
+    )
+    output: str = option(
+        OUTPUT_FOLDER,
+        "A new folder for moses.ini and the tables, which get the names of their features.",
+        "-o",
+        required=True,
+    )
+    sections: tuple[tuple[str, str], ...] = sections(
+        "Give the new moses.ini a setting, e.g. search-algorithm=1; may be repeated."
+    )
+
+
+@command("filter", FilterOptions)
+def filter_tables(options: FilterOptions) -> None:
     """Copy what the phrase and reordering tables of MOSES_INI have for the texts to be translated.
 
     Lines whose source phrase occurs in a text stay as they are, all columns of them. Binary tables
     and language models stay where they are. The new moses.ini has absolute paths.
     """
-    from pathlib import Path
-
     from moses_integration.ini.moses_ini import MosesIni
     from moses_integration.tables.filtering import filter_system, is_filtered
     from phrasescore.table.input_files import read_lines
 
-    folder = Path(output)
-    ini = _prepared(MosesIni.read(path), settings)
-    lines = [line for name in inputs for line in read_lines(name)]
+    folder = Path(options.output)
+    ini = _prepared(MosesIni.read(options.ini), options.sections)
+    lines = [line for name in options.inputs for line in read_lines(name)]
     if folder.exists() and not is_filtered(ini, lines, folder):
         raise ResumeError(
             "there is something of this name already, perhaps tables filtered to other texts",
@@ -70,7 +67,7 @@ def filter_tables(
         click.echo(f"{table.name}: {table.kept:,} of {table.lines:,} lines", err=True)
 
 
-def _prepared(ini: MosesIni, settings: tuple[str, ...]) -> MosesIni:
+def _prepared(ini: MosesIni, sections: Iterable[tuple[str, str]]) -> MosesIni:
     """Return the ini with the settings, and absolute paths of files that exist."""
     from moses_integration.ini.edits import with_section
     from moses_integration.ini.model_files import (
@@ -81,13 +78,7 @@ def _prepared(ini: MosesIni, settings: tuple[str, ...]) -> MosesIni:
     )
 
     ini.refuse_old_style()
-    for setting in settings:
-        name, equals, value = setting.partition("=")
-        if not equals:
-            raise SettingsError(
-                f"the setting {setting!r} is not SECTION=VALUE",
-                remedy="write for example --set cube-pruning-pop-limit=500",
-            )
+    for name, value in sections:
         ini = with_section(ini, name, value)
     for feature in ini.features:
         for key in path_keys(feature):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from moses_integration.commands.decode import model_options
+from moses_integration.commands.options import INI, LoadingOptions
+from phrasescore.commands.declarations import command, flag, option
 from phrasescore.commands.numbers import Real
 from phrasescore.commands.paths import INPUT, OUTPUT, refuse_replaced_inputs
 
@@ -14,29 +15,23 @@ if TYPE_CHECKING:
     from moses_integration.decoder.force_scoring import ListComparison
 
 
-@click.command("force-score", short_help="Recompute the features of an n-best list.")
-@click.argument("ini", type=INPUT, metavar="MOSES_INI")
-@model_options
-@click.option(
-    "--nbest",
-    required=True,
-    type=INPUT,
-    metavar="FILE",
-    help="The list, with a segmentation of each line.",
-)
-@click.option(
-    "-o", "--output", type=OUTPUT, metavar="FILE", help="The list with recomputed features."
-)
-@click.option(
-    "--check",
-    "tolerance",
-    type=Real(0.0, 1e300),
-    metavar="TOLERANCE",
-    help="Compare with the list's own numbers; exit with 1 if one differs by more.",
-)
-@click.option("--drop-unknown", is_flag=True, help="The list was made with unknown words dropped.")
-@click.pass_context
-def force_score(context: click.Context, /, **options: Any) -> None:
+class ForceScoreOptions(LoadingOptions):
+    """Options of ``force-score``."""
+
+    ini: str = INI
+    nbest: str = option(INPUT, "The list, with a segmentation of each line.", required=True)
+    output: str | None = option(OUTPUT, "The list with recomputed features.", "-o")
+    tolerance: float | None = option(
+        Real(0.0, 1e300),
+        "Compare with the list's own numbers; exit with 1 if one differs by more.",
+        "--check",
+        metavar="TOLERANCE",
+    )
+    drop_unknown: bool = flag("The list was made with unknown words dropped.")
+
+
+@command("force-score", ForceScoreOptions, short_help="Recompute the features of an n-best list.")
+def force_score(options: ForceScoreOptions) -> None:
     """Recompute every feature of the derivations in an n-best list, from Moses or from here.
 
     The list must say which phrases each line is made of (-include-segmentation-in-n-best, or -t).
@@ -51,26 +46,23 @@ def force_score(context: click.Context, /, **options: Any) -> None:
     from phrasescore.errors import SettingsError, counted
     from phrasescore.runs.progress import Progress
 
-    if options["output"] is None and options["tolerance"] is None:
+    tolerance = options.tolerance
+    if options.output is None and tolerance is None:
         raise SettingsError("nothing to do", remedy="give -o FILE, --check TOLERANCE, or both")
-    ini = MosesIni.read(options["ini"])
+    ini = MosesIni.read(options.ini)
     refuse_replaced_inputs(files_read(ini))
-    decoder = make_decoder(ini, options)
-    sentences = read_sentences(options["input_path"], longest=options["max_sentence_length"])
-    loaded = decoder.load(sentences)
-    comparison = None
-    if options["tolerance"] is not None:
-        comparison = ListComparison(options["tolerance"])
+    decoder = make_decoder(ini, vars(options))
+    loaded = decoder.load(read_sentences(options.input_path, longest=options.max_sentence_length))
+    comparison = None if tolerance is None else ListComparison(tolerance)
     scorer = ForcedScorer(loaded, decoder.system.weights)
     with Progress("scoring", unit="lines") as progress:
-        lines = score_list(
-            scorer, options["nbest"], options["output"], comparison, progress.advance
-        )
+        lines = score_list(scorer, options.nbest, options.output, comparison, progress.advance)
     if comparison is None:
         click.echo(counted(lines, "line"), err=True)
         return
     _report(comparison)
-    context.exit(1 if comparison.beyond else 0)
+    if comparison.beyond:
+        raise click.exceptions.Exit(1)
 
 
 def _report(comparison: ListComparison) -> None:

@@ -3,286 +3,125 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from moses_integration.commands.options import INI
+from phrasescore.commands.declarations import Options, argument, command, flag, option
 from phrasescore.commands.numbers import WEIGHT
-from phrasescore.commands.options import json_options, print_result
+from phrasescore.commands.options import Result
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, PathName, Use, refuse_replaced_inputs
+from phrasescore.errors import counted
 from phrasescore.runs.file_kinds import STANDARD_STREAM
+from phrasescore.runs.final_names import write_atomically
 
 if TYPE_CHECKING:
     from moses_integration.ini.moses_ini import MosesIni
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+class ShowOptions(Result):
+    """Options of ``ini show``."""
+
+    ini: str = INI
 
 
-_output = click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=PathName(Use.WRITE, may_replace="MOSES_INI"),
-    metavar="FILE",
-    help="Where to write the new ini; - is standard output.",
-)
-_absolute_paths = click.option(
-    "--absolute-paths",
-    is_flag=True,
-    help="Make all paths absolute, so that the ini works from everywhere.",
-)
+class NewIniOptions(Options):
+    """Options of what writes a new ini."""
 
-
-def _start_weight(meaning: str) -> Callable[[_Command], _Command]:
-    return click.option(
-        "--start-weight",
-        type=WEIGHT,
-        metavar="NUMBER",
-        help=f"{meaning}  [default: 0.2; beside tuned weights 0, which leaves translations as they "
-        "are]",
+    ini: str = INI
+    output: str = option(
+        PathName(Use.WRITE, may_replace="MOSES_INI"),
+        "Where to write the new ini; - is standard output.",
+        "-o",
+        required=True,
     )
 
+    def warn(self, after: MosesIni, others: Iterable[object] = ()) -> None:
+        """Print what Moses would refuse or ignore in the new ini, after other warnings."""
+        from moses_integration.ini.listing import problems
 
-@click.command("show", short_help="List features, weights, files and problems.")
-@click.argument("path", type=INPUT, metavar="MOSES_INI")
-@json_options
-def show(path: str, as_json: bool, json_file: str | None) -> None:
-    """List the features, weights and files of MOSES_INI, and what Moses would refuse or ignore."""
-    from moses_integration.ini.listing import listing, listing_text
-    from moses_integration.ini.moses_ini import MosesIni
-
-    found = listing(MosesIni.read(path))
-    if not as_json:
-        click.echo(listing_text(found))
-    print_result(found, as_json, json_file)
+        if self.output != STANDARD_STREAM:
+            after = dataclasses.replace(after, path=self.output)
+        for warning in (*others, *problems(after)):
+            click.echo(f"warning: {warning}", err=True)
 
 
-@click.command("add-column", short_help="Make it use a table with more scores.")
-@click.argument("path", type=INPUT, metavar="MOSES_INI")
-@click.option(
-    "--table",
-    required=True,
-    type=INPUT,
-    metavar="FILE",
-    help="The rescored phrase table; its path is written as given here.",
-)
-@click.option(
-    "--reordering",
-    type=INPUT,
-    metavar="FILE",
-    help="Also replace the reordering table, e.g. by that of generate --reordering-output.",
-)
-@_output
-@_start_weight("The weight of each new score, until it is tuned.")
-@click.option(
-    "--feature",
-    metavar="NAME",
-    help="Which phrase table to replace, where there are several, e.g. TranslationModel0.",
-)
-@_absolute_paths
-def add_column(
-    path: str,
-    table: str,
-    reordering: str | None,
-    output: str,
-    start_weight: float | None,
-    feature: str | None,
-    absolute_paths: bool,
-) -> None:
-    """Write MOSES_INI with the phrase table replaced, and a weight for each new score.
+class RemoveFeatureOptions(NewIniOptions):
+    """Options of ``ini remove-feature``."""
 
-    With --reordering, the reordering table is replaced, too, which must have the same pairs.
-
-    The scores of the whole table are checked first. Every other byte of the ini stays as it is.
-    """
-    from moses_integration.ini.edits import (
-        check_table_path,
-        find_table_feature,
-        start_weight_for,
-        with_reordering,
-        with_table,
-    )
-    from moses_integration.ini.listing import problems
-    from moses_integration.ini.model_files import with_absolute_paths
-    from moses_integration.ini.moses_ini import MosesIni
-    from moses_integration.tables.score_survey import survey_scores
-    from phrasescore.errors import counted
-    from phrasescore.runs.final_names import write_atomically
-
-    check_table_path(table)
-    before = MosesIni.read(path)
-    place = find_table_feature(before, feature)
-    survey = survey_scores(table)
-    if start_weight is None:
-        start_weight = start_weight_for(before)
-    change = with_table(before, place, table, survey.scores, start_weight)
-    after = change.ini if reordering is None else with_reordering(change.ini, reordering)
-    after = with_absolute_paths(after) if absolute_paths else after
-    write_atomically(output, after.to_bytes())
-    pairs, scores = counted(survey.lines, "phrase pair"), counted(survey.scores, "score")
-    click.echo(f"{table}: {pairs} with {scores}", err=True)
-    click.echo(change.summary, err=True)
-    if reordering is not None:
-        click.echo(f"reordering table: {reordering}", err=True)
-    if change.added:
-        _advise_tuning(start_weight, output)
-    for warning in (*survey.warnings(), *problems(after)):
-        click.echo(f"warning: {warning}", err=True)
+    ini: str = INI
+    name: str = argument(click.STRING, "NAME")
 
 
-@click.command("add-language-model", short_help="Make it ask a neural language model.")
-@click.argument("path", type=INPUT, metavar="MOSES_INI")
-@click.option(
-    "--model",
-    required=True,
-    type=INPUT_FOLDER,
-    metavar="FOLDER",
-    help="A model of kind feed-forward-lm; its path is written as given here.",
-)
-@_output
-@click.option(
-    "--name",
-    metavar="NAME",
-    help="What weights and n-best lists call it.  [default: NeuralLM0, or the next that is free]",
-)
-@_start_weight("The weight of the model, until it is tuned.")
-@click.option(
-    "--normalised/--unnormalised",
-    default=None,
-    help="Whether its scores are ln p, or leave ln Z out, which is several times faster.  "
-    "[default: unnormalised if the model was trained with --self-normalise]",
-)
-@click.option(
-    "--unknown",
-    type=click.Choice(["whole", "share"]),
-    help="What a word outside its shortlist is given: the whole p(<unk>), which is the sum over "
-    "all such words, or its share of it, by how often training saw it.  [default: share, where "
-    "training saw such words]",
-)
-@_absolute_paths
-def add_language_model(
-    path: str,
-    model: str,
-    output: str,
-    name: str | None,
-    start_weight: float | None,
-    normalised: bool | None,
-    unknown: str | None,
-    absolute_paths: bool,
-) -> None:
-    """Write MOSES_INI with one more feature: a neural language model that is asked while decoding.
+class NewFeatureOptions(NewIniOptions):
+    """Options of what changes the features of an ini."""
 
-    decode, tune and force-score of phrasescore read it, real Moses does not: remove-feature takes
-    it out again. The model is checked first. Every other byte of the ini stays as it is.
-    """
-    from moses_integration.ini.edits import start_weight_for, with_language_model
-    from moses_integration.ini.listing import problems
-    from moses_integration.ini.model_files import with_absolute_paths
-    from moses_integration.ini.moses_ini import MosesIni
-    from moses_integration.language_model.neural import (
-        checked_words,
-        is_self_normalised,
-        read_for_ini,
-        read_outside,
-    )
-    from phrasescore.errors import counted
-    from phrasescore.model.folder import load_outside
-    from phrasescore.runs.final_names import write_atomically
+    absolute_paths: bool = flag("Make all paths absolute, so that the ini works from everywhere.")
+    start_weight: float | None
 
-    before = MosesIni.read(path)
-    stored = read_for_ini(model, normalised=normalised is not False)
-    if start_weight is None:
-        start_weight = start_weight_for(before)
-    whole = not is_self_normalised(stored) if normalised is None else normalised
-    outside = read_outside(model) if unknown == "share" else load_outside(model)
-    change = with_language_model(
-        before, model, name, start_weight, normalised=whole,
-        shares_unknown=unknown == "share" or (unknown is None and bool(outside)),
-    )  # fmt: skip
-    warnings = checked_words(before, stored)
-    after = with_absolute_paths(change.ini) if absolute_paths else change.ini
-    write_atomically(output, after.to_bytes())
-    words = counted(len(stored.target_vocabulary) - 2, "word")
-    click.echo(f"{model}: a model that knows {words}", err=True)
-    click.echo(change.summary, err=True)
-    if normalised is None and not whole:
+    def weight(self, before: MosesIni) -> float:
+        """Return the weight that is given, or the one that suits the other weights."""
+        from moses_integration.ini.edits import start_weight_for
+
+        return start_weight_for(before) if self.start_weight is None else self.start_weight
+
+    def advise_tuning(self, weight: float) -> None:
+        """Say what comes next: a weight that nobody tuned makes no translation better."""
+        effect = "until then it changes nothing" if not weight else "its weight is a first guess"
+        name = "this ini" if self.output == STANDARD_STREAM else self.output
         click.echo(
-            f"{model} was trained with --self-normalise, so its scores leave ln Z out, which is "
-            "several times faster; --normalised takes ln p",
-            err=True,
+            f"now tune all weights of {name} together (phrasescore tune): {effect}", err=True
         )
-    _advise_tuning(start_weight, output)
-    for warning in (*warnings, *problems(_called(after, output))):
-        click.echo(f"warning: {warning}", err=True)
 
 
-def _advise_tuning(weight: float, output: str) -> None:
-    """Say what comes next: a weight that nobody tuned makes no translation better."""
-    effect = "until then it changes nothing" if not weight else "its weight is a first guess"
-    name = "this ini" if output == STANDARD_STREAM else output
-    click.echo(f"now tune all weights of {name} together (phrasescore tune): {effect}", err=True)
-
-
-def _called(after: MosesIni, output: str) -> MosesIni:
-    """Return what was written under the name of its file, which warnings are to name."""
-    return after if output == STANDARD_STREAM else dataclasses.replace(after, path=output)
-
-
-@click.command("remove-feature", short_help="Take a feature and its weights out.")
-@click.argument("path", type=INPUT, metavar="MOSES_INI")
-@click.argument("name", metavar="NAME")
-@_output
-def remove_feature(path: str, name: str, output: str) -> None:
-    """Write MOSES_INI without the feature NAME and its weights.
-
-    Every other byte of the ini stays as it is. Without the language models of add-language-model,
-    real Moses reads it again.
-    """
-    from moses_integration.ini.edits import without_feature
-    from moses_integration.ini.listing import problems
-    from moses_integration.ini.moses_ini import MosesIni
-    from phrasescore.runs.final_names import write_atomically
-
-    before = MosesIni.read(path)
-    after = without_feature(before, name)
-    write_atomically(output, after.to_bytes())
-    click.echo(f"{name}: a {before.feature(name).kind} is gone, and its weights", err=True)
-    for warning in problems(_called(after, output)):
-        click.echo(f"warning: {warning}", err=True)
-
-
-@click.command("absolute-paths", short_help="Make it work from every folder.")
-@click.argument("path", type=INPUT, metavar="MOSES_INI")
-@_output
-def absolute_paths(path: str, output: str) -> None:
-    """Write MOSES_INI with all paths absolute, so that it works from everywhere.
-
-    Relative ones are taken to be relative to the current directory, as Moses takes them, and must
-    be there. Every other byte of the ini stays as it is.
-    """
-    from moses_integration.ini.listing import problems
-    from moses_integration.ini.model_files import (
-        files_read,
-        find_any_file,
-        relative_paths,
-        with_absolute_paths,
+def _start_weight(meaning: str) -> Any:
+    return option(
+        WEIGHT,
+        f"{meaning}  [default: 0.2; beside tuned weights 0, which leaves translations as they are]",
     )
-    from moses_integration.ini.moses_ini import MosesIni
-    from phrasescore.errors import counted
-    from phrasescore.runs.final_names import write_atomically
 
-    before = MosesIni.read(path)
-    before.refuse_old_style()
-    refuse_replaced_inputs(files_read(before))
-    relative = relative_paths(before)
-    for line, named in relative:
-        find_any_file(named, line.kind, ini=path)
-    after = with_absolute_paths(before)
-    write_atomically(output, after.to_bytes())
-    click.echo(f"{counted(len(relative), 'path')} made absolute", err=True)
-    for warning in problems(_called(after, output)):
-        click.echo(f"warning: {warning}", err=True)
+
+class AddColumnOptions(NewFeatureOptions):
+    """Options of ``ini add-column``."""
+
+    table: str = option(
+        INPUT, "The rescored phrase table; its path is written as given here.", required=True
+    )
+    reordering: str | None = option(
+        INPUT, "Also replace the reordering table, e.g. by that of generate --reordering-output."
+    )
+    start_weight: float | None = _start_weight("The weight of each new score, until it is tuned.")
+    feature: str | None = option(
+        "NAME", "Which phrase table to replace, where there are several, e.g. TranslationModel0."
+    )
+
+
+class AddLanguageModelOptions(NewFeatureOptions):
+    """Options of ``ini add-language-model``."""
+
+    model: str = option(
+        INPUT_FOLDER,
+        "A model of kind feed-forward-lm; its path is written as given here.",
+        required=True,
+    )
+    name: str | None = option(
+        "NAME",
+        "What weights and n-best lists call it.  [default: NeuralLM0, or the next that is free]",
+    )
+    start_weight: float | None = _start_weight("The weight of the model, until it is tuned.")
+    normalised: bool | None = flag(
+        "Whether its scores are ln p, or leave ln Z out, which is several times faster.  "
+        "[default: unnormalised if the model was trained with --self-normalise]",
+        "--normalised/--unnormalised",
+    )
+    unknown: str | None = option(
+        ["whole", "share"],
+        "What a word outside its shortlist is given: the whole p(<unk>), which is the sum over "
+        "all such words, or its share of it, by how often training saw it.  [default: share, where "
+        "training saw such words]",
+    )
 
 
 @click.group("ini")
@@ -293,8 +132,147 @@ def ini() -> None:
     """
 
 
-ini.add_command(show)
-ini.add_command(add_column)
-ini.add_command(add_language_model)
-ini.add_command(absolute_paths)
-ini.add_command(remove_feature)
+@command("show", ShowOptions, short_help="List features, weights, files and problems.")
+def show(options: ShowOptions) -> None:
+    """List the features, weights and files of MOSES_INI, and what Moses would refuse or ignore."""
+    from moses_integration.ini.listing import listing, listing_text
+    from moses_integration.ini.moses_ini import MosesIni
+
+    found = listing(MosesIni.read(options.ini))
+    if not options.as_json:
+        click.echo(listing_text(found))
+    options.show(found)
+
+
+@command("add-column", AddColumnOptions, short_help="Make it use a table with more scores.")
+def add_column(options: AddColumnOptions) -> None:
+    """Write MOSES_INI with the phrase table replaced, and a weight for each new score.
+
+    With --reordering, the reordering table is replaced, too, which must have the same pairs.
+
+    The scores of the whole table are checked first. Every other byte of the ini stays as it is.
+    """
+    from moses_integration.ini.edits import (
+        check_table_path,
+        find_table_feature,
+        with_reordering,
+        with_table,
+    )
+    from moses_integration.ini.model_files import with_absolute_paths
+    from moses_integration.ini.moses_ini import MosesIni
+    from moses_integration.tables.score_survey import survey_scores
+
+    table, reordering = options.table, options.reordering
+    check_table_path(table)
+    before = MosesIni.read(options.ini)
+    place = find_table_feature(before, options.feature)
+    survey = survey_scores(table)
+    weight = options.weight(before)
+    change = with_table(before, place, table, survey.scores, weight)
+    after = change.ini if reordering is None else with_reordering(change.ini, reordering)
+    after = with_absolute_paths(after) if options.absolute_paths else after
+    write_atomically(options.output, after.to_bytes())
+    pairs, scores = counted(survey.lines, "phrase pair"), counted(survey.scores, "score")
+    click.echo(f"{table}: {pairs} with {scores}", err=True)
+    click.echo(change.summary, err=True)
+    if reordering is not None:
+        click.echo(f"reordering table: {reordering}", err=True)
+    if change.added:
+        options.advise_tuning(weight)
+    options.warn(after, survey.warnings())
+
+
+@command(
+    "add-language-model", AddLanguageModelOptions, short_help="Make it ask a neural language model."
+)
+def add_language_model(options: AddLanguageModelOptions) -> None:
+    """Write MOSES_INI with one more feature: a neural language model that is asked while decoding.
+
+    decode, tune and force-score of phrasescore read it, real Moses does not: remove-feature takes
+    it out again. The model is checked first. Every other byte of the ini stays as it is.
+    """
+    from moses_integration.ini.edits import with_language_model
+    from moses_integration.ini.model_files import with_absolute_paths
+    from moses_integration.ini.moses_ini import MosesIni
+    from moses_integration.language_model.neural import (
+        checked_words,
+        is_self_normalised,
+        read_for_ini,
+    )
+    from phrasescore.model.folder import load_outside
+
+    model, normalised, unknown = options.model, options.normalised, options.unknown
+    before = MosesIni.read(options.ini)
+    stored = read_for_ini(model, normalised=normalised is not False)
+    weight = options.weight(before)
+    whole = not is_self_normalised(stored) if normalised is None else normalised
+    shares = bool(load_outside(model)) if unknown is None else unknown == "share"
+    change = with_language_model(
+        before, model, options.name, weight, normalised=whole, shares_unknown=shares
+    )
+    warnings = checked_words(before, stored)
+    after = with_absolute_paths(change.ini) if options.absolute_paths else change.ini
+    write_atomically(options.output, after.to_bytes())
+    words = counted(len(stored.target_vocabulary) - 2, "word")
+    click.echo(f"{model}: a model that knows {words}", err=True)
+    click.echo(change.summary, err=True)
+    if normalised is None and not whole:
+        click.echo(
+            f"{model} was trained with --self-normalise, so its scores leave ln Z out, which is "
+            "several times faster; --normalised takes ln p",
+            err=True,
+        )
+    options.advise_tuning(weight)
+    options.warn(after, warnings)
+
+
+@command("remove-feature", RemoveFeatureOptions, short_help="Take a feature and its weights out.")
+def remove_feature(options: RemoveFeatureOptions) -> None:
+    """Write MOSES_INI without the feature NAME and its weights.
+
+    Every other byte of the ini stays as it is. Without the language models of add-language-model,
+    real Moses reads it again.
+    """
+    from moses_integration.ini.edits import without_feature
+    from moses_integration.ini.moses_ini import MosesIni
+    from phrasescore.runs.final_names import write_atomically
+
+    name = options.name
+    before = MosesIni.read(options.ini)
+    after = without_feature(before, name)
+    write_atomically(options.output, after.to_bytes())
+    click.echo(f"{name}: a {before.feature(name).kind} is gone, and its weights", err=True)
+    options.warn(after)
+
+
+@command("absolute-paths", NewIniOptions, short_help="Make it work from every folder.")
+def absolute_paths(options: NewIniOptions) -> None:
+    """Write MOSES_INI with all paths absolute, so that it works from everywhere.
+
+    Relative ones are taken to be relative to the current directory, as Moses takes them, and must
+    be there. Every other byte of the ini stays as it is.
+    """
+    from moses_integration.ini.model_files import (
+        files_read,
+        find_any_file,
+        relative_paths,
+        with_absolute_paths,
+    )
+    from moses_integration.ini.moses_ini import MosesIni
+    from phrasescore.errors import counted
+    from phrasescore.runs.final_names import write_atomically
+
+    before = MosesIni.read(options.ini)
+    before.refuse_old_style()
+    refuse_replaced_inputs(files_read(before))
+    relative = relative_paths(before)
+    for line, named in relative:
+        find_any_file(named, line.kind, ini=options.ini)
+    after = with_absolute_paths(before)
+    write_atomically(options.output, after.to_bytes())
+    click.echo(f"{counted(len(relative), 'path')} made absolute", err=True)
+    options.warn(after)
+
+
+for each in (show, add_column, add_language_model, absolute_paths, remove_feature):
+    ini.add_command(each)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from phrasescore.commands.device_option import device_option
-from phrasescore.commands.numbers import THREADS
-from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
+from phrasescore.commands.declarations import argument, command, option
+from phrasescore.commands.options import Computing, model_folders, output_file, resumable
+from phrasescore.commands.paths import INPUT
 from phrasescore.errors import SettingsError, counted
 
 if TYPE_CHECKING:
@@ -17,57 +17,32 @@ if TYPE_CHECKING:
     from phrasescore.model.kinds import Kind
 
 
-@click.command("nbest")
-@click.argument("nbest_list", type=INPUT, metavar="NBEST")
-@click.option(
-    "--model",
-    "folders",
-    multiple=True,
-    required=True,
-    type=INPUT_FOLDER,
-    metavar="FOLDER",
-    help="A model folder, of either direction; may be repeated, one feature each.",
-)
-@click.option(
-    "--source",
-    type=INPUT,
-    metavar="FILE",
-    help="The text that the list translates, as the decoder got it; needed by models that read it.",
-)
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=OUTPUT,
-    metavar="FILE",
-    help="Where to write the list; gzip if the name ends in .gz; - is standard output.",
-)
-@click.option(
-    "--name",
-    "names",
-    multiple=True,
-    metavar="NAME",
-    help="The name of the feature, one for each model.  [default: by kind: PhraseModel0, "
-    "AttentionModel0, and so on]",
-)
-@click.option(
-    "--table",
-    type=INPUT,
-    metavar="FILE",
-    help="The system's phrase table: words it does not translate get 0, as in the decoder.",
-)
-@device_option
-@click.option("--threads", type=THREADS, metavar="N", help="CPU threads.")
-def nbest(
-    nbest_list: str,
-    folders: tuple[str, ...],
-    source: str | None,
-    output: str,
-    names: tuple[str, ...],
-    table: str | None,
-    device: str,
-    threads: int | None,
-) -> None:
+class NBestOptions(Computing):
+    """Options of ``nbest``."""
+
+    nbest: str = argument(INPUT, "NBEST")
+    models: tuple[str, ...] = model_folders(
+        "A model folder, of either direction; may be repeated, one feature each."
+    )
+    source: str | None = option(
+        INPUT,
+        "The text that the list translates, as the decoder got it; needed by models that read it.",
+    )
+    output: str = output_file("the list")
+    names: tuple[str, ...] = option(
+        "NAME",
+        "The name of the feature, one for each model.  [default: by kind: PhraseModel0, "
+        "AttentionModel0, and so on]",
+        "--name",
+        many=True,
+    )
+    table: str | None = option(
+        INPUT, "The system's phrase table: words it does not translate get 0, as in the decoder."
+    )
+
+
+@command("nbest", NBestOptions)
+def nbest(options: NBestOptions) -> None:
     """Add one feature for each model to NBEST, a list of any decoder.
 
     Models of sentences (search, encdec) give ln p of the whole translation, or, if they were
@@ -81,46 +56,39 @@ def nbest(
     features, and phrasescore rerank chooses with them. If it is interrupted, even by kill -9, the
     same command continues where it stopped.
     """
-    import contextlib
-
     from moses_integration.nbest.rescoring import read_table_words, rescore_nbest
     from phrasescore.model.device import choose_device
-    from phrasescore.runs.file_kinds import can_be_read_again
-    from phrasescore.runs.interruption import interruptible
 
-    models = _load(folders, names, device, threads)
-    words = read_table_words(table) if table is not None else None
-    numerics = {"device": str(choose_device(device))}
-    keeps = output != "-" and can_be_read_again(nbest_list)
-    with interruptible(output) if keeps else contextlib.nullcontext():
-        counts = rescore_nbest(nbest_list, source, output, models, words, numerics=numerics)
+    models = _load(options)
+    words = read_table_words(options.table) if options.table is not None else None
+    numerics = {"device": str(choose_device(options.device))}
+    with resumable([options.nbest], [options.output]):
+        counts = rescore_nbest(
+            options.nbest, options.source, options.output, models, words, numerics=numerics
+        )
     click.echo(str(counts), err=True)
 
 
-def _load(
-    folders: tuple[str, ...], names: tuple[str, ...], device: str, threads: int | None
-) -> list[NBestModel]:
-    import torch
-
+def _load(options: NBestOptions) -> list[NBestModel]:
     from moses_integration.nbest.rescoring import NBestModel
     from phrasescore.model.folder import load_model
     from phrasescore.model.kinds import kind_named
     from phrasescore.scoring.model_loading import scoring_model
     from phrasescore.scoring.shared_scorer import SharedScorer
 
+    names, folders = options.names, options.models
     if names and len(names) != len(folders):
         raise SettingsError(
             f"{counted(len(names), 'name')} for {counted(len(folders), 'model')}",
             remedy="give one --name for each",
         )
-    if threads is not None:
-        torch.set_num_threads(threads)
+    options.use_threads()
     loaded = [load_model(folder) for folder in folders]
     kinds = [kind_named(each.model.settings.kind) for each in loaded]
     return [
         NBestModel(
             name,
-            scoring_model(folder, each, SharedScorer(each.model, device)),
+            scoring_model(folder, each, SharedScorer(each.model, options.device)),
             each.model.settings.factor,
             of_sentences=kind.of_sentences,
             reads_source=kind.reads_source,

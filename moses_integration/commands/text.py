@@ -2,86 +2,71 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
-import click
-
+from phrasescore.commands.declarations import Options, argument, command, flag, option
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
 
 if TYPE_CHECKING:
     from moses_integration.system_building.corpus.text_preparation import TextSettings
 
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Side = Literal["source", "target"]
 
 
-def _text_options(default_side: Side) -> Callable[[Decorated], Decorated]:
-    """Add what both commands take: the text, where it goes, and how its side is prepared."""
-    options = [
-        click.argument("text", default="-", type=INPUT),
-        click.option(
-            "-o",
-            "--output",
-            default="-",
-            type=OUTPUT,
-            metavar="FILE",
-            help="The output; - is standard output.",
-        ),
-        click.option(
-            "--system",
-            type=INPUT_FOLDER,
-            metavar="FOLDER",
-            help="A system that phrasescore build made: its record of the text gives the "
-            "defaults of the options below.",
-        ),
-        click.option(
-            "--side",
-            type=click.Choice(["source", "target"]),
-            default=default_side,
-            show_default=True,
-            help="Which side of the system the text belongs to.",
-        ),
-        click.option("--language", metavar="CODE", help="The language of the text, such as fr."),
-        click.option(
-            "--tokenize/--no-tokenize",
-            default=None,
-            help="Make tokens as Moses's tokenizer does, or find them in the text.  [default: yes]",
-        ),
-        click.option(
-            "--lowercase/--no-lowercase",
-            default=None,
-            help="Whether the system is lower-cased.  [default: no]",
-        ),
-        click.option(
-            "--escape/--no-escape",
-            default=None,
-            help="Whether entities such as &apos; stand for what Moses takes for markup.  "
-            "[default: yes]",
-        ),
-    ]
-
-    def add(command: Decorated) -> Decorated:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return add
-
-
-def _settings(system: str | None, side: Side, given: dict[str, Any]) -> TextSettings:
-    """Take the settings of a system, or the defaults, and replace those that are given."""
-    import dataclasses
-
-    from moses_integration.system_building.corpus.text_preparation import (
-        TextSettings,
-        read_settings,
+def _side(default: Side) -> Any:
+    return option(
+        ["source", "target"], "Which side of the system the text belongs to.", default=default
     )
 
-    settings = TextSettings() if system is None else read_settings(system).side(side)
-    return dataclasses.replace(
-        settings, **{name: value for name, value in given.items() if value is not None}
+
+class PreprocessOptions(Options):
+    """Options of both commands: a text, where it goes, and how its side is prepared."""
+
+    text: str = argument(INPUT, default="-")
+    output: str = option(OUTPUT, "The output; - is standard output.", "-o", default="-")
+    system: str | None = option(
+        INPUT_FOLDER,
+        "A system that phrasescore build made: its record of the text gives the defaults of the "
+        "options below.",
     )
+    side: Side = _side("source")
+    language: str | None = option("CODE", "The language of the text, such as fr.")
+    tokenize: bool | None = flag(
+        "Make tokens as Moses's tokenizer does, or find them in the text.  [default: yes]",
+        "--tokenize/--no-tokenize",
+    )
+    lowercase: bool | None = flag(
+        "Whether the system is lower-cased.  [default: no]", "--lowercase/--no-lowercase"
+    )
+    escape: bool | None = flag(
+        "Whether entities such as &apos; stand for what Moses takes for markup.  [default: yes]",
+        "--escape/--no-escape",
+    )
+
+    def text_settings(self) -> TextSettings:
+        """Take the settings of a system, or the defaults, and replace those that are given."""
+        from moses_integration.system_building.corpus.text_preparation import (
+            TextSettings,
+            read_settings,
+        )
+
+        settings = TextSettings()
+        if self.system is not None:
+            settings = read_settings(self.system).side(self.side)
+        names = [field.name for field in dataclasses.fields(TextSettings)]
+        given = {name: getattr(self, name) for name in names}
+        return dataclasses.replace(
+            settings, **{name: value for name, value in given.items() if value is not None}
+        )
+
+
+class PostprocessOptions(PreprocessOptions):
+    """Options of ``postprocess``."""
+
+    side: Side = _side("target")
+    capitalize: bool = flag("Capitalise the first letter of every line.")
 
 
 def _convert(text: str, output: str, convert: Callable[[str], str], what: str) -> None:
@@ -96,9 +81,8 @@ def _convert(text: str, output: str, convert: Callable[[str], str], what: str) -
             progress.advance(1)
 
 
-@click.command("preprocess")
-@_text_options("source")
-def preprocess(text: str, output: str, system: str | None, side: Side, **given: Any) -> None:
+@command("preprocess", PreprocessOptions)
+def preprocess(options: PreprocessOptions) -> None:
     """Turn TEXT (plain, .gz, or - for standard input) into the tokens of a system.
 
     Tokens meet the phrase table only if they are made as those of its training text were. Give
@@ -106,20 +90,17 @@ def preprocess(text: str, output: str, system: str | None, side: Side, **given: 
     """
     from moses_integration.system_building.corpus.text_preparation import Preprocessor
 
-    _convert(text, output, Preprocessor(_settings(system, side, given)), "preprocess")
+    convert = Preprocessor(options.text_settings())
+    _convert(options.text, options.output, convert, "preprocess")
 
 
-@click.command("postprocess")
-@_text_options("target")
-@click.option("--capitalize", is_flag=True, help="Capitalise the first letter of every line.")
-def postprocess(
-    text: str, output: str, system: str | None, side: Side, capitalize: bool, **given: Any
-) -> None:
+@command("postprocess", PostprocessOptions)
+def postprocess(options: PostprocessOptions) -> None:
     """Turn TEXT (tokens, as a decoder prints them) into readable text: undo preprocess.
 
     Lower-cased text stays lower-cased; see --capitalize.
     """
     from moses_integration.system_building.corpus.text_preparation import Postprocessor
 
-    convert = Postprocessor(_settings(system, side, given), capitalize=capitalize)
-    _convert(text, output, convert, "postprocess")
+    convert = Postprocessor(options.text_settings(), capitalize=options.capitalize)
+    _convert(options.text, options.output, convert, "postprocess")

@@ -25,12 +25,11 @@ from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.compiled import compiled_with
 from phrasescore.errors import InputError, ModelError, SettingsError
 from phrasescore.model.fast_math import FAST, exp, order, unorder
-from phrasescore.model.folder import StoredWeights, load_outside, load_weights
+from phrasescore.model.folder import StoredWeights, load_weights
 from phrasescore.model.kinds import kind_named
 from phrasescore.model.model_settings import FeedForwardLmSettings
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.words.known_words import KnownWords, known_words
-from phrasescore.words.vocabulary import OutsideWords
 
 Array = npt.NDArray[Any]
 
@@ -148,23 +147,6 @@ def read_feed_forward_lm(folder: str | Path) -> StoredWeights:
                 remedy="copy the folder again, or train the model again",
             )
     return stored
-
-
-def read_outside(folder: str | Path) -> OutsideWords:
-    """Read which words are outside a model's shortlist.
-
-    Raises:
-        ModelError: The folder does not say, or is damaged.
-    """
-    outside = load_outside(folder)
-    if outside is None:
-        raise ModelError(
-            "the model, of an earlier version, does not say how often words outside its shortlist "
-            "were seen, which unknown=share needs",
-            path=folder,
-            remedy="train it again, or give its unknown words the whole p(<unk>): unknown=whole",
-        )
-    return outside
 
 
 def _shapes(settings: FeedForwardLmSettings) -> dict[str, tuple[int, ...]]:

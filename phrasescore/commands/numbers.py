@@ -23,6 +23,8 @@ class Whole(click.IntRange):
         most: The most.
     """
 
+    metavar = "N"
+
     def __init__(self, least: int, most: int) -> None:
         super().__init__(least, most)
 
@@ -42,6 +44,8 @@ class Real(click.FloatRange):
         above: Whether the least itself is too little.
         below: Whether the most itself is too much.
     """
+
+    metavar = "NUMBER"
 
     def __init__(
         self, least: float, most: float, *, above: bool = False, below: bool = False

@@ -1,18 +1,42 @@
-"""Options that several commands share."""
+"""Options that several commands share, and what commands do with them."""
 
 from __future__ import annotations
 
+import contextlib
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import click
 
-from phrasescore.commands.numbers import Real
-from phrasescore.commands.paths import OUTPUT, takes_standard_output
+from phrasescore.commands.declarations import Options, flag, option, with_options
+from phrasescore.commands.numbers import FACTOR, THREADS, Real
+from phrasescore.commands.paths import INPUT_FOLDER, OUTPUT, takes_standard_output
+from phrasescore.errors import SettingsError
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+def output_file(what: str, **attributes: Any) -> Any:
+    """Declare ``-o FILE`` for what a command writes."""
+    text = f"Where to write {what}; gzip if the name ends in .gz; - is standard output."
+    return option(OUTPUT, text, "-o", required=True, **attributes)
+
+
+def model_folders(text: str) -> Any:
+    """Declare ``--model FOLDER``, of which one is needed."""
+    return option(INPUT_FOLDER, text, "--model", many=True, required=True)
+
+
+def factor(owner: str) -> Any:
+    """Declare ``--factor N``; without it the one of the ``owner`` is taken."""
+    text = "The factor of a token surface|tag to score, from 0."
+    return option(FACTOR, f"{text}  [default: {owner} own]")
+
+
+CORES: Any = option(THREADS, "Cores to use.  [default: all]")
+MODEL: Any = option(INPUT_FOLDER, "A model folder.", required=True)
+
+
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _LONGEST = 3660 * _UNITS["d"]
 
@@ -62,39 +86,73 @@ class OptionalNumber(Real):
         return super().convert(value, param, ctx)
 
 
-def json_file_option(*old_names: str) -> Callable[[_Command], _Command]:
-    """Return what adds ``--json-file FILE``; the command gets ``json_file``.
+def device_name(text: str) -> str:
+    """Return ``auto``, ``cpu``, ``cuda`` or ``cuda:N``; `choose_device` looks for the device."""
+    if not re.fullmatch(r"auto|cpu|cuda(:(0|[1-9][0-9]{0,3}))?", text):
+        raise click.BadParameter(f"{text!r} is not a device; write auto, cpu, cuda or cuda:1")
+    return text
 
-    Args:
-        old_names: What this command called the option before; they are still accepted.
-    """
-    return click.option(
-        "--json-file",
-        *old_names,
-        "json_file",
-        type=OUTPUT,
-        metavar="FILE",
-        help="Write the result as JSON to this file, too.",
+
+def scheduler(text: str) -> str:
+    """Return a scheduler's address or the file that it writes; the cluster looks for it."""
+    if not text or not text.isprintable():
+        raise click.BadParameter("name the scheduler's file, or its address tcp://HOST:PORT")
+    return text
+
+
+class Device(Options):
+    """Where a command computes."""
+
+    device: str = option(
+        device_name,
+        "Where to compute; auto: on the first GPU, if there is one.",
+        default="auto",
+        metavar="auto|cpu|cuda|cuda:N",
     )
 
 
-def json_options(command: _Command, old_names: Sequence[str] = ()) -> _Command:
-    """Add ``--json`` and ``--json-file FILE``; the command gets ``as_json`` and ``json_file``.
+class Computing(Device):
+    """How a command computes with a model."""
 
-    See `print_result` for what to do with them.
+    threads: int | None = option(THREADS, "CPU threads.")
 
-    Args:
-        command: A command that has a result.
-        old_names: What this command called ``--json-file`` before.
-    """
-    show = click.option(
-        "--json",
-        "as_json",
-        is_flag=True,
-        callback=takes_standard_output,
-        help="Print JSON instead of text.",
+    def use_threads(self) -> None:
+        """Let torch use as many threads as were asked for."""
+        if self.threads is not None:
+            import torch
+
+            torch.set_num_threads(self.threads)
+
+
+class OnCluster(Options):
+    """Whether other machines compute."""
+
+    cluster: str | None = option(
+        scheduler,
+        "Let the workers of a Dask scheduler do the work: the file that it writes, or its address, "
+        "tcp://HOST:PORT or tls://HOST:PORT.",
+        metavar="FILE|ADDRESS",
     )
-    return show(json_file_option(*old_names)(command))
+
+
+class JsonFile(Options):
+    """Where the result goes as JSON."""
+
+    json_file: str | None = option(OUTPUT, "Write the result as JSON to this file, too.")
+
+
+class Result(JsonFile):
+    """How a command shows its result."""
+
+    as_json: bool = flag("Print JSON instead of text.", "--json", callback=takes_standard_output)
+
+    def show(self, result: Mapping[str, Any]) -> None:
+        """Print a result as JSON, write it to a file, or both; text is for the caller to print.
+
+        Raises:
+            SettingsError: The file cannot be written.
+        """
+        print_result(result, self.as_json, self.json_file)
 
 
 def print_result(result: Mapping[str, Any], as_json: bool, json_file: str | None) -> None:
@@ -124,38 +182,73 @@ def print_result(result: Mapping[str, Any], as_json: bool, json_file: str | None
         write_json(json_file, result)
 
 
-def reordering_pair(old: str | None, new: str | None, output: str) -> tuple[str, str] | None:
-    """Return what ``--reordering`` and ``--reordering-output`` name, or ``None`` for neither.
+class LengthNormalisation(Options):
+    """How a beam search ranks targets."""
+
+    length_normalisation: bool = flag("Rank by ln p divided by the number of words, </s> counted.")
+
+
+class Reordering(Options):
+    """The reordering table that goes with a phrase table; commands declare ``reordering``."""
+
+    reordering: str | None
+    reordering_output: str | None = option(OUTPUT, "Where to write the reordering table.")
+
+    def reordering_pair(self, output: str) -> tuple[str, str] | None:
+        """Return the reordering table to read and the one to write, or ``None`` for neither.
+
+        Args:
+            output: The phrase table that is written.
+
+        Raises:
+            SettingsError: There is one without the other, or the output is no file.
+            ResumeError: Another process writes the new reordering table.
+        """
+        from phrasescore.runs.file_kinds import is_stream
+        from phrasescore.runs.journal import keeps_work
+        from phrasescore.runs.lock import held
+
+        old, new = self.reordering, self.reordering_output
+        if (old is None) != (new is None):
+            raise SettingsError(
+                "--reordering and --reordering-output go together",
+                remedy="name the reordering table and where to write it",
+            )
+        if old is None or new is None:
+            return None
+        if output == "-" or is_stream(output):
+            raise SettingsError(
+                "the reordering table is made for the pairs of the output, which must be a file "
+                "then",
+                path=output,
+                remedy="name a file with -o",
+            )
+        if keeps_work(new):
+            # it is written last: another process that writes it is found before the work
+            with held(new):
+                pass
+        return old, new
+
+
+@contextlib.contextmanager
+def resumable(inputs: Iterable[str], outputs: Iterable[str]) -> Iterator[None]:
+    """Tell the user who interrupts the block how to continue, unless a pipe is among the files.
 
     Args:
-        old: The reordering table to read.
-        new: Where to write one for the pairs of the output.
-        output: The phrase table that is written.
-
-    Raises:
-        SettingsError: There is one without the other, or the output is no file.
-        ResumeError: Another process writes the new reordering table.
+        inputs: What is read.
+        outputs: What is written; the error names the first.
     """
-    from phrasescore.errors import SettingsError
-    from phrasescore.runs.file_kinds import is_stream
+    from phrasescore.runs.file_kinds import can_be_read_again
+    from phrasescore.runs.interruption import interruptible
     from phrasescore.runs.journal import keeps_work
-    from phrasescore.runs.lock import held
 
-    if (old is None) != (new is None):
-        raise SettingsError(
-            "--reordering and --reordering-output go together",
-            remedy="name the reordering table and where to write it",
-        )
-    if old is None or new is None:
-        return None
-    if output == "-" or is_stream(output):
-        raise SettingsError(
-            "the reordering table is made for the pairs of the output, which must be a file then",
-            path=output,
-            remedy="name a file with -o",
-        )
-    if keeps_work(new):
-        # it is written last: another process that writes it is found before the work, not after
-        with held(new):
-            pass
-    return old, new
+    outputs = list(outputs)
+    if all(map(can_be_read_again, inputs)) and all(map(keeps_work, outputs)):
+        with interruptible(outputs[0]):
+            yield
+    else:
+        yield
+
+
+# until `train` and `analyze` declare their options as fields
+device_option, json_options = with_options(Device), with_options(Result)

@@ -79,6 +79,7 @@ class PathName(click.ParamType):  # type: ignore[type-arg]  # generic in new ver
         self, use: Use, kind: type[str] | type[Path] = str, *, may_replace: str = ""
     ) -> None:
         self._use = use
+        self.metavar = "FOLDER" if use in (Use.READ_FOLDER, Use.WRITE_FOLDER) else "FILE"
         self._kind = kind
         self._may_replace = may_replace
 
@@ -194,8 +195,7 @@ def _refuse_clash(one: _Named, other: _Named) -> None:
     if one.path == other.path == STANDARD_STREAM and one.use is other.use:
         verb = "go to standard output" if one.use.writes else "read standard input"
         raise SettingsError(
-            f"{other.label} and {one.label} would both {verb}",
-            remedy="name a file for one of them",
+            f"{other.label} and {one.label} would both {verb}", remedy="name a file for one of them"
         )
     if not (one.use.writes or other.use.writes):
         return

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from typing import TYPE_CHECKING, Literal
 
 import click
 
-from phrasescore.commands.device_option import device_option
-from phrasescore.commands.numbers import BATCH, FACTOR, THREADS
-from phrasescore.commands.options import json_options, print_result
-from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
+from phrasescore.commands.declarations import argument, command, flag, option
+from phrasescore.commands.numbers import BATCH
+from phrasescore.commands.options import MODEL, Computing, Result, factor, resumable
+from phrasescore.commands.paths import INPUT, OUTPUT
 from phrasescore.errors import SettingsError, counted
 from phrasescore.runs.identity import provenance
 
@@ -22,58 +21,35 @@ if TYPE_CHECKING:
 _SKIP = ", or give --on-error skip to leave its score empty"
 
 
-@click.command("score-text")
-@click.argument(
-    "texts", nargs=-1, required=True, type=INPUT, metavar="PAIRS | SOURCE TARGET | TEXT"
-)
-@click.option(
-    "--model", "folder", required=True, type=INPUT_FOLDER, metavar="FOLDER", help="A model folder."
-)
-@click.option(
-    "-o",
-    "--output",
-    type=OUTPUT,
-    metavar="FILE",
-    help="Where to write the lines; gzip if the name ends in .gz; - is standard output.  "
-    "[default: standard output; with --perplexity nowhere]",
-)
-@click.option("--words", is_flag=True, help="Append a column with ln p of each word and of </s>.")
-@click.option(
-    "--perplexity",
-    is_flag=True,
-    help="Print lines, tokens (</s> counted), unknown words, ln p and perplexity of all together; "
-    "lines are written only if -o says where.",
-)
-@click.option(
-    "--on-error",
-    type=click.Choice(["stop", "skip"]),
-    default="stop",
-    show_default=True,
-    help="What to do at a line that cannot be scored; skip leaves its score empty.",
-)
-@click.option(
-    "--factor",
-    type=FACTOR,
-    help="The factor of a token surface|tag to score, from 0.  [default: the model's own]",
-)
-@device_option
-@click.option("--batch-size", type=BATCH, metavar="PAIRS", help="Pairs scored at a time.")
-@click.option("--threads", type=THREADS, metavar="N", help="CPU threads.")
-@json_options
-def score_text(
-    texts: tuple[str, ...],
-    folder: str,
-    output: str | None,
-    words: bool,
-    perplexity: bool,
-    on_error: Literal["stop", "skip"],
-    factor: int | None,
-    device: str,
-    batch_size: int | None,
-    threads: int | None,
-    as_json: bool,
-    json_file: str | None,
-) -> None:
+class ScoreTextOptions(Computing, Result):
+    """Options of ``score-text``."""
+
+    texts: tuple[str, ...] = argument(
+        INPUT, "PAIRS | SOURCE TARGET | TEXT", nargs=-1, required=True
+    )
+    model: str = MODEL
+    output: str | None = option(
+        OUTPUT,
+        "Where to write the lines; gzip if the name ends in .gz; - is standard output.  "
+        "[default: standard output; with --perplexity nowhere]",
+        "-o",
+    )
+    words: bool = flag("Append a column with ln p of each word and of </s>.")
+    perplexity: bool = flag(
+        "Print lines, tokens (</s> counted), unknown words, ln p and perplexity of all together; "
+        "lines are written only if -o says where."
+    )
+    on_error: Literal["stop", "skip"] = option(
+        ["stop", "skip"],
+        "What to do at a line that cannot be scored; skip leaves its score empty.",
+        default="stop",
+    )
+    factor: int | None = factor("the model's")
+    batch_size: int | None = option(BATCH, "Pairs scored at a time.", metavar="PAIRS")
+
+
+@command("score-text", ScoreTextOptions)
+def score_text(options: ScoreTextOptions) -> None:
     r"""Append ln p(target | source), or of a language model ln p(text), to each line of texts.
 
     PAIRS has source and target in the first two columns of each line, separated by a tab; or give
@@ -87,63 +63,59 @@ def score_text(
 
     If it is interrupted, even by kill -9, the same command continues where it stopped.
     """
-    import torch
-
     from phrasescore.model.folder import load_model
-    from phrasescore.runs.file_kinds import can_be_read_again
-    from phrasescore.runs.interruption import interruptible
     from phrasescore.scoring.shared_scorer import SharedScorer
     from phrasescore.scoring.text_scoring import score_texts
 
-    to = _destination(output, perplexity, words, as_json)
-    if threads is not None:
-        torch.set_num_threads(threads)
-    loaded = load_model(folder)
-    asked = _texts(texts, loaded, factor, on_error == "skip")
-    scorer = SharedScorer(loaded.model, device, "fp32", batch_size)
-    numerics = {"batch_size": batch_size, "device": str(scorer.device), "precision": "fp32"}
-    # what comes or goes through a pipe cannot be gone on with
-    keeps = to not in ("-", os.devnull) and all(can_be_read_again(path) for path in texts)
-    with interruptible(to) if keeps else contextlib.nullcontext():
-        report = score_texts(asked, to, loaded, scorer, words=words, numerics=numerics)
+    output = _destination(options)
+    options.use_threads()
+    loaded = load_model(options.model)
+    texts = _texts(options, loaded)
+    size = options.batch_size
+    scorer = SharedScorer(loaded.model, options.device, "fp32", size)
+    numerics = {"batch_size": size, "device": str(scorer.device), "precision": "fp32"}
+    words = options.words
+    with resumable(options.texts, [output]):
+        report = score_texts(texts, output, loaded, scorer, words=words, numerics=numerics)
     click.echo(str(report), err=True)
-    used = {"words": words, "factor": asked.factor, "on_error": on_error, "numerics": numerics}
-    result = {**report.to_json(), "provenance": provenance(settings={"model": folder, **used})}
-    print_result(result, as_json, json_file)
-    if perplexity and not as_json:
+    used = {"words": words, "factor": texts.factor, "on_error": options.on_error}
+    settings = {"model": options.model, **used, "numerics": numerics}
+    options.show({**report.to_json(), "provenance": provenance(settings=settings)})
+    if options.perplexity and not options.as_json:
         click.echo(report.figures_text)
 
 
-def _destination(output: str | None, perplexity: bool, words: bool, as_json: bool) -> str:
+def _destination(options: ScoreTextOptions) -> str:
     """Return where the lines go; standard output has room for one thing only."""
-    to = output or (os.devnull if perplexity else "-")
-    if to == "-" and (perplexity or as_json):
+    output = options.output or (os.devnull if options.perplexity else "-")
+    if output == "-" and (options.perplexity or options.as_json):
+        result = "JSON" if options.as_json else "perplexity"
         raise SettingsError(
-            f"the lines and the {'JSON' if as_json else 'perplexity'} would both go to standard "
-            "output",
+            f"the lines and the {result} would both go to standard output",
             remedy="write the lines to a file with -o"
-            + (", or the JSON with --json-file" if as_json else ""),
+            + (", or the JSON with --json-file" if options.as_json else ""),
         )
-    if words and output is None and perplexity:
+    if options.words and options.output is None and options.perplexity:
         raise SettingsError(
             "--words is about the lines, and --perplexity alone writes none",
             remedy="say with -o where to write them, or leave out --words",
         )
-    return to
+    return output
 
 
-def _texts(paths: tuple[str, ...], loaded: LoadedModel, factor: int | None, skips: bool) -> Texts:
+def _texts(options: ScoreTextOptions, loaded: LoadedModel) -> Texts:
     """Say how to read the texts that the model wants."""
     from phrasescore.model.kinds import kind_named
     from phrasescore.table.text_blocks import Texts
 
     settings = loaded.model.settings
     columns = 2 if kind_named(settings.kind).reads_source else 1
-    if len(paths) > columns:
+    if len(options.texts) > columns:
         remedy = "give one file with columns, or one for each text"
         raise SettingsError(
-            f"{counted(len(paths), 'file')}, where this kind of model takes at most {columns}",
+            f"{counted(len(options.texts), 'file')}, where this kind of model takes at most "
+            f"{columns}",
             remedy=remedy if columns > 1 else "give the text alone: a language model has no source",
         )
-    chosen = settings.factor if factor is None else factor
-    return Texts(paths, columns, chosen, skips, advice=_SKIP)
+    chosen = settings.factor if options.factor is None else options.factor
+    return Texts(options.texts, columns, chosen, options.on_error == "skip", advice=_SKIP)

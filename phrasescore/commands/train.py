@@ -13,9 +13,8 @@ from typing import Any
 import click
 
 from phrasescore.closed_settings import bounds_of
-from phrasescore.commands.device_option import device_option
 from phrasescore.commands.numbers import Real, Whole
-from phrasescore.commands.options import Duration, OptionalNumber
+from phrasescore.commands.options import Duration, OptionalNumber, device_option
 from phrasescore.commands.paths import PathName, Use, refuse_unwritable_folder
 from phrasescore.model.kinds import KINDS, kind_named
 from phrasescore.training.settings import TrainingSettings

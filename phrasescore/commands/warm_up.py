@@ -6,13 +6,19 @@ import time
 
 import click
 
-from phrasescore.commands.numbers import THREADS
+from phrasescore.commands.declarations import Options, command
+from phrasescore.commands.options import CORES
 from phrasescore.errors import counted
 
 
-@click.command("warm-up")
-@click.option("--threads", type=THREADS, metavar="N", help="Cores to use.  [default: all]")
-def warm_up(threads: int | None) -> None:
+class WarmUpOptions(Options):
+    """Options of ``warm-up``."""
+
+    threads: int | None = CORES
+
+
+@command("warm-up", WarmUpOptions)
+def warm_up(options: WarmUpOptions) -> None:
     """Compile ahead what the commands use.
 
     Each command compiles what it needs when it first runs on a machine, and keeps it. This runs
@@ -25,7 +31,7 @@ def warm_up(threads: int | None) -> None:
     from phrasescore.compiling.warm_up import warm_up as compile_all
 
     start = time.monotonic()
-    compiled = compile_all(threads)
+    compiled = compile_all(options.threads)
     seconds = time.monotonic() - start
     if compiled:
         click.echo(f"compiled {counted(compiled, 'function')} in {seconds:,.0f} s")

@@ -34,7 +34,7 @@ from phrasescore.runs.identity import sha256_of
 from phrasescore.runs.json_files import read_object, write_json
 from phrasescore.runs.results import RESULT, TrainingRecord
 from phrasescore.table.phrase_table import Side
-from phrasescore.words.vocabulary import OutsideWords, Vocabulary
+from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, OutsideWords, Vocabulary
 
 if TYPE_CHECKING:
     from phrasescore.model.sequence_model import SequenceModel
@@ -45,8 +45,8 @@ SOURCE_VOCABULARY, TARGET_VOCABULARY = "source.vocabulary.txt", "target.vocabula
 TARGET_OUTSIDE = "target.outside.txt"
 PROVENANCE, CURVES = "provenance.json", "curves.jsonl"
 DIGESTS = "SHA256SUMS"
-NEEDED = (CONFIG, WEIGHTS, TARGET_VOCABULARY, PROVENANCE)
-ALL = (*NEEDED, SOURCE_VOCABULARY, TARGET_OUTSIDE, CURVES, RESULT, DIGESTS)
+NEEDED = (CONFIG, WEIGHTS, TARGET_VOCABULARY, TARGET_OUTSIDE, PROVENANCE)
+ALL = (*NEEDED, SOURCE_VOCABULARY, CURVES, RESULT, DIGESTS)
 
 
 def is_model_folder(folder: Path) -> bool:
@@ -196,17 +196,14 @@ def load_model(folder: str | Path) -> LoadedModel:
     )
 
 
-def load_outside(folder: str | Path) -> OutsideWords | None:
-    """Read the words outside the target vocabulary; ``None`` from a folder that does not say them.
+def load_outside(folder: str | Path) -> OutsideWords:
+    """Read the words outside the target vocabulary.
 
     Raises:
         ModelError: The file is not the one that was written.
     """
     folder = Path(folder)
-    digests = read_digests(folder)
-    if TARGET_OUTSIDE not in digests:
-        return None
-    check_file(folder, TARGET_OUTSIDE, digests)
+    check_file(folder, TARGET_OUTSIDE, read_digests(folder))
     return OutsideWords.read(folder / TARGET_OUTSIDE)
 
 
@@ -343,7 +340,7 @@ def save_model(
     provenance: dict[str, Any],
     *,
     curves: Path | None = None,
-    outside: OutsideWords | None = None,
+    outside: OutsideWords = NO_OUTSIDE_WORDS,
 ) -> None:
     """Write a model folder; it gets its name when it is whole, and replaces an older one.
 
@@ -371,8 +368,7 @@ def save_model(
         if kind_named(model.settings.kind).reads_source:
             vocabularies[0].write(part / SOURCE_VOCABULARY)
         vocabularies[1].write(part / TARGET_VOCABULARY)
-        if outside is not None:
-            outside.write(part / TARGET_OUTSIDE)
+        outside.write(part / TARGET_OUTSIDE)
         write_json(part / PROVENANCE, provenance)
         config = dataclasses.asdict(model.settings)
         TrainingRecord(config, dict(provenance)).write(part / RESULT)

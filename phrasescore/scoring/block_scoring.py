@@ -18,7 +18,7 @@ from phrasescore.table.block import TableBlock, TokenSpans
 from phrasescore.table.phrase_table import Side
 from phrasescore.words import Unknown
 from phrasescore.words.token_sequences import TokenSequences
-from phrasescore.words.vocabulary import UNK_ID, OutsideWords, Vocabulary
+from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, UNK_ID, OutsideWords, Vocabulary
 
 
 class PairScorer(Protocol):
@@ -45,7 +45,7 @@ class ScoringModel:
         direction: ``target-source`` if it reads the table's target side.
         digest: What identifies its parameters and vocabularies.
         scorer: What computes.
-        outside: The words outside the vocabulary of the side it predicts, where they are known.
+        outside: The words outside the vocabulary of the side it predicts.
     """
 
     name: str
@@ -54,7 +54,7 @@ class ScoringModel:
     direction: Direction
     digest: str
     scorer: PairScorer
-    outside: OutsideWords | None = None
+    outside: OutsideWords = NO_OUTSIDE_WORDS
 
     @property
     def sides(self) -> tuple[tuple[Side, Vocabulary], tuple[Side, Vocabulary]]:
@@ -173,9 +173,6 @@ class BlockScorer:
         models: One column each, in this order.
         settings: What goes into the table.
         processor: The kind of what computes.
-
-    Raises:
-        ModelError: Probabilities are to be shared out, and a model does not say among which words.
     """
 
     def __init__(
@@ -183,14 +180,6 @@ class BlockScorer:
     ) -> None:
         self.models, self.settings, self._processor = models, settings, processor
         self._computing = threading.Lock()
-        lacking = [model for model in models if model.outside is None]
-        if lacking and settings.unknown == "share":
-            raise ModelError(
-                "the model, of an earlier version, does not say how often words outside its "
-                "shortlist were seen, which --unknown share needs",
-                path=lacking[0].name,
-                remedy="train it again, or use --unknown-column in its place",
-            )
 
     @property
     def probability_columns(self) -> int:
@@ -311,7 +300,7 @@ def _ln_p(
     read, predicted = (ids.of(side, vocabulary) for side, vocabulary in model.sides)
     ln_p = model.scorer.score(read, predicted)
     must_be_numbers(ln_p, model, block)
-    if unknown == "share" and model.outside is not None:
+    if unknown == "share":
         ln_p = ln_p + model.outside.ln_shares(ids.spans[model.sides[1][0]], predicted.tokens)
     return ln_p
 

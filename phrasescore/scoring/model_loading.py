@@ -18,7 +18,7 @@ from phrasescore.scoring.unshared_scorer import UnsharedScorer
 from phrasescore.table.block import TableBlock
 from phrasescore.table.phrase_table import Side
 from phrasescore.words.token_sequences import TokenSequences
-from phrasescore.words.vocabulary import OutsideWords
+from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, OutsideWords
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def load_models(
 
 
 def scoring_model(
-    name: str, loaded: LoadedModel, scorer: PairScorer, outside: OutsideWords | None = None
+    name: str, loaded: LoadedModel, scorer: PairScorer, outside: OutsideWords = NO_OUTSIDE_WORDS
 ) -> ScoringModel:
     """Return a loaded model with what computes its scores."""
     return ScoringModel(

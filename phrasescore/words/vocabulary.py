@@ -213,7 +213,8 @@ class OutsideWords:
     counts: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        if len(self._table) < len(self.words):
+        # the table is compiled code, which no words at all must not load when this is imported
+        if self.words and len(self._table) < len(self.words):
             _refuse_repeated(self.words, _RESTORE)
 
     def __len__(self) -> int:
@@ -295,6 +296,10 @@ class OutsideWords:
         # each line's sum is its own, so that it does not depend on where a block begins
         shares = np.bincount(lines, self._ln_q[numbers], minlength=len(spans.offsets) - 1)
         return np.asarray(shares, np.float64)
+
+
+# of a model whose shortlist has every word that it saw
+NO_OUTSIDE_WORDS = OutsideWords((), ())
 
 
 def _is_count(text: bytes) -> bool:

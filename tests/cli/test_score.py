@@ -15,7 +15,7 @@ from phrasescore.model.folder import load_model, save_model
 from phrasescore.model.kinds import build
 from phrasescore.model.model_settings import Direction, EncoderDecoderSettings
 from phrasescore.table.phrase_table import Entry, parse_entry, parse_scores, phrase_tokens
-from phrasescore.words.vocabulary import OutsideWords, Vocabulary
+from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, OutsideWords, Vocabulary
 from tests.conftest import Phrasescore, StartPhrasescore
 from tests.support.killed import kill_when
 
@@ -56,7 +56,7 @@ def save_random_model(
     folder: Path,
     direction: Direction,
     vocabularies: tuple[Vocabulary, Vocabulary],
-    outside: OutsideWords | None = None,
+    outside: OutsideWords = NO_OUTSIDE_WORDS,
 ) -> None:
     settings = EncoderDecoderSettings(
         source_vocabulary=len(vocabularies[0]),
@@ -103,7 +103,7 @@ def test_two_models_and_the_unknown_column(
     process = phrasescore(
         "score",
         *("--model", data / "source-target", "--model", data / "target-source"),
-        *("--unknown-column", data / "table.gz", "-o", "out.gz", "--report", "report.json"),
+        *("--unknown-column", data / "table.gz", "-o", "out.gz", "--json-file", "report.json"),
         *("--precision", "fp32"),
     )
     assert process.returncode == 0, process.stderr
@@ -186,11 +186,6 @@ def test_average_replaces_a_column(data: Path, phrasescore: Phrasescore) -> None
     ("arguments", "code", "message"),
     [
         (["table.gz", "--model", "absent"], 4, "absent: no such model folder"),
-        (
-            ["table.gz", "--model", "target-source", "--unknown", "share"],
-            4,
-            "Train it again, or use --unknown-column in its place.",
-        ),
         (["absent.gz", "--model", "source-target"], 3, "absent.gz: no such file"),
         (["bad", "--model", "source-target"], 3, "bad:2: score 1 is negative (-2.5)"),
         (

@@ -13,7 +13,7 @@ import torch
 from phrasescore.model.folder import load_weights, save_model
 from phrasescore.model.model_settings import FeedForwardLmSettings
 from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
-from phrasescore.words.vocabulary import OutsideWords, Vocabulary
+from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, OutsideWords, Vocabulary
 from tests.support.plain_back_off import PlainLanguageModel
 
 
@@ -24,7 +24,7 @@ def save_random_language_model(
     seed: int = 1,
     *,
     self_normalise: float = 0.0,
-    outside: OutsideWords | None = None,
+    outside: OutsideWords = NO_OUTSIDE_WORDS,
 ) -> Path:
     """Write a small model whose scores differ from history to history."""
     vocabulary = Vocabulary.from_words(sorted(set(words)))

@@ -6,97 +6,80 @@ from pathlib import Path
 
 import click
 
+from phrasescore.commands.declarations import command, flag, option
 from phrasescore.commands.numbers import SEED, Whole
-from phrasescore.commands.options import json_options, print_result
+from phrasescore.commands.options import Result
 from phrasescore.commands.paths import refuse_replaced_inputs
 from phrasescore.errors import SettingsError
-from tuning.commands.options import (
-    parse_scoring,
-    parse_selection,
-    scoring_options,
-    selection_options,
-    show_notes,
-)
+from tuning.commands.options import ScoringOptions
 from tuning.metrics.metric_settings import TEST_SEED, TRIALS
 
 
-@click.command("compare", context_settings={"show_default": True})
-@scoring_options
-@click.option(
-    "--baseline",
-    "baselines",
-    multiple=True,
-    required=True,
-    metavar="[NAME=]FILE",
-    help="A translation by the system that the others are compared with; repeat it for each "
-    "tuning run.",
-)
-@click.option(
-    "--system",
-    "systems",
-    multiple=True,
-    required=True,
-    metavar="[NAME=]FILE",
-    help="A translation by another system; repeat it for each tuning run, with NAME= for each of "
-    "several systems.",
-)
-@click.option("--trials", type=Whole(100, 10**7), default=TRIALS, help="Trials of each test.")
-@click.option("--seed", type=SEED, default=TEST_SEED, help="Of each test.")
-@selection_options
-@json_options
-@click.option("--markdown", "form", flag_value="markdown", help="Print a table of Markdown.")
-@click.option("--latex", "form", flag_value="latex", help="Print a table of LaTeX (booktabs).")
-def compare(
-    references: tuple[str, ...],
-    baselines: tuple[str, ...],
-    systems: tuple[str, ...],
-    trials: int,
-    seed: int,
-    picture: str | None,
-    form: str | None,
-    as_json: bool,
-    json_file: str | None,
-    **options: object,
-) -> None:
+class CompareOptions(ScoringOptions, Result):
+    """Options of ``compare``."""
+
+    baselines: tuple[str, ...] = option(
+        "[NAME=]FILE",
+        "A translation by the system that the others are compared with; repeat it for each tuning "
+        "run.",
+        "--baseline",
+        many=True,
+        required=True,
+    )
+    systems: tuple[str, ...] = option(
+        "[NAME=]FILE",
+        "A translation by another system; repeat it for each tuning run, with NAME= for each of "
+        "several systems.",
+        "--system",
+        many=True,
+        required=True,
+    )
+    trials: int = option(Whole(100, 10**7), "Trials of each test.", default=TRIALS)
+    seed: int = option(SEED, "Of each test.", default=TEST_SEED)
+    markdown: bool = flag("Print a table of Markdown.")
+    latex: bool = flag("Print a table of LaTeX (booktabs).")
+
+
+@command("compare", CompareOptions)
+def compare(options: CompareOptions) -> None:
     """Compare systems by the translations of several tuning runs each (Clark et al. 2011).
 
     Shows mean and deviation over runs and, for the gain over the baseline, a 95 % interval and a
     p-value for other sentences and other runs. Two randomisation tests stand beside them. Scores
     are printed times 100; in JSON they are 0 to 1.
     """
-    selection = parse_selection({**options, "picture": picture})
-    from phrasescore.pictures.figure_files import check_figure
+    selection = options.selection
     from tuning.metrics.system_comparison import compare_systems
 
-    if picture is not None:
-        check_figure(picture)
-    named = grouped(baselines, "baseline")
+    options.check_picture()
+    named = grouped(options.baselines, "baseline")
     if len(named) > 1:
         raise SettingsError(
             f"two baselines: {' and '.join(named)}", remedy="give one of them as --system"
         )
-    for name, files in grouped(systems, "system").items():
+    for name, files in grouped(options.systems, "system").items():
         if name in named:
             raise SettingsError(
                 f"two systems are called {name}", remedy="give each a name with NAME=FILE"
             )
         named[name] = files
-    texts = [(name, file) for name, files in named.items() for file in files]
-    refuse_replaced_inputs(texts)
+    refuse_replaced_inputs((name, file) for name, files in named.items() for file in files)
     found = compare_systems(
-        references,
+        options.references,
         named,
-        scoring=parse_scoring(options),
+        scoring=options.scoring,
         selection=selection,
-        trials=trials,
-        seed=seed,
+        trials=options.trials,
+        seed=options.seed,
     )
-    show_notes(found.notes)
-    if picture is not None:
-        found.draw_by_length(picture)
-    if not as_json:
-        click.echo(getattr(found, f"to_{form or 'text'}")(), nl=False)
-    print_result(found.to_json(), as_json, json_file)
+    options.draw(found)
+    if options.latex:
+        click.echo(found.to_latex(), nl=False)
+    elif options.markdown:
+        click.echo(found.to_markdown(), nl=False)
+    elif not options.as_json:
+        click.echo(found.to_text(), nl=False)
+    options.show(found.to_json())
 
 
 def grouped(texts: tuple[str, ...], default: str) -> dict[str, list[str]]:

@@ -7,19 +7,14 @@ import dataclasses
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
-from phrasescore.commands.cluster_option import cluster_option
+from phrasescore.commands.declarations import argument, command, flag, option
 from phrasescore.commands.numbers import THREADS
-from phrasescore.commands.options import json_options, print_result
-from phrasescore.commands.paths import (
-    INPUT,
-    INPUT_FOLDER,
-    OUTPUT_FOLDER,
-    refuse_replaced_inputs,
-)
+from phrasescore.commands.options import OnCluster, Result
+from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT_FOLDER, refuse_replaced_inputs
 from phrasescore.errors import SettingsError, did_you_mean
 
 if TYPE_CHECKING:
@@ -27,58 +22,37 @@ if TYPE_CHECKING:
     from tuning.experiment.runner import StepPlace
 
 
-@click.command(
-    "experiment",
-    context_settings={"show_default": True},
-    short_help="Compare systems over tuning seeds, in one table.",
+class ExperimentOptions(OnCluster, Result):
+    """Options of ``experiment``."""
+
+    path: str = argument(INPUT, "EXPERIMENT.toml")
+    output: str = option(
+        OUTPUT_FOLDER,
+        "The folder for all results; a stopped run continues in the same one.",
+        "-o",
+        required=True,
+    )
+    data: str | None = option(
+        INPUT_FOLDER, "The data's folder, instead of the one that the file names."
+    )
+    decoder: Literal["embedded", "moses"] | None = option(
+        ["embedded", "moses"], "The decoder, instead of the one that the file names."
+    )
+    only: tuple[str, ...] = option(
+        "SYSTEM",
+        "Run this system, by its name in the file, and the first one; may be repeated.",
+        many=True,
+    )
+    jobs: int | None = option(
+        THREADS, "Steps at a time.  [default: 1, or with --cluster one for each worker]"
+    )
+    dry_run: bool = flag("Print the commands, and run none.")
+
+
+@command(
+    "experiment", ExperimentOptions, short_help="Compare systems over tuning seeds, in one table."
 )
-@click.argument("path", type=INPUT, metavar="EXPERIMENT.toml")
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=OUTPUT_FOLDER,
-    metavar="FOLDER",
-    help="The folder for all results; a stopped run continues in the same one.",
-)
-@click.option(
-    "--data",
-    type=INPUT_FOLDER,
-    metavar="FOLDER",
-    help="The data's folder, instead of the one that the file names.",
-)
-@click.option(
-    "--decoder",
-    type=click.Choice(["embedded", "moses"]),
-    help="The decoder, instead of the one that the file names.",
-)
-@click.option(
-    "--only",
-    multiple=True,
-    metavar="SYSTEM",
-    help="Run this system, by its name in the file, and the first one; may be repeated.",
-)
-@click.option(
-    "--jobs",
-    type=THREADS,
-    show_default="1, or with --cluster one for each worker",
-    help="Steps at a time.",
-)
-@cluster_option
-@click.option("--dry-run", is_flag=True, help="Print the commands, and run none.")
-@json_options
-def experiment(
-    path: str,
-    output: str,
-    data: str | None,
-    decoder: str | None,
-    only: tuple[str, ...],
-    jobs: int | None,
-    cluster: str | None,
-    dry_run: bool,
-    as_json: bool,
-    json_file: str | None,
-) -> None:
+def experiment(options: ExperimentOptions) -> None:
     """Train, score, tune and evaluate the systems of EXPERIMENT.toml, and write a table.
 
     Every step is a command, shown in FOLDER/commands.sh, with a log in FOLDER/steps/. After any
@@ -86,12 +60,12 @@ def experiment(
     """
     from tuning.experiment.experiment_file import read_experiment
 
-    settings = _overridden(read_experiment(path), data, decoder, only)
+    settings = _overridden(read_experiment(options.path), options)
     refuse_replaced_inputs(_files_read(settings))
-    if dry_run:
+    if options.dry_run:
         from tuning.experiment.session import planned
 
-        for step in planned(settings, output).steps():
+        for step in planned(settings, options.output).steps():
             click.echo(str(step.work))
         return
     from phrasescore.runs.results import RESULT
@@ -102,16 +76,17 @@ def experiment(
         click.echo(line, err=True)
 
     with contextlib.ExitStack() as stack:
-        place: StepPlace = LocalSteps(jobs or 1)
-        if cluster is not None:
+        place: StepPlace = LocalSteps(options.jobs or 1)
+        if options.cluster is not None:
             from phrasescore.cluster.cluster import Cluster
             from tuning.experiment.cluster_steps import ClusterSteps
 
-            place = ClusterSteps(stack.enter_context(Cluster(cluster)), jobs, say)
-        table = run_experiment(settings, output, place, say)
-    if not as_json:
+            cluster = stack.enter_context(Cluster(options.cluster))
+            place = ClusterSteps(cluster, options.jobs, say)
+        table = run_experiment(settings, options.output, place, say)
+    if not options.as_json:
         click.echo(table)
-    print_result(json.loads((Path(output) / RESULT).read_bytes()), as_json, json_file)
+    options.show(json.loads((Path(options.output) / RESULT).read_bytes()))
 
 
 def _files_read(settings: ExperimentSettings) -> Iterator[tuple[str, Path]]:
@@ -130,31 +105,28 @@ def _files_read(settings: ExperimentSettings) -> Iterator[tuple[str, Path]]:
                 yield f"{line.name} of the experiment's moses.ini", folder / line.options[key]
 
 
-def _overridden(
-    settings: ExperimentSettings, data: str | None, decoder: str | None, only: tuple[str, ...]
-) -> ExperimentSettings:
-    if data is not None:
-        place = dataclasses.replace(settings.data, folder=str(Path(data).absolute()))
-        settings = dataclasses.replace(settings, data=place)
-    if decoder is not None:
-        kind = dataclasses.replace(settings.decoder, kind=decoder)  # type: ignore[arg-type]
-        settings = dataclasses.replace(settings, decoder=kind)
-    if not only:
-        return settings
-    from tuning.experiment.experiment_settings import LEFT_OUT
+def _overridden(settings: ExperimentSettings, options: ExperimentOptions) -> ExperimentSettings:
+    """Return the settings of the file, with those that the command line replaces."""
+    data, decoder, systems = settings.data, settings.decoder, settings.systems
+    if options.data is not None:
+        data = dataclasses.replace(data, folder=str(Path(options.data).absolute()))
+    if options.decoder is not None:
+        decoder = dataclasses.replace(decoder, kind=options.decoder)
+    if options.only:
+        from tuning.experiment.experiment_settings import LEFT_OUT
 
-    names = [system.name for system in settings.systems]
-    for name in only:
-        if name not in names:
-            raise SettingsError(
-                f"--only names the system {name}, which the file does not have"
-                f"{did_you_mean(name, names)}",
-                remedy=f"choose among: {', '.join(names)}",
-            )
-    systems = tuple(
-        system
-        if system.not_run or system.name in (names[0], *only)
-        else dataclasses.replace(system, not_run=LEFT_OUT)
-        for system in settings.systems
-    )
-    return dataclasses.replace(settings, systems=systems)
+        names = [system.name for system in systems]
+        for name in options.only:
+            if name not in names:
+                raise SettingsError(
+                    f"--only names the system {name}, which the file does not have"
+                    f"{did_you_mean(name, names)}",
+                    remedy=f"choose among: {', '.join(names)}",
+                )
+        systems = tuple(
+            system
+            if system.not_run or system.name in (names[0], *options.only)
+            else dataclasses.replace(system, not_run=LEFT_OUT)
+            for system in systems
+        )
+    return dataclasses.replace(settings, data=data, decoder=decoder, systems=systems)

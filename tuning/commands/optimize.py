@@ -2,47 +2,43 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any
-
 import click
 
-from phrasescore.commands.options import json_options, print_result
-from phrasescore.commands.paths import INPUT
-from tuning.commands.options import optimization_options, parse_optimization, show_notes
+from phrasescore.commands.declarations import command, option
+from phrasescore.commands.options import Result
+from phrasescore.commands.paths import INPUT, OUTPUT
+from tuning.commands.options import OptimizationOptions, references, show_notes
 
 
-@click.command("optimize", context_settings={"show_default": True})
-@click.option(
-    "--nbest",
-    "lists",
-    multiple=True,
-    required=True,
-    type=INPUT,
-    metavar="FILE",
-    help="An n-best list, plain or gzip; may be repeated, one for each round.",
-)
-@click.option(
-    "--reference",
-    "references",
-    multiple=True,
-    required=True,
-    type=INPUT,
-    metavar="FILE",
-    help="A reference translation, tokenised as the lists are; may be repeated.",
-)
-@click.option(
-    "--start",
-    type=INPUT,
-    metavar="FILE",
-    help="Where to begin: a moses.ini, or the weights.json of another run; features that it lacks "
-    "begin with 0.  [default: equal influence of every feature]",
-)
-@optimization_options
-@partial(json_options, old_names=("-o", "--output"))
-def optimize(
-    lists: tuple[str, ...], start: str | None, as_json: bool, json_file: str | None, **options: Any
-) -> None:
+class OptimizeOptions(OptimizationOptions, Result):
+    """Options of ``optimize``."""
+
+    lists: tuple[str, ...] = option(
+        INPUT,
+        "An n-best list, plain or gzip; may be repeated, one for each round.",
+        "--nbest",
+        many=True,
+        required=True,
+    )
+    references: tuple[str, ...] = references(
+        "A reference translation, tokenised as the lists are; may be repeated."
+    )
+    start: str | None = option(
+        INPUT,
+        "Where to begin: a moses.ini, or the weights.json of another run; features that it lacks "
+        "begin with 0.  [default: equal influence of every feature]",
+    )
+    json_file: str | None = option(
+        OUTPUT,
+        "Write the result as JSON to this file instead of printing it.",
+        "-o",
+        "--output",
+        "--json-file",
+    )
+
+
+@command("optimize", OptimizeOptions)
+def optimize(options: OptimizeOptions) -> None:
     """Find the weights under which the best candidates of n-best lists score highest.
 
     Of candidates with the same model score the one that comes first counts, in the order of the
@@ -52,7 +48,7 @@ def optimize(
     from tuning.loop.lists import ListOptimization, optimize_lists
     from tuning.metrics.score_tables import points
 
-    task = ListOptimization(lists=lists, start=start, **parse_optimization(options))
+    task = options.settings(ListOptimization, **options.optimization())
     report = optimize_lists(task)
     show_notes(report.notes)
     click.echo(
@@ -61,4 +57,5 @@ def optimize(
         f"{report.seconds:.1f} s)",
         err=True,
     )
-    print_result(report.to_json(), as_json or json_file is None, json_file)
+    options.as_json = options.as_json or options.json_file is None
+    options.show(report.to_json())

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from phrasescore.commands.declarations import Options, flag, option
 from phrasescore.commands.numbers import SEED, THREADS, Whole
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
 from phrasescore.errors import SettingsError
@@ -15,159 +16,25 @@ from tuning.metrics.metric_settings import (
     METRICS,
     REFERENCE_LENGTHS,
     TOKENIZERS,
+    LengthName,
+    MetricName,
     Objective,
     SentenceSelection,
     TextScoring,
 )
 from tuning.optimizers.optimizer_settings import OPTIMIZERS, OptimizationSettings, OptimizerSettings
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+if TYPE_CHECKING:
+    from tuning.metrics.evaluation import Evaluation
+    from tuning.metrics.system_comparison import SystemComparison
 
 
-def _together(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    """Return a decorator that adds options in this order."""
-
-    def add(command: Command) -> Command:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return add
+def references(text: str) -> Any:
+    """Declare ``--reference FILE``, of which one is needed."""
+    return option(INPUT, text, "--reference", many=True, required=True)
 
 
-scoring_options = _together(
-    click.option(
-        "--reference",
-        "references",
-        multiple=True,
-        required=True,
-        type=INPUT,
-        metavar="FILE",
-        help="A reference translation, plain or gzip; may be repeated.",
-    ),
-    click.option(
-        "--metric",
-        "metrics",
-        multiple=True,
-        type=click.Choice(METRICS),
-        help="Which to compute; may be repeated.  [default: all]",
-    ),
-    click.option(
-        "--tokenize",
-        type=click.Choice(TOKENIZERS),
-        default=TextScoring.tokenize,
-        help="How to separate words for BLEU: at spaces, or as sacrebleu does.",
-    ),
-    click.option("--lowercase", is_flag=True, help="Compare without case."),
-)
-selection_options = _together(
-    click.option(
-        "--by-length", is_flag=True, help="Score groups of sentences by their source words, too."
-    ),
-    click.option(
-        "--length-bins",
-        metavar="N,N",
-        help="The most words of each group, e.g. 5,10,20; a last group has all longer sentences.  "
-        "[default: fives up to 30, or tens up to 60 where one in twenty has more than 30]",
-    ),
-    click.option(
-        "--known-words",
-        type=INPUT_FOLDER,
-        metavar="MODEL/",
-        help="Score only sentences without a word outside this model's lists, in source or in any "
-        "reference.",
-    ),
-    click.option(
-        "--source",
-        type=INPUT,
-        metavar="FILE",
-        help="The text that was translated, for --by-length and --known-words.",
-    ),
-    click.option(
-        "--picture",
-        type=OUTPUT,
-        metavar="FILE",
-        help="Draw the first metric by length; .png, .svg or .pdf (extra: report).",
-    ),
-)
-optimization_options = _together(
-    click.option(
-        "--optimizer",
-        type=click.Choice(OPTIMIZERS),
-        default=OptimizerSettings.optimizer,
-        help="Minimum error rate training, pairwise ranking, or batch MIRA.",
-    ),
-    click.option(
-        "--restarts",
-        type=Whole(0, 100_000),
-        default=OptimizerSettings.restarts,
-        help="Of MERT: climbs from other points than the start.",
-    ),
-    click.option(
-        "--objective",
-        multiple=True,
-        metavar="METRIC=SHARE",
-        help="What to maximise: bleu, chrf or ter (as 1 - TER) and its share; may be repeated "
-        "for a mixture.  [default: bleu=1]",
-    ),
-    click.option(
-        "--reference-length",
-        type=click.Choice(REFERENCE_LENGTHS),
-        default=OptimizationSettings.reference_length,
-        help="Which length of several references counts in BLEU.",
-    ),
-    click.option(
-        "--freeze",
-        multiple=True,
-        metavar="NAME",
-        help="Keep the weights of a feature, or of one component such as TranslationModel0_4.",
-    ),
-    click.option(
-        "--bound",
-        "bounds",
-        multiple=True,
-        metavar="NAME=LOW..HIGH",
-        help="Keep weights within bounds, e.g. LM0=0..1 or LM0=0.. ; may be repeated.",
-    ),
-    click.option(
-        "--seed", type=SEED, default=OptimizationSettings.seed, help="Of all that is random."
-    ),
-    click.option(
-        "--threads",
-        type=THREADS,
-        help="Cores to use; the result does not depend on it.  [default: all]",
-    ),
-)
-
-
-def parse_scoring(options: Mapping[str, Any]) -> TextScoring:
-    """Build the settings from the values of ``scoring_options``."""
-    chosen = tuple(name for name in METRICS if name in options["metrics"])
-    return TextScoring(chosen or METRICS, options["tokenize"], options["lowercase"])
-
-
-def parse_selection(options: Mapping[str, Any]) -> SentenceSelection:
-    """Build the settings from the values of ``selection_options``.
-
-    Raises:
-        SettingsError: They make no sense, alone or together.
-    """
-    if options["picture"] is not None and not options["by_length"]:
-        raise SettingsError(
-            "--picture is for --by-length, which is not given",
-            remedy="add --by-length, or leave it out",
-        )
-    return SentenceSelection(
-        source=options["source"],
-        by_length=options["by_length"],
-        length_bins=_parse_bins(options["length_bins"]),
-        known_words=options["known_words"],
-    )
-
-
-def _parse_bins(text: str | None) -> tuple[int, ...]:
-    if text is None:
-        return ()
+def _length_bins(text: str) -> tuple[int, ...]:
     bounds = text.split(",")
     if not all(re.fullmatch("-?[0-9]{1,9}", bound.strip()) for bound in bounds):
         raise SettingsError(
@@ -177,16 +44,121 @@ def _parse_bins(text: str | None) -> tuple[int, ...]:
     return tuple(map(int, bounds))
 
 
-def parse_optimization(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return fields of ``OptimizationSettings`` from the values of the options."""
-    names = ("references", "reference_length", "freeze", "bounds", "seed")
-    return {
-        "optimizer": OptimizerSettings(
-            options["optimizer"], options["restarts"], options["threads"]
-        ),
-        "objective": Objective.of(parse_shares(options["objective"])),
-        **{name: options[name] for name in names},
-    }
+class ScoringOptions(Options):
+    """How texts are scored, which of their sentences, and in which groups."""
+
+    references: tuple[str, ...] = references(
+        "A reference translation, plain or gzip; may be repeated."
+    )
+    metrics: tuple[MetricName, ...] = option(
+        METRICS, "Which to compute; may be repeated.  [default: all]", "--metric", many=True
+    )
+    tokenize: str = option(
+        TOKENIZERS,
+        "How to separate words for BLEU: at spaces, or as sacrebleu does.",
+        default=TextScoring.tokenize,
+    )
+    lowercase: bool = flag("Compare without case.")
+    by_length: bool = flag("Score groups of sentences by their source words, too.")
+    length_bins: tuple[int, ...] | None = option(
+        _length_bins,
+        "The most words of each group, e.g. 5,10,20; a last group has all longer sentences.  "
+        "[default: fives up to 30, or tens up to 60 where one in twenty has more than 30]",
+        metavar="N,N",
+    )
+    known_words: str | None = option(
+        INPUT_FOLDER,
+        "Score only sentences without a word outside this model's lists, in source or in any "
+        "reference.",
+        metavar="MODEL/",
+    )
+    source: str | None = option(
+        INPUT, "The text that was translated, for --by-length and --known-words."
+    )
+    picture: str | None = option(
+        OUTPUT, "Draw the first metric by length; .png, .svg or .pdf (extra: report)."
+    )
+
+    @property
+    def scoring(self) -> TextScoring:
+        """How to score, the metrics in their usual order."""
+        chosen = tuple(name for name in METRICS if name in self.metrics)
+        return self.settings(TextScoring, metrics=chosen or METRICS)
+
+    @property
+    def selection(self) -> SentenceSelection:
+        """Which sentences to score.
+
+        Raises:
+            SettingsError: The options make no sense together.
+        """
+        if self.picture is not None and not self.by_length:
+            raise SettingsError(
+                "--picture is for --by-length, which is not given",
+                remedy="add --by-length, or leave it out",
+            )
+        return self.settings(SentenceSelection, length_bins=self.length_bins or ())
+
+    def check_picture(self) -> None:
+        """Refuse a picture that could not be drawn, before the work."""
+        if self.picture is not None:
+            from phrasescore.pictures.figure_files import check_figure
+
+            check_figure(self.picture)
+
+    def draw(self, found: Evaluation | SystemComparison) -> None:
+        """Print the notes on what was found, and draw its picture if one is asked for."""
+        show_notes(found.notes)
+        if self.picture is not None:
+            found.draw_by_length(self.picture)
+
+
+class OptimizationOptions(Options):
+    """How weights are optimised."""
+
+    optimizer: str = option(
+        OPTIMIZERS,
+        "Minimum error rate training, pairwise ranking, or batch MIRA.",
+        default=OptimizerSettings.optimizer,
+    )
+    restarts: int = option(
+        Whole(0, 100_000),
+        "Of MERT: climbs from other points than the start.",
+        default=OptimizerSettings.restarts,
+    )
+    objective: tuple[str, ...] = option(
+        "METRIC=SHARE",
+        "What to maximise: bleu, chrf or ter (as 1 - TER) and its share; may be repeated for a "
+        "mixture.  [default: bleu=1]",
+        many=True,
+    )
+    reference_length: LengthName = option(
+        REFERENCE_LENGTHS,
+        "Which length of several references counts in BLEU.",
+        default=OptimizationSettings.reference_length,
+    )
+    freeze: tuple[str, ...] = option(
+        "NAME",
+        "Keep the weights of a feature, or of one component such as TranslationModel0_4.",
+        many=True,
+    )
+    bounds: tuple[str, ...] = option(
+        "NAME=LOW..HIGH",
+        "Keep weights within bounds, e.g. LM0=0..1 or LM0=0.. ; may be repeated.",
+        "--bound",
+        many=True,
+    )
+    seed: int = option(SEED, "Of all that is random.", default=OptimizationSettings.seed)
+    threads: int | None = option(
+        THREADS, "Cores to use; the result does not depend on it.  [default: all]"
+    )
+
+    def optimization(self) -> dict[str, Any]:
+        """Return the fields of ``OptimizationSettings`` that are no options of their names."""
+        return {
+            "optimizer": self.settings(OptimizerSettings),
+            "objective": Objective.of(parse_shares(self.objective)),
+        }
 
 
 def parse_shares(texts: tuple[str, ...]) -> dict[str, float]:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from phrasescore.commands.paths import INPUT, INPUT_FOLDER, PathName, Use
+from phrasescore.commands.declarations import Options, argument, command, flag, option
+from phrasescore.commands.paths import PathName, Use
 from phrasescore.errors import SettingsError
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 
@@ -15,40 +16,36 @@ _FOLDER = "RESULTS/"
 _PAGES = (".html", ".htm")
 
 
-@click.command("report")
-@click.argument("folder", type=PathName(Use.READ_FOLDER, Path), metavar=_FOLDER)
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    # a page may lie among the results
-    type=PathName(Use.WRITE, Path, may_replace=_FOLDER),
-    metavar="FILE.html",
-    help="The page.",
-)
-@click.option(
-    "--source",
-    "sources",
-    multiple=True,
-    type=INPUT,
-    metavar="FILE",
-    help="A text that was translated, where the results do not say which; may be repeated.",
-)
-@click.option(
-    "--data",
-    multiple=True,
-    type=INPUT_FOLDER,
-    metavar="FOLDER",
-    help="Where texts lie that the results name, if not in RESULTS/; may be repeated.",
-)
-@click.option(
-    "--watch",
-    is_flag=True,
-    help="Follow a run: write the page anew as results come, until nobody is at work there.",
-)
-def report(
-    folder: Path, output: Path, sources: tuple[str, ...], data: tuple[str, ...], watch: bool
-) -> None:
+class ReportOptions(Options):
+    """Options of ``report``."""
+
+    folder: Path = argument(PathName(Use.READ_FOLDER, Path), _FOLDER)
+    output: Path = option(
+        # a page may lie among the results
+        PathName(Use.WRITE, Path, may_replace=_FOLDER),
+        "The page.",
+        "-o",
+        required=True,
+        metavar="FILE.html",
+    )
+    sources: tuple[Path, ...] = option(
+        PathName(Use.READ, Path),
+        "A text that was translated, where the results do not say which; may be repeated.",
+        "--source",
+        many=True,
+    )
+    data: tuple[Path, ...] = option(
+        PathName(Use.READ_FOLDER, Path),
+        "Where texts lie that the results name, if not in RESULTS/; may be repeated.",
+        many=True,
+    )
+    watch: bool = flag(
+        "Follow a run: write the page anew as results come, until nobody is at work there."
+    )
+
+
+@command("report", ReportOptions)
+def report(options: ReportOptions) -> None:
     """Write one page of what experiment, tune, train, compare or the demo left in RESULTS/.
 
     The page is a single file that needs no network: scores with their intervals and what p-values
@@ -57,6 +54,7 @@ def report(
     or in a folder given with --data are shown, so a stranger's results show nothing of yours.
     (Extra: report.)
     """
+    folder, output = options.folder, options.output
     to_stream = str(output) == STANDARD_STREAM
     inside = not to_stream and output.absolute().is_relative_to(folder.absolute())
     if inside and output.suffix.lower() not in _PAGES:
@@ -65,7 +63,7 @@ def report(
             path=output,
             remedy="end the name in .html",
         )
-    if to_stream and watch:
+    if to_stream and options.watch:
         raise SettingsError(
             "--watch writes the page again and again, and standard output takes it once",
             remedy="name a file with -o",
@@ -73,8 +71,8 @@ def report(
     from tuning.report.report_page import ReportSettings, check_page, read_results, write_report
 
     check_page()
-    settings = ReportSettings(folder, tuple(map(Path, sources)), tuple(map(Path, data)))
-    if watch:
+    settings = ReportSettings(folder, options.sources, options.data)
+    if options.watch:
         from tuning.report.watching import watch as follow
 
         follow(settings, output, lambda line: click.echo(line, err=True))

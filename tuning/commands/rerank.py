@@ -7,57 +7,36 @@ from typing import Literal
 import click
 from click.core import ParameterSource
 
-from moses_integration.commands.decode import risk_options
-from moses_integration.decoder.settings import RiskSettings
-from phrasescore.commands.paths import INPUT, OUTPUT
+from moses_integration.commands.options import RiskOptions
+from phrasescore.commands.declarations import argument, command, option
+from phrasescore.commands.options import output_file
+from phrasescore.commands.paths import INPUT
 from phrasescore.errors import SettingsError
 from tuning.commands.options import show_notes
 
 
-@click.command("rerank")
-@click.argument("nbest", type=INPUT, metavar="NBEST")
-@click.option(
-    "--weights",
-    type=INPUT,
-    metavar="FILE",
-    help='A weights.json of optimize or tune, any JSON such as {"LM0": 0.5}, or a moses.ini.',
-)
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=OUTPUT,
-    metavar="FILE",
-    help="Where to write the translations; gzip if the name ends in .gz; - is standard output.",
-)
-@click.option(
-    "--source",
-    type=INPUT,
-    metavar="FILE",
-    help="The text that the list translates: where its lines are empty, no candidate is expected; "
-    "for all others there must be one.",
-)
-@click.option(
-    "--ties",
-    type=click.Choice(["error", "first"]),
-    default="error",
-    show_default=True,
-    help="Where different translations are equally good: stop, or take the list's first.",
-)
-@risk_options
-@click.pass_context
-def rerank(
-    context: click.Context,
-    /,
-    nbest: str,
-    weights: str | None,
-    output: str,
-    source: str | None,
-    ties: Literal["error", "first"],
-    minimum_bayes_risk: bool,
-    mbr_size: int,
-    mbr_scale: float,
-) -> None:
+class RerankOptions(RiskOptions):
+    """Options of ``rerank``."""
+
+    nbest: str = argument(INPUT, "NBEST")
+    weights: str | None = option(
+        INPUT, 'A weights.json of optimize or tune, any JSON such as {"LM0": 0.5}, or a moses.ini.'
+    )
+    output: str = output_file("the translations")
+    source: str | None = option(
+        INPUT,
+        "The text that the list translates: where its lines are empty, no candidate is expected; "
+        "for all others there must be one.",
+    )
+    ties: Literal["error", "first"] = option(
+        ["error", "first"],
+        "Where different translations are equally good: stop, or take the list's first.",
+        default="error",
+    )
+
+
+@command("rerank", RerankOptions)
+def rerank(options: RerankOptions) -> None:
     """Write the best candidate of every sentence of NBEST, one a line.
 
     The best has the highest sum of features times weights; every feature needs a weight. The list
@@ -66,9 +45,10 @@ def rerank(
     highest-scoring candidates; it goes by the weighted sums or, without --weights, the list's own
     totals.
     """
+    context = click.get_current_context()
     for name in ("mbr_size", "mbr_scale"):
         given = context.get_parameter_source(name) is not ParameterSource.DEFAULT
-        if given and not minimum_bayes_risk:
+        if given and options.risk is None:
             raise SettingsError(
                 f"--{name.replace('_', '-')} is about the choice by risk",
                 remedy="add --minimum-bayes-risk, or leave it out",
@@ -76,15 +56,6 @@ def rerank(
     from tuning.loop.reranking import Reranking
     from tuning.loop.reranking import rerank as choose
 
-    report = choose(
-        Reranking(
-            nbest=nbest,
-            output=output,
-            weights=weights,
-            risk=RiskSettings(mbr_size, mbr_scale) if minimum_bayes_risk else None,
-            source=source,
-            ties=ties,
-        )
-    )
+    report = choose(options.settings(Reranking, risk=options.risk))
     show_notes(report.notes)
     click.echo(str(report), err=True)

@@ -17,9 +17,9 @@ from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.model_files import find_model_file
 from moses_integration.language_model.automaton import AutomatonTables
 from moses_integration.language_model.back_off import ArrayLanguageModel, read_language_model
-from moses_integration.language_model.neural import read_feed_forward_lm, read_outside
+from moses_integration.language_model.neural import read_feed_forward_lm
 from phrasescore.errors import IniError
-from phrasescore.model.folder import StoredWeights
+from phrasescore.model.folder import StoredWeights, load_outside
 from phrasescore.runs.identity import sha256_of
 from phrasescore.words.vocabulary import OutsideWords
 from phrasescore.words.word_table import WordArrays, WordTable
@@ -106,7 +106,7 @@ class LoadedModels:
             ),
             tuple(map(read_feed_forward_lm, neural)),
             tuple(
-                read_outside(path) if model.shares_unknown else None
+                load_outside(path) if model.shares_unknown else None
                 for path, model in zip(neural, features.neural_models, strict=True)
             ),
         )

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from phrasescore.commands.analyze.options import (
-    compute_options,
-    model_option,
-    refuse_side_without_words,
-    seed_option,
-    use_threads,
-    words_options,
-)
-from phrasescore.commands.numbers import WORDS, Whole
+from phrasescore.commands.analyze.options import Words
+from phrasescore.commands.declarations import argument, command, option
+from phrasescore.commands.numbers import SEED, WORDS, Whole
+from phrasescore.commands.options import MODEL, Computing
 from phrasescore.commands.paths import INPUT, OUTPUT
 from phrasescore.errors import SettingsError, counted
 from phrasescore.runs.file_kinds import STANDARD_STREAM
@@ -27,50 +22,28 @@ if TYPE_CHECKING:
 _PAGES = (".html", ".htm")
 
 
-@click.command("map", short_help="Lay out phrases or words in a map, to browse or to print.")
-@model_option()
-@click.argument("table", type=INPUT, required=False, metavar="[PHRASE-TABLE]")
-@words_options
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=OUTPUT,
-    metavar="FILE",
-    help="A page to browse (.html), or a picture (.svg, .pdf or .png).",
-)
-@click.option(
-    "--phrases",
-    "count",
-    type=Whole(10, 1_000_000),
-    default=5000,
-    show_default=True,
-    metavar="N",
-    help="How many phrases to draw at random; with --words: how many words, the most frequent.",
-)
-@click.option(
-    "--min-words",
-    "least",
-    type=WORDS,
-    default=4,
-    show_default=True,
-    metavar="N",
-    help="Of a phrase, at least.",
-)
-@seed_option("For all that is random.")
-@compute_options
-def map_command(
-    folder: str,
-    table: str | None,
-    words: bool,
-    side: Any,
-    output: str,
-    count: int,
-    least: int,
-    seed: int,
-    device: str,
-    threads: int | None,
-) -> None:
+class MapOptions(Words, Computing):
+    """Options of ``analyze map``."""
+
+    table: str | None = argument(INPUT, "[PHRASE-TABLE]", required=False)
+    model: str = MODEL
+    output: str = option(
+        OUTPUT,
+        "A page to browse (.html), or a picture (.svg, .pdf or .png).",
+        "-o",
+        required=True,
+    )
+    phrases: int = option(
+        Whole(10, 1_000_000),
+        "How many phrases to draw at random; with --words: how many words, the most frequent.",
+        default=5000,
+    )
+    min_words: int = option(WORDS, "Of a phrase, at least.", default=4)
+    seed: int = option(SEED, "For all that is random.", default=1)
+
+
+@command("map", MapOptions, short_help="Lay out phrases or words in a map, to browse or to print.")
+def map_command(options: MapOptions) -> None:
     """Lay out what a model knows so that things alike stand together (figures 4 and 5).
 
     Shown are phrases of PHRASE-TABLE whose words the model knows, each by the summary c that the
@@ -83,28 +56,17 @@ def map_command(
 
     Needs the extra report: pip install 'phrasescore[report]'
     """
-    refuse_side_without_words(words, side)
-    if table is None and not words:
+    options.refuse_side_without_words()
+    if options.table is None and not options.words:
         raise SettingsError(
             "a map of phrases needs a phrase table",
             remedy="name one, or add --words for a map of words",
         )
+    output = options.output
     is_page = Path(output).suffix.lower() in _PAGES
     _check_output(output, is_page)
-    if words:
-        points = _words(folder, table, side, count)
-        subtitle = (
-            f"The {len(points):,} most frequent of {points.of:,} words, by the model {folder}."
-        )
-    else:
-        assert table is not None
-        use_threads(threads)
-        points = _phrases(folder, table, count, least, seed, device)
-        subtitle = (
-            f"{len(points):,} of the {points.of:,} phrases of at least {least} words in {table}, "
-            f"drawn at random, by the summaries that the model {folder} makes of them."
-        )
-    drawn = _laid_out(points, subtitle, seed, threads)
+    points = _words(options) if options.words else _phrases(options)
+    drawn = _laid_out(points, options)
     from phrasescore.analysis.map_results import draw_map, write_map_page
 
     (write_map_page if is_page else draw_map)(output, drawn)
@@ -131,33 +93,46 @@ def _check_output(output: str, is_page: bool) -> None:
     check_layout()
 
 
-def _words(folder: str, table: str | None, side: Any, count: int) -> MapPoints:
+def _words(options: MapOptions) -> MapPoints:
     from phrasescore.analysis.maps import frequent_words
     from phrasescore.analysis.vectors import word_vectors
     from phrasescore.model.folder import load_weights
 
-    stored = load_weights(folder)
-    return frequent_words(word_vectors(stored, side), count, table, stored.settings.factor)
+    stored = load_weights(options.model)
+    known = word_vectors(stored, options.side)
+    return frequent_words(known, options.phrases, options.table, stored.settings.factor)
 
 
-def _phrases(folder: str, table: str, count: int, least: int, seed: int, device: str) -> MapPoints:
+def _phrases(options: MapOptions) -> MapPoints:
     from phrasescore.analysis.maps import random_phrases
     from phrasescore.analysis.phrases import PhraseSummaries, TablePhrases
     from phrasescore.model.folder import load_model
 
-    loaded = load_model(folder)
-    summaries = PhraseSummaries(loaded, device)
-    phrases = TablePhrases(table, loaded, least)
-    return random_phrases(phrases, loaded.source_vocabulary, summaries, count, seed)
+    assert options.table is not None
+    options.use_threads()
+    loaded = load_model(options.model)
+    summaries = PhraseSummaries(loaded, options.device)
+    phrases = TablePhrases(options.table, loaded, options.min_words)
+    vocabulary = loaded.source_vocabulary
+    return random_phrases(phrases, vocabulary, summaries, options.phrases, options.seed)
 
 
-def _laid_out(points: MapPoints, subtitle: str, seed: int, threads: int | None) -> DrawnMap:
+def _laid_out(points: MapPoints, options: MapOptions) -> DrawnMap:
     from phrasescore.analysis.maps import DrawnMap, find_clusters, lay_out
     from phrasescore.runs.processes import usable_cores
 
     click.echo(f"laying out {counted(len(points), points.noun)}", err=True)
-    places = lay_out(points.vectors, seed, threads or usable_cores())
+    places = lay_out(points.vectors, options.seed, options.threads or usable_cores())
     clusters = tuple(find_clusters(places, points.texts))
+    if options.words:
+        chosen = f"{len(points):,} most frequent of {points.of:,} words"
+        subtitle = f"The {chosen}, by the model {options.model}."
+    else:
+        subtitle = (
+            f"{len(points):,} of the {points.of:,} phrases of at least {options.min_words} words "
+            f"in {options.table}, drawn at random, by the summaries that the model "
+            f"{options.model} makes of them."
+        )
+    subtitle += " Barnes-Hut t-SNE: what is near is alike, far distances mean nothing."
     title = f"Map of {points.noun}s"
-    told = f"{subtitle} Barnes-Hut t-SNE: what is near is alike, far distances mean nothing."
-    return DrawnMap(title, told, points.noun, points.texts, places, clusters)
+    return DrawnMap(title, subtitle, points.noun, points.texts, places, clusters)

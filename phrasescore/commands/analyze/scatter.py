@@ -2,95 +2,59 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import click
 
-from phrasescore.commands.analyze.options import (
-    compute_options,
-    model_option,
-    seed_option,
-    use_threads,
-)
-from phrasescore.commands.numbers import COLUMN, ITEMS, Whole
-from phrasescore.commands.options import json_options, print_result
-from phrasescore.commands.paths import INPUT, OUTPUT_FOLDER
+from phrasescore.commands.declarations import argument, command, flag, option
+from phrasescore.commands.numbers import COLUMN, ITEMS, SEED, Whole
+from phrasescore.commands.options import Computing, Result
+from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT_FOLDER
 from phrasescore.errors import SettingsError
+from phrasescore.runs.identity import provenance
+from phrasescore.runs.json_files import write_json
 
 if TYPE_CHECKING:
     from phrasescore.analysis.scatter import Scores
 
 
-@click.command("scatter")
-@click.argument("table", type=INPUT)
-@model_option(required=False)
-@click.option(
-    "--model-column",
-    type=COLUMN,
-    metavar="N",
-    help="In place of --model: the score of TABLE that a model has written, counted from 1.",
-)
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=OUTPUT_FOLDER,
-    metavar="FOLDER",
-    help="Where the results go; made if need be.",
-)
-@click.option(
-    "--column",
-    type=COLUMN,
-    metavar="N",
-    help="The score of TABLE to compare with, counted from 1.  [default: 3, p(target|source) of "
-    "Moses; 1, p(source|target), for a model of that direction]",
-)
-@click.option(
-    "--pairs",
-    type=Whole(1, 10_000_000),
-    metavar="N",
-    default=100_000,
-    show_default=True,
-    help="Pairs to draw at random, for the picture and the figures.",
-)
-@seed_option("For the draw.")
-@click.option(
-    "--disagreements",
-    type=ITEMS,
-    metavar="N",
-    default=100,
-    show_default=True,
-    help="Pairs to list each way.",
-)
-@click.option(
-    "--whole-table",
-    is_flag=True,
-    help="Search all of TABLE for disagreements, not only the pairs that were drawn. That takes as "
-    "long as score does.",
-)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["svg", "pdf", "png"]),
-    default="svg",
-    show_default=True,
-    help="Of the picture.",
-)
-@compute_options
-@json_options
-def scatter(
-    table: str,
-    folder: str | None,
-    model_column: int | None,
-    output: str,
-    column: int | None,
-    form: str,
-    device: str,
-    threads: int | None,
-    as_json: bool,
-    json_file: str | None,
-    **asked: Any,
-) -> None:
+class ScatterOptions(Computing, Result):
+    """Options of ``analyze scatter``."""
+
+    table: str = argument(INPUT)
+    model: str | None = option(INPUT_FOLDER, "A model folder.")
+    model_column: int | None = option(
+        COLUMN,
+        "In place of --model: the score of TABLE that a model has written, counted from 1.",
+    )
+    output: str = option(
+        OUTPUT_FOLDER, "Where the results go; made if need be.", "-o", required=True
+    )
+    column: int | None = option(
+        COLUMN,
+        "The score of TABLE to compare with, counted from 1.  [default: 3, p(target|source) of "
+        "Moses; 1, p(source|target), for a model of that direction]",
+    )
+    pairs: int = option(
+        Whole(1, 10_000_000),
+        "Pairs to draw at random, for the picture and the figures.",
+        default=100_000,
+    )
+    seed: int = option(SEED, "For the draw.", default=1)
+    disagreements: int = option(ITEMS, "Pairs to list each way.", default=100)
+    whole_table: bool = flag(
+        "Search all of TABLE for disagreements, not only the pairs that were drawn. That takes as "
+        "long as score does."
+    )
+    format: Literal["svg", "pdf", "png"] = option(
+        ["svg", "pdf", "png"], "Of the picture.", default="svg"
+    )
+
+
+@command("scatter", ScatterOptions)
+def scatter(options: ScatterOptions) -> None:
     """Draw ln p of phrase pairs by a model against that by TABLE, and list where the two disagree.
 
     As in figure 3 of Cho et al. (2014). FOLDER gets the picture, scatter.svg; pairs.tsv.gz with the
@@ -106,9 +70,6 @@ def scatter(
 
     Needs the extra report: pip install 'phrasescore[report]'
     """
-    import dataclasses
-    from pathlib import Path
-
     from phrasescore.analysis.scatter import ScatterSettings, compare
     from phrasescore.analysis.scatter_results import (
         PICTURE,
@@ -117,33 +78,26 @@ def scatter(
         write_comparison,
     )
     from phrasescore.pictures.figure_files import check_figure
-    from phrasescore.runs.identity import provenance
-    from phrasescore.runs.json_files import write_json
 
-    check_figure(f"{PICTURE}.{form}")
-    settings = ScatterSettings(**asked)
-    scores = _scores(folder, model_column, column, device, threads)
-    comparison = compare(table, scores, settings)
-    place = Path(output)
-    figures = write_comparison(comparison, place, form)
+    check_figure(f"{PICTURE}.{options.format}")
+    settings = options.settings(ScatterSettings)
+    scores = _scores(options)
+    comparison = compare(options.table, scores, settings)
+    place = Path(options.output)
+    figures = write_comparison(comparison, place, options.format)
     click.echo(str(comparison), err=True)
     for line in described_lists(figures["disagreements"], figures["reasons_of_drawn_pairs"]):
         click.echo(line, err=True)
-    by = model_column if isinstance(scores.model, int) else scores.model.digest
+    by = scores.model if isinstance(scores.model, int) else scores.model.digest
     used = {"column": scores.column, "model": by, **dataclasses.asdict(settings)}
-    result = {**figures, "provenance": provenance(inputs=[table], settings=used)}
+    result = {**figures, "provenance": provenance(inputs=[options.table], settings=used)}
     write_json(place / SUMMARY, result)
-    print_result(result, as_json, json_file)
+    options.show(result)
 
 
-def _scores(
-    folder: str | None,
-    model_column: int | None,
-    column: int | None,
-    device: str,
-    threads: int | None,
-) -> Scores:
-    """Return what is compared with what."""
+def _scores(options: ScatterOptions) -> Scores:
+    """Return the two scores to compare."""
+    folder, model_column = options.model, options.model_column
     if (folder is None) == (model_column is None):
         raise SettingsError(
             "one thing is compared with the table: a model, or a score that one has written",
@@ -152,7 +106,7 @@ def _scores(
     from phrasescore.analysis.scatter import Scores
 
     if model_column is not None:
-        scores = Scores(column or 3, model_column)
+        scores = Scores(options.column or 3, model_column)
         if scores.column == model_column:
             raise SettingsError(
                 f"score {model_column} would be compared with itself",
@@ -161,8 +115,8 @@ def _scores(
         return scores
     from phrasescore.scoring.model_loading import ComputeSettings, load_models
 
-    use_threads(threads)
-    ready = load_models([str(folder)], ComputeSettings(device, "fp32"), None, None)
+    options.use_threads()
+    ready = load_models([str(folder)], ComputeSettings(options.device, "fp32"), None, None)
     (model,) = ready.models
     usual = 3 if model.direction == "source-target" else 1
-    return Scores(column or usual, model, ready.factor)
+    return Scores(options.column or usual, model, ready.factor)

@@ -2,112 +2,64 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 import click
 
-from phrasescore.commands.analyze.options import (
-    compute_options,
-    model_option,
-    seed_option,
-    use_threads,
-)
-from phrasescore.commands.numbers import BEAM, COLUMN, ITEMS, WORDS, Whole
-from phrasescore.commands.options import json_options, print_result
+from phrasescore.commands.declarations import argument, command, flag, option
+from phrasescore.commands.numbers import BEAM, COLUMN, ITEMS, SEED, WORDS, Whole
+from phrasescore.commands.options import MODEL, Computing, Result
 from phrasescore.commands.paths import INPUT, OUTPUT
 from phrasescore.errors import SettingsError
+from phrasescore.runs.identity import provenance
 
 if TYPE_CHECKING:
     from phrasescore.analysis.top import DrawSettings
 
+# options about drawing sources, which --sources gives
+_DRAWING = ("phrases", "min_words", "min_targets", "frequent", "rare")
 
-@click.command("top")
-@click.argument("table", type=INPUT)
-@model_option()
-@click.option(
-    "-o",
-    "--output",
-    type=OUTPUT,
-    metavar="FILE",
-    default="-",
-    help="Where to write; Markdown if the name ends in .md, otherwise TSV.  "
-    "[default: standard output]",
-)
-@click.option(
-    "--sources",
-    type=INPUT,
-    metavar="FILE",
-    help="Source phrases to look at instead of drawn ones, one a line.",
-)
-@click.option(
-    "--phrases",
-    type=Whole(1, 100_000),
-    metavar="N",
-    help="Sources to draw of each group.  [default: 10]",
-)
-@click.option(
-    "--min-words",
-    type=WORDS,
-    metavar="N",
-    help="The least words of a source that is drawn.  [default: 4]",
-)
-@click.option(
-    "--min-targets",
-    type=ITEMS,
-    metavar="N",
-    help="The least targets that the table has for a source that is drawn.  [default: 2]",
-)
-@click.option(
-    "--frequent",
-    type=ITEMS,
-    metavar="N",
-    help="How often a frequent source was extracted at least.  [default: 10]",
-)
-@click.option(
-    "--rare",
-    type=ITEMS,
-    metavar="N",
-    help="How often a rare source was extracted at most.  [default: 3]",
-)
-@click.option(
-    "--column",
-    type=COLUMN,
-    metavar="N",
-    default=3,
-    show_default=True,
-    help="The score that is p(target|source), counted from 1.",
-)
-@click.option(
-    "--best", type=BEAM, metavar="N", default=3, show_default=True, help="Targets of each list."
-)
-@click.option(
-    "--samples",
-    type=Whole(1, 100_000),
-    metavar="N",
-    default=50,
-    show_default=True,
-    help="Targets to draw from the model for each source; the five best distinct ones are shown.",
-)
-@seed_option("For the sources and the samples.")
-@click.option("--no-unknown", is_flag=True, help="No <unk> in samples.")
-@compute_options
-@json_options
-def top(
-    table: str,
-    folder: str,
-    output: str,
-    sources: str | None,
-    column: int,
-    best: int,
-    samples: int,
-    seed: int,
-    no_unknown: bool,
-    device: str,
-    threads: int | None,
-    as_json: bool,
-    json_file: str | None,
-    **asked: int | None,
-) -> None:
+
+class TopOptions(Computing, Result):
+    """Options of ``analyze top``."""
+
+    table: str = argument(INPUT)
+    model: str = MODEL
+    output: str = option(
+        OUTPUT,
+        "Where to write; Markdown if the name ends in .md, otherwise TSV.  "
+        "[default: standard output]",
+        "-o",
+        default="-",
+    )
+    sources: str | None = option(
+        INPUT, "Source phrases to look at instead of drawn ones, one a line."
+    )
+    phrases: int | None = option(Whole(1, 100_000), "Sources to draw of each group.  [default: 10]")
+    min_words: int | None = option(
+        WORDS, "The least words of a source that is drawn.  [default: 4]"
+    )
+    min_targets: int | None = option(
+        ITEMS, "The least targets that the table has for a source that is drawn.  [default: 2]"
+    )
+    frequent: int | None = option(
+        ITEMS, "How often a frequent source was extracted at least.  [default: 10]"
+    )
+    rare: int | None = option(ITEMS, "How often a rare source was extracted at most.  [default: 3]")
+    column: int = option(COLUMN, "The score that is p(target|source), counted from 1.", default=3)
+    best: int = option(BEAM, "Targets of each list.", default=3)
+    samples: int = option(
+        Whole(1, 100_000),
+        "Targets to draw from the model for each source; the five best distinct ones are shown.",
+        default=50,
+    )
+    seed: int = option(SEED, "For the sources and the samples.", default=1)
+    no_unknown: bool = flag("No <unk> in samples.")
+
+
+@command("top", TopOptions)
+def top(options: TopOptions) -> None:
     """Show which targets TABLE prefers, which the model, and which the model writes itself.
 
     As in tables 2 and 3 of Cho et al. (2014): for long source phrases with several targets,
@@ -119,8 +71,6 @@ def top(
     counts there is one group of long ones. TABLE is plain, .gz, or - for standard input, and sorted
     as Moses sorts it (LC_ALL=C); it is read once, in flat memory.
     """
-    import dataclasses
-
     from phrasescore.analysis.top import (
         DrawSettings,
         PreferenceSettings,
@@ -133,22 +83,21 @@ def top(
     from phrasescore.model.folder import load_model
     from phrasescore.model.kinds import must_write_targets
     from phrasescore.runs.final_names import write_atomically
-    from phrasescore.runs.identity import provenance
 
-    use_threads(threads)
-    given = {name: value for name, value in asked.items() if value is not None}
-    settings = DrawSettings(**given, seed=seed)
-    _check(settings, sources, given)
-    loaded = load_model(folder)
-    must_write_targets(loaded.model.settings, folder)
-    factor = loaded.model.settings.factor
-    if sources is None:
+    options.use_threads()
+    given = {name: value for name in _DRAWING if (value := vars(options)[name]) is not None}
+    settings = DrawSettings(**given, seed=options.seed)
+    _check(settings, options.sources, given)
+    loaded = load_model(options.model)
+    must_write_targets(loaded.model.settings, options.model)
+    table, column, factor = options.table, options.column, loaded.model.settings.factor
+    if options.sources is None:
         draw = draw_sources(table, column, factor, settings)
     else:
-        draw = find_sources(table, column, factor, read_phrases(sources))
-    shown = PreferenceSettings(best, samples, seed=seed, unknown=not no_unknown)
-    preferences = find_preferences(loaded, draw.sources, shown, device)
-    write_atomically(output, written(preferences, output))
+        draw = find_sources(table, column, factor, read_phrases(options.sources))
+    shown = options.settings(PreferenceSettings, unknown=not options.no_unknown)
+    preferences = find_preferences(loaded, draw.sources, shown, options.device)
+    write_atomically(options.output, written(preferences, options.output))
     lines, figures = summarised(draw, preferences, settings)
     for line in lines:
         click.echo(line, err=True)
@@ -159,7 +108,7 @@ def top(
         "sources": json_values(preferences),
         "provenance": provenance(inputs=[table], settings={**used, "model": loaded.digest}),
     }
-    print_result(result, as_json, json_file)
+    options.show(result)
 
 
 def _check(settings: DrawSettings, sources: str | None, given: dict[str, int]) -> None:

@@ -9,19 +9,19 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from phrasescore.commands.options import json_options, print_result
+from phrasescore.commands.declarations import command
+from phrasescore.commands.options import Result
 
 # a path in an unknown encoding, as Python holds it
 _RESULT = {"path": b"caf\xe9.ini".decode("utf-8", "surrogateescape"), "lines": 2, "à": [1, 2.5]}
 
 
-@click.command()
-@json_options
-def example(as_json: bool, json_file: str | None) -> None:
+@command("example", Result)
+def example(options: Result) -> None:
     """A command with a result."""
-    if not as_json:
+    if not options.as_json:
         click.echo("text")
-    print_result(_RESULT, as_json, json_file)
+    options.show(_RESULT)
 
 
 @pytest.mark.parametrize("show", [False, True])

@@ -8,7 +8,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from phrasescore.commands.device_option import DeviceName
+from phrasescore.commands.options import device_name
 from phrasescore.errors import SettingsError
 from phrasescore.model.device import choose_device, in_fitting_parts
 
@@ -67,7 +67,7 @@ def test_a_machine_without_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_no_name_of_a_device(name: str) -> None:
     """The option refuses it before torch is loaded."""
     with pytest.raises(click.BadParameter, match="is not a device; write auto, cpu, cuda or"):
-        DeviceName().convert(name, None, None)
+        device_name(name)
 
 
 def test_rows_that_do_not_fit_are_halved() -> None:

@@ -16,7 +16,7 @@ from phrasescore.errors import ModelError
 from phrasescore.model.folder import load_model, load_outside, load_weights, save_model
 from phrasescore.model.kinds import build
 from phrasescore.model.model_settings import EncoderDecoderSettings
-from phrasescore.words.vocabulary import OutsideWords, Vocabulary
+from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, OutsideWords, Vocabulary
 
 SETTINGS = EncoderDecoderSettings(
     source_vocabulary=5,
@@ -113,14 +113,14 @@ def test_a_folder_that_was_tampered_with_is_refused(
         load_model(folder)
 
 
-def test_words_outside_may_be_there(folder: Path, tmp_path: Path) -> None:
-    """They come back as they were written; a folder of an earlier version has none."""
+def test_words_outside_the_shortlist(folder: Path, tmp_path: Path) -> None:
+    """They come back as they were written; there may be none."""
     assert load_outside(folder) == OUTSIDE
     loaded = load_model(folder)
     vocabularies = loaded.source_vocabulary, loaded.target_vocabulary
-    save_model(tmp_path / "older", loaded.model, vocabularies, {"seed": 1})
-    assert load_outside(tmp_path / "older") is None
-    assert load_model(tmp_path / "older").digest != loaded.digest
+    save_model(tmp_path / "none", loaded.model, vocabularies, {"seed": 1})
+    assert load_outside(tmp_path / "none") == NO_OUTSIDE_WORDS
+    assert load_model(tmp_path / "none").digest != loaded.digest
     _count_a_word(folder)
     with pytest.raises(ModelError, match=r"damaged: target\.outside\.txt"):
         load_outside(folder)

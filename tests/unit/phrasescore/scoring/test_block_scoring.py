@@ -124,17 +124,6 @@ def test_the_side_that_is_predicted_is_shared() -> None:
     assert ratios == pytest.approx([1.0, 2 / 3, 2 / 3], rel=1e-8)
 
 
-def test_a_model_without_outside_words_cannot_share() -> None:
-    """A model of an earlier version is named, and what to do."""
-    models = [tiny_model(outside=OUTSIDE), tiny_model("old/")]
-    assert score(models).counts.lines == 3
-    with pytest.raises(
-        ModelError, match=r"^old/: the model, .* Train it again, or use --unknown-column in its"
-    ) as caught:
-        score(models, ScoringSettings(unknown="share"))
-    assert caught.value.exit_code == 4
-
-
 def test_replace() -> None:
     """--replace-column writes over the scores from there on and leaves the others."""
     scored = score([tiny_model()], ScoringSettings(replace_column=1))

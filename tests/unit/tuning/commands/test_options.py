@@ -2,45 +2,65 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+import click
 import pytest
 
+from phrasescore.commands.declarations import command
 from phrasescore.errors import SettingsError
-from tuning.commands.options import parse_selection
-from tuning.metrics.metric_settings import SentenceSelection
+from tuning.commands.options import ScoringOptions
+from tuning.metrics.metric_settings import METRICS, SentenceSelection, TextScoring
 
-NOTHING: dict[str, Any] = {
-    "source": None, "by_length": False, "length_bins": None, "known_words": None, "picture": None,
-}  # fmt: skip
+LENGTHS = ["--source", "s", "--by-length"]
+
+
+def given(*arguments: str) -> ScoringOptions:
+    """Return the options that a command would get."""
+    found: list[ScoringOptions] = []
+
+    @command("example", ScoringOptions)
+    def example(options: ScoringOptions) -> None:
+        found.append(options)
+
+    assert isinstance(example, click.Command)
+    example.main(["--reference", "r", *arguments], "example", standalone_mode=False)
+    return found[0]
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path_factory.mktemp("folder"))
 
 
 def test_selections() -> None:
     """Bounds are numbers with commas; without any option all sentences count."""
-    assert parse_selection(NOTHING) == SentenceSelection()
-    given = {**NOTHING, "source": "s", "by_length": True, "length_bins": "5, 10,20", "picture": "p"}
-    assert parse_selection(given) == SentenceSelection("s", True, (5, 10, 20))
+    assert given().selection == SentenceSelection()
+    options = given(*LENGTHS, "--length-bins", "5, 10,20", "--picture", "p")
+    assert options.selection == SentenceSelection("s", True, (5, 10, 20))
+
+
+def test_metrics() -> None:
+    """All of them unless some are named, in their usual order."""
+    assert given().scoring == TextScoring(METRICS)
+    assert given("--metric", "ter", "--metric", "bleu").scoring.metrics == ("bleu", "ter")
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("arguments", "message"),
     [
-        ({"source": "s"}, "--source is for --by-length and --known-words"),
-        ({"by_length": True}, "--by-length goes by the words of the source"),
+        (["--source", "s"], "--source is for --by-length and --known-words"),
+        (["--by-length"], "--by-length goes by the words of the source"),
         (
-            {"length_bins": "5", "source": "s", "known_words": "m"},
+            ["--length-bins", "5", "--source", "s", "--known-words", "m"],
             "--length-bins is for --by-length",
         ),
-        ({"picture": "p.png"}, "--picture is for --by-length"),
-        ({"length_bins": "5,5"}, "the bounds 5,5 do not rise from 1 on"),
-        ({"length_bins": "0,5"}, "the bounds 0,5 do not rise from 1 on"),
-        ({"length_bins": "5,a"}, "the bounds '5,a' are not whole numbers"),
-        ({"length_bins": ""}, "the bounds '' are not whole numbers"),
+        (["--picture", "p.png"], "--picture is for --by-length"),
+        ([*LENGTHS, "--length-bins", "5,5"], "the bounds 5,5 do not rise from 1 on"),
+        ([*LENGTHS, "--length-bins", "0,5"], "the bounds 0,5 do not rise from 1 on"),
+        ([*LENGTHS, "--length-bins", "5,a"], "the bounds '5,a' are not whole numbers"),
+        ([*LENGTHS, "--length-bins", ""], "the bounds '' are not whole numbers"),
     ],
 )
-def test_selections_that_make_no_sense(options: dict[str, Any], message: str) -> None:
+def test_selections_that_make_no_sense(arguments: list[str], message: str) -> None:
     """Each is refused with what to do."""
-    if message.startswith("the bounds"):
-        options = {"source": "s", "by_length": True, **options}
     with pytest.raises(SettingsError, match=message):
-        parse_selection({**NOTHING, **options})
+        assert given(*arguments).selection

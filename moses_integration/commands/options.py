@@ -1,0 +1,60 @@
+"""Options that several commands of Moses's systems share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from moses_integration.decoder.settings import LONGEST_SENTENCE, RiskSettings
+from phrasescore.commands.declarations import Options, argument, flag, option
+from phrasescore.commands.numbers import WORDS, Real, Whole
+from phrasescore.commands.paths import INPUT, OUTPUT_FOLDER
+from phrasescore.errors import SettingsError
+
+INI: Any = argument(INPUT, "MOSES_INI")
+
+
+class LoadingOptions(Options):
+    """What a decoder loads, and with which weights."""
+
+    input_path: str = option(INPUT, "The text to translate.", "-i", "--input", default="-")
+    weights: tuple[str, ...] = option(
+        "'NAME= W W'", "Replace the weights of a feature; may be repeated.", "--weight", many=True
+    )
+    cache_folder: str | None = option(OUTPUT_FOLDER, "Where parsed tables are kept.")
+    no_cache: bool = flag("Keep no parsed tables on disk.")
+    max_sentence_length: int = option(
+        WORDS, "Refuse lines with more words.", default=LONGEST_SENTENCE
+    )
+
+
+class RiskOptions(Options):
+    """How translations are chosen by their risk."""
+
+    minimum_bayes_risk: bool = flag("Choose by expected BLEU.", "--minimum-bayes-risk", "--mbr")
+    mbr_size: int = option(
+        Whole(1, 10_000), "Distinct candidates to compare.", default=RiskSettings.size
+    )
+    mbr_scale: float = option(
+        Real(0, 1e6), "What model scores are multiplied with.", default=RiskSettings.scale
+    )
+
+    @property
+    def risk(self) -> RiskSettings | None:
+        """How to choose by risk, or ``None`` for the best derivation."""
+        return RiskSettings(self.mbr_size, self.mbr_scale) if self.minimum_bayes_risk else None
+
+
+def section_value(text: str) -> tuple[str, str]:
+    """Return a section of a moses.ini and its value from ``SECTION=VALUE``."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise SettingsError(
+            f"the setting {text!r} is not SECTION=VALUE",
+            remedy="write for example --set search-algorithm=1",
+        )
+    return name, value
+
+
+def sections(text: str) -> Any:
+    """Declare ``--set SECTION=VALUE``."""
+    return option(section_value, text, "--set", many=True, metavar="SECTION=VALUE")
