@@ -15,8 +15,6 @@ import click
 
 _Given = TypeVar("_Given", bound="Options")
 _Settings = TypeVar("_Settings")
-
-
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 

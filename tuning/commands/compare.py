@@ -73,12 +73,9 @@ def compare(options: CompareOptions) -> None:
         seed=options.seed,
     )
     options.draw(found)
-    if options.latex:
-        click.echo(found.to_latex(), nl=False)
-    elif options.markdown:
-        click.echo(found.to_markdown(), nl=False)
-    elif not options.as_json:
-        click.echo(found.to_text(), nl=False)
+    if not options.as_json:
+        form = "latex" if options.latex else "markdown" if options.markdown else "text"
+        click.echo(getattr(found, f"to_{form}")(), nl=False)
     options.show(found.to_json())
 
 
