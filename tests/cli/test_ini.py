@@ -133,6 +133,8 @@ def test_show_prints_json(phrasescore: Run, folder: Path) -> None:
     shown = json.loads(done.stdout)
     assert json.loads((folder / "found.json").read_bytes()) == shown
     assert shown == {
+        "kind": "ini show",
+        "version": 1,
         "path": "moses.ini",
         "features": [
             {

@@ -22,7 +22,7 @@ from tests.support.random_models import save_random_model
 
 require_dask()
 _WORDS = [b"w%d" % number for number in range(40)]
-_LINES = 36_000
+_LINES = 60_000  # the last block takes longer than a worker needs to start
 
 
 @pytest.fixture(scope="module")

@@ -30,12 +30,14 @@ def test_json_is_printed_written_or_both(tmp_path: Path, show: bool, write: bool
     """The two say the same; a path that is no UTF-8 comes back as it was."""
     file = tmp_path / "result.json"
     arguments = ["--json"] * show + ["--json-file", str(file)] * write
-    done = CliRunner().invoke(example, arguments, catch_exceptions=False)
+    commands = click.Group("phrasescore", {"example": example})
+    done = CliRunner().invoke(commands, ["example", *arguments], catch_exceptions=False)
+    expected = {"kind": "example", "version": 1, **_RESULT}
     if show:
-        assert json.loads(done.stdout_bytes) == _RESULT
-        assert list(json.loads(done.stdout_bytes)) == list(_RESULT)
+        assert json.loads(done.stdout_bytes) == expected
+        assert list(json.loads(done.stdout_bytes)) == list(expected)
     else:
         assert done.stdout == "text\n"
     assert file.exists() == write
     if write:
-        assert json.loads(file.read_bytes()) == _RESULT
+        assert json.loads(file.read_bytes()) == expected
