@@ -83,12 +83,12 @@ def _option(default: Any, text: str, of: str | None = None, /, **more: Any) -> A
         of: The attribute of :class:`Kind` that says which kinds have the option; ``None``: all.
         more: For click.
     """
-    return field(default=default, metadata={"of": of, "click": {"help": text, **more}})
+    return field(default=default, metadata={"of": of, "click": {"text": text, **more}})
 
 
 def _size(text: str, metavar: str = "N", **more: Any) -> Any:
     """Declare a setting of the model that is an option; kinds without the setting refuse it."""
-    click = {"help": text, "metavar": metavar, **more}
+    click = {"text": text, "metavar": metavar, **more}
     return field(default=None, metadata={"size": True, "click": click})
 
 
