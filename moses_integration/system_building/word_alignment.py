@@ -306,8 +306,7 @@ def _run(command: list[str], folder: Path, output: Path) -> None:
     with own_file(output, os.O_TRUNC) as stdout, own_file(log, os.O_TRUNC) as stderr:
         status = processes.run(command, stdout=stdout, stderr=stderr).returncode
     if status != 0:
-        lines = [line for line in log.read_text("utf-8", "replace").split("\n") if line.strip()]
-        said = lines[-1].strip() if lines else "it said nothing"
+        said = processes.last_line(log)
         raise CorpusError(f"{Path(command[0]).name} failed with status {status}: {said}")
 
 
