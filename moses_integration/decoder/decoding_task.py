@@ -14,8 +14,7 @@ from moses_integration.decoder.settings import (
     RiskSettings,
     SearchSettings,
 )
-from moses_integration.ini.lines import parse_weights
-from moses_integration.ini.moses_ini import MosesIni
+from moses_integration.ini.moses_ini import MosesIni, parse_weights
 from phrasescore.errors import IniError, SettingsError
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 

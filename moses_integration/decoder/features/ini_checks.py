@@ -6,8 +6,7 @@ from collections.abc import Collection
 from dataclasses import fields
 
 from moses_integration.decoder.settings import SearchSettings
-from moses_integration.ini import lines as ini_lines
-from moses_integration.ini.moses_ini import FeatureLine, MosesIni
+from moses_integration.ini.moses_ini import FeatureLine, MosesIni, code_of, section_of
 from moses_integration.ini.parameters import SECTIONS, SHORT_NAMES
 from phrasescore.errors import IniError, did_you_mean
 
@@ -128,8 +127,8 @@ def check_sections(ini: MosesIni) -> None:
 def _section_line(ini: MosesIni, name: str) -> int | None:
     """Return the number of the line that opens a section."""
     for number, line in enumerate(ini.lines, 1):
-        code = ini_lines.code_of(line)
-        if code and ini_lines.section_of(code) == name:
+        code = code_of(line)
+        if code and section_of(code) == name:
             return number
     return None
 
