@@ -57,7 +57,7 @@ ON_PATH = "auto"
 OWN = "own"
 _MEMORY = "1G"  # for lmplz's sorting, whose default is most of the machine
 _TAB, _SPACE, _NEWLINE = 9, 32, 10
-_ROWS_AT_ONCE = 1 << 16
+_ROWS_AT_ONCE = 1 << 18
 _BLOCK = 1 << 20
 _WIDTH = 24  # of the longest number
 # below these, numpy and KenLM write numbers with an exponent
@@ -225,36 +225,38 @@ class _ArpaWriter:
         text = self._corpus.ids, self._characters, self._ends
         for start in range(0, prob.size, _ROWS_AT_ONCE):
             part = slice(start, start + _ROWS_AT_ONCE)
-            texts, lengths = log10_texts(np.stack([column[part] for column in factors], axis=1))
+            spelt = log10_texts(np.stack([column[part] for column in factors], axis=1))
             last = ngrams.last[part]
             row = 0
             while row < last.size:
-                row, size = _write_lines(text, last, row, ngrams.order, texts, lengths, self._out)
+                row, size = _write_lines(text, last, row, ngrams.order, spelt, self._out)
                 self._stream.write(self._out[:size].data)
         self._stream.write(b"\n")
 
 
 @compiled
 def _write_lines(
-    text: Any, last: Any, row: int, order: int, texts: Any, lengths: Any, out: Any
+    text: Any, last: Any, row: int, order: int, spelt: Any, out: Any
 ) -> tuple[int, int]:
     """Write a line for each n-gram: a number, its words, another number if there is one.
 
     Returns:
         The first row that is not written yet, and the bytes in use: a block and a line at most.
     """
-    text, last, texts, lengths, out = borrowed((text, last, texts, lengths, out))
+    text, last, spelt, out = borrowed((text, last, spelt, out))
     ids, characters, ends = text
+    numbers, lengths, which = spelt
     at = 0
-    columns = lengths.shape[1]
+    columns = which.shape[1]
     while row < last.size and at < _BLOCK:
         first = last[row] - order + 1
         for column in range(columns):
             if column > 0:
                 out[at] = _TAB
                 at += 1
-            for i in range(lengths[row, column]):
-                out[at] = texts[row, column, i]
+            number = which[row, column]
+            for i in range(lengths[number]):
+                out[at] = numbers[number, i]
                 at += 1
             for position in range(first, first + order * (column == 0)):
                 out[at] = _TAB if position == first else _SPACE
@@ -268,7 +270,9 @@ def _write_lines(
     return row, at
 
 
-def log10_texts(factors: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+def log10_texts(
+    factors: NDArray[np.float32],
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.intp]]:
     """Write the log10 of each factor with as few digits as it takes to read it back.
 
     The notation is that of double-conversion's ToShortestSingle as KenLM sets it: decimal from
@@ -278,7 +282,8 @@ def log10_texts(factors: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArra
         factors: Any shape, above 0.
 
     Returns:
-        The texts, uint8 of that shape and the widest text's, and the bytes in use, of that shape.
+        The texts of distinct factors, (texts, width) uint8; the bytes in use of each, (texts,)
+        uint8; and which text each factor has, of its shape.
     """
     # many n-grams have the same counts, hence the same probability
     distinct, which = np.unique(factors, return_inverse=True)
@@ -289,9 +294,8 @@ def log10_texts(factors: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArra
     for row in np.flatnonzero((np.abs(logs) < _LEAST_PLAIN) & (logs != 0)):
         texts[row] = shortest_text(logs[row])
     lengths = np.char.str_len(texts) - len(b".0") * np.char.endswith(texts, b".0")
-    shape = factors.shape
-    spelt = texts.view(np.uint8).reshape(-1, _WIDTH)[which.ravel()].reshape(*shape, _WIDTH)
-    return spelt, lengths.astype(np.uint8)[which.ravel()].reshape(shape)
+    characters = texts.view(np.uint8).reshape(-1, _WIDTH)
+    return characters, lengths.astype(np.uint8), which.reshape(factors.shape)
 
 
 @lru_cache(maxsize=1 << 12)

@@ -11,9 +11,8 @@ from moses_integration.language_model.estimation.kneser_ney import log10_texts, 
 
 
 def written(factors: list[float]) -> list[str]:
-    texts, lengths = log10_texts(np.array(factors, np.float32))
-    rows = zip(texts, lengths.tolist(), strict=True)
-    return [text[:length].tobytes().decode() for text, length in rows]
+    texts, lengths, which = log10_texts(np.array(factors, np.float32))
+    return [texts[row, : lengths[row]].tobytes().decode() for row in which]
 
 
 def significant(text: str) -> str:
