@@ -52,38 +52,32 @@ class ReferenceLength(enum.Enum):
     """Over the sentence's references, rounded down, as Moses does it."""
 
 
-@compiled
-def brevity_penalty(words: float, reference_words: float) -> float:
-    """Return what BLEU multiplies the precisions of a translation with: 1 unless it is too short.
+def log_brevity_penalty(words: ArrayLike, reference_words: ArrayLike) -> NDArray[np.float64]:
+    """Return ln of what BLEU multiplies the precisions with: 0 unless a translation is too short.
 
-    A translation without words gets 0.
+    Args:
+        words: (...,) words of translations, more than 0.
+        reference_words: (...,) words that they should have.
     """
-    if words <= 0:
-        return 0.0
-    return math.exp(1.0 - reference_words / words) if words < reference_words else 1.0
+    return np.minimum(0.0, 1.0 - np.divide(reference_words, words))
+
+
+_log_brevity_penalty = compiled(log_brevity_penalty)
 
 
 @compiled
-def bleu(sums: NDArray[np.float64], added: float = 0.0, first_order: int = 1) -> float:
-    """Return BLEU of one row of statistics, (9,) float64; `bleu_of_sums` says what smoothing is."""
-    matches = totals = 1.0
-    for order in range(ORDERS):
-        extra = added if order + 1 >= first_order else 0.0
-        matches *= sums[2 * order] + extra
-        totals *= sums[2 * order + 1] + extra
+def bleu(sums: NDArray[np.float64]) -> float:
+    """Return BLEU of one row of statistics, (9,) float64, for compiled callers; not smoothed.
+
+    The geometric mean is a root of products here: a search evaluates BLEU at every corner of an
+    envelope, and roots are quicker than the logarithms of `bleu_of_sums`. The two results differ
+    in the last digits only.
+    """
+    matches = sums[0] * sums[2] * sums[4] * sums[6]
     if matches <= 0:
         return 0.0
-    # the geometric mean of four precisions; roots are quicker than logarithms
-    mean = math.sqrt(math.sqrt(matches / totals))
-    return mean * brevity_penalty(sums[_WORDS], sums[_REFERENCE_WORDS])
-
-
-@compiled
-def _fill_bleu(
-    rows: NDArray[np.float64], added: float, first_order: int, scores: NDArray[np.float64]
-) -> None:
-    for row in range(scores.size):
-        scores[row] = bleu(rows[row], added, first_order)
+    mean = math.sqrt(math.sqrt(matches / (sums[1] * sums[3] * sums[5] * sums[7])))
+    return mean * math.exp(_log_brevity_penalty(sums[_WORDS], sums[_REFERENCE_WORDS]))
 
 
 def bleu_of_sums(
@@ -105,10 +99,14 @@ def bleu_of_sums(
     1.0
     """
     counts = np.asarray(sums, np.float64)
-    scores = np.empty(counts.shape[:-1])
-    rows = np.ascontiguousarray(counts.reshape(-1, COLUMNS))
-    _fill_bleu(rows, added, first_order, scores.reshape(-1))
-    return scores
+    extra = np.where(np.arange(1, ORDERS + 1) >= first_order, added, 0.0)
+    matches, totals = counts[..., 0:-1:2] + extra, counts[..., 1:-1:2] + extra
+    words = counts[..., _WORDS]
+    some = (matches > 0).all(-1) & (words > 0)
+    # where the score is 0, the logarithms and the quotient are of ones
+    precisions = np.where(some[..., None], matches, 1) / np.where(some[..., None], totals, 1)
+    penalty = log_brevity_penalty(np.where(some, words, 1), counts[..., _REFERENCE_WORDS])
+    return np.where(some, np.exp(np.log(precisions).mean(-1) + penalty), 0.0)
 
 
 def statistics_rows(matches: Counts, lengths: Counts, reference_lengths: Counts) -> Counts:

@@ -204,12 +204,9 @@ class Started:
 
 
 def _feed(end: int, text: bytes) -> None:
-    with os.fdopen(end, "wb") as stream:
-        try:
-            stream.write(text)
-            stream.flush()
-        except BrokenPipeError:
-            return  # it did not want to read everything
+    # it may not want to read everything; closing writes what is left
+    with contextlib.suppress(BrokenPipeError), os.fdopen(end, "wb") as stream:
+        stream.write(text)
 
 
 def _drain(end: int) -> bytes:

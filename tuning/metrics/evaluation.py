@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from moses_integration.bleu.statistics import COLUMNS, brevity_penalty
+from moses_integration.bleu.statistics import COLUMNS, log_brevity_penalty
 from tuning.metrics.metric_scores import columns_of, metric_scores
 from tuning.metrics.metric_settings import MetricName, SentenceSelection, TextScoring
 from tuning.metrics.score_tables import ScoreTable, points
@@ -59,7 +59,7 @@ class TextScores:
                 metric: float(metric_scores(metric, sums[columns_of(metric)])) for metric in metrics
             },
             precisions=tuple((matches / np.maximum(totals, 1)).tolist()),
-            brevity_penalty=brevity_penalty(float(words), float(wanted)),
+            brevity_penalty=float(np.exp(log_brevity_penalty(words, wanted))) if words else 0.0,
             words=words,
             reference_words=wanted,
             length_ratio=words / wanted if wanted else None,

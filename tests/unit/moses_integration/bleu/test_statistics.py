@@ -13,8 +13,9 @@ from sacrebleu.metrics.bleu import BLEU
 from moses_integration.bleu.statistics import (
     ReferenceLength,
     References,
+    bleu,
     bleu_of_sums,
-    brevity_penalty,
+    log_brevity_penalty,
 )
 from phrasescore.errors import CorpusError
 
@@ -96,10 +97,15 @@ def test_sentence_bleu_is_smoothed_as_asked() -> None:
 
 
 def test_brevity_penalty() -> None:
-    """1 for a translation that is long enough, 0 for one without words, e^(1 - r/c) between."""
-    assert brevity_penalty(5, 5) == brevity_penalty(6, 5) == 1.0
-    assert brevity_penalty(3, 5) == pytest.approx(np.exp(1 - 5 / 3))
-    assert brevity_penalty(0, 0) == brevity_penalty(0, 5) == 0.0
+    """1 for a translation that is long enough, e^(1 - r/c) for a shorter one."""
+    assert log_brevity_penalty([5, 6, 3], 5).tolist() == [0.0, 0.0, 1 - 5 / 3]
+
+
+@given(st.lists(st.lists(st.integers(1, 300), min_size=9, max_size=9), min_size=1, max_size=9))
+def test_roots_are_the_same_mean_as_logarithms(rows: list[list[int]]) -> None:
+    """A search computes BLEU of one row with roots, everything else with logarithms."""
+    sums = np.array(rows, np.float64)
+    assert [bleu(row) for row in sums] == pytest.approx(bleu_of_sums(sums).tolist(), rel=1e-12)
 
 
 def test_references_out_of_step(tmp_path: Path) -> None:
