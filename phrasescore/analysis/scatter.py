@@ -181,10 +181,9 @@ def _scored_blocks(
 
 @dataclass(frozen=True)
 class Agreement:
-    """Figures over N pairs.
+    """Figures over drawn pairs.
 
     Args:
-        pairs: N.
         pearson: The correlation of the two ln p; ``None`` where one of them is the same for all.
         spearman: That of their ranks, equal values sharing the mean of theirs.
         near: The share of pairs whose ln p differ by at most 1 nat.
@@ -194,7 +193,6 @@ class Agreement:
         mean_model: That by the model.
     """
 
-    pairs: int
     pearson: float | None
     spearman: float | None
     near: float
@@ -208,7 +206,6 @@ class Agreement:
         """Compare the two ln p of at least one pair."""
         difference = scores.model - scores.table
         return cls(
-            len(difference),
             _correlation(scores.table, scores.model),
             _correlation(_ranks(scores.table), _ranks(scores.model)),
             float((np.abs(difference) <= NEAR).mean()),
