@@ -20,12 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.analysis.table_lines import (
-    LowestItems,
-    logarithms,
-    probabilities,
-    random_numbers,
-)
+from phrasescore.analysis.table_lines import LowestItems, logarithms, probabilities, random_numbers
 from phrasescore.errors import PhrasescoreError, counted
 from phrasescore.runs.file_kinds import refuse_pipe
 from phrasescore.runs.progress import Progress

@@ -21,12 +21,7 @@ from torch import Tensor, nn
 
 from phrasescore.model.model_settings import EncoderDecoderSettings
 from phrasescore.model.networks.maxout_readout import MaxoutReadout
-from phrasescore.model.sequence_model import (
-    END,
-    Batch,
-    Regularisation,
-    State,
-)
+from phrasescore.model.sequence_model import END, Batch, Regularisation, State
 from phrasescore.model.units import UNITS
 
 

@@ -11,16 +11,8 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor, nn
 
-from phrasescore.model.sequence_model import (
-    Batch,
-    Regularisation,
-    SequenceModel,
-)
-from phrasescore.model.softmax import (
-    gathered_log_softmax,
-    log_softmax,
-    summed_cross_entropy,
-)
+from phrasescore.model.sequence_model import Batch, Regularisation, SequenceModel
+from phrasescore.model.softmax import gathered_log_softmax, log_softmax, summed_cross_entropy
 
 
 def maxout(values: Tensor) -> Tensor:
