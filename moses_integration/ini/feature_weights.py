@@ -232,9 +232,8 @@ class FeatureLayout:
             if owner is not None:
                 _check_count(ini, name, len(weights), owner.components, ini.weight_line(name))
             elif name.partition("_")[0] not in known:
-                raise IniError(
+                raise ini.error(
                     f"weights for {name}, but no feature is called that{did_you_mean(name, known)}",
-                    path=ini.path,
                     line=ini.weight_line(name),
                     remedy="correct the name or delete the line; Moses refuses it",
                 )
@@ -254,10 +253,9 @@ class FeatureLayout:
 
 def _check_count(ini: MosesIni, name: str, weights: int, components: int, line: int | None) -> None:
     if weights != components:
-        raise IniError(
+        raise ini.error(
             f"{counted(weights, 'weight') if weights else 'no weight'} for {name}, "
             f"which has {counted(components, 'component')}",
-            path=ini.path,
             line=line,
             remedy="give one weight for each component, or correct num-features",
         )
@@ -294,13 +292,12 @@ def find_phrase_table(
             )
         return chosen
     if not tables:
-        raise IniError("no phrase table among the features", path=ini.path)
+        raise ini.error("no phrase table among the features")
     same = [line for line in tables if table is not None and _reads(line, table)]
     if len(tables) == 1 or len(same) == 1:
         return (same or tables)[0]
-    raise IniError(
+    raise ini.error(
         f"{len(tables)} phrase tables: {names}",
-        path=ini.path,
         line=tables[1].line,
         remedy="say with --feature which one is meant",
     )
