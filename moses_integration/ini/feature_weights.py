@@ -322,20 +322,11 @@ def table_weights(ini: MosesIni, line: FeatureLine, *, given: bool = False) -> t
     Raises:
         IniError: There are more or fewer weights than scores.
     """
-    count = components_of(ini, line)
+    try:
+        count = component_count(line.kind, line.options)
+    except IniError as error:
+        raise error.at(ini.path, line.line) from None
     weights = ini.weights.get(line.name, () if given else (_DEFAULT_WEIGHT,) * count)
     place = ini.weight_line(line.name) or line.line
     _check_count(ini, line.name, len(weights), count, place)
     return weights
-
-
-def components_of(ini: MosesIni, line: FeatureLine) -> int:
-    """Return how many dense values a feature has.
-
-    Raises:
-        IniError: Its line does not say; the error names the line.
-    """
-    try:
-        return component_count(line.kind, line.options)
-    except IniError as error:
-        raise error.at(ini.path, line.line) from None
