@@ -13,9 +13,9 @@ import numpy as np
 
 from moses_integration.decoder.features.features import FeatureSet
 from moses_integration.decoder.loading.entries import collect_entries
-from moses_integration.decoder.loading.parsed_tables import ParsedTables
 from moses_integration.decoder.loading.source_phrases import SourcePhrases
 from moses_integration.decoder.loading.table_loading import (
+    ParsedTables,
     TableEntries,
     load_phrase_table,
     load_reordering_table,

@@ -103,7 +103,7 @@ def prepare(
 
 def _sentences(source: str | Path) -> list[tuple[bytes, ...]]:
     # not at the top: real Moses needs nothing of the embedded decoder
-    from moses_integration.decoder.loading.input_text import read_sentences
+    from moses_integration.decoder.loading.source_phrases import read_sentences
 
     return read_sentences(source)
 
