@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
@@ -113,6 +114,14 @@ class DecodedSentence:
         """Return the words of the source sentence."""
         numbers = self.loaded.source.sentences[self.sentence].tolist()
         return [self.loaded.source.words.word(number) for number in numbers]
+
+    @cached_property
+    def texts(self) -> dict[int, bytes]:
+        """The target words of each table entry that is used, each word followed by a space."""
+        return {
+            entry: b"".join([word + b" " for word in self.loaded.target_words(entry)])
+            for entry in set(self.derivations.entries.tolist())
+        }
 
     def words(self, number: int = 0) -> list[bytes]:
         """Return the target words of one derivation."""

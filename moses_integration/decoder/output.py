@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,9 +17,8 @@ STATISTICS_HEADER = (
 _NO_POSITION = b"18446744073709551615"
 
 
-@dataclass(frozen=True)
-class _Phrase:
-    """An applied phrase: its entry, its source span and where its target words begin."""
+class _Phrase(NamedTuple):
+    """An applied phrase: its entry, its source span, where its target words begin, how many."""
 
     entry: int
     start: int
@@ -49,10 +47,10 @@ def surface(decoded: DecodedSentence, number: int, *, trace: bool) -> bytes:
         trace: Whether to print the source span behind every phrase that is not empty.
     """
     if not trace:
-        return b"".join([word + b" " for word in decoded.words(number)])
+        return b"".join(map(decoded.texts.__getitem__, decoded.entries(number).tolist()))
     parts = []
     for phrase in _phrases(decoded, number):
-        parts += [word + b" " for word in decoded.loaded.target_words(phrase.entry)]
+        parts.append(decoded.texts[phrase.entry])
         if phrase.size > 0:
             parts.append(b"|%d-%d| " % (phrase.start, phrase.end))
     return b"".join(parts)
@@ -118,10 +116,6 @@ def nbest_lines(decoded: DecodedSentence, settings: OutputSettings, most: int) -
         most: How many lines at most.
     """
     count = min(most, len(decoded))
-    if settings.report_segmentation:
-        texts = [surface(decoded, number, trace=True) for number in range(count)]
-    else:
-        texts = _surfaces(decoded, count)
     layout = decoded.loaded.system.features.layout
     shown = decoded.features[:, layout.tuneable]
     parts = {name: shown[:, part] for name, part in layout.nbest.slices.items()}
@@ -133,24 +127,11 @@ def nbest_lines(decoded: DecodedSentence, settings: OutputSettings, most: int) -
     ]
     line = b"%d ||| %%s |||%s ||| %%.6g%%s\n" % (decoded.number, b"".join(labels))
     rows = np.column_stack([*parts.values(), decoded.totals])[:count].tolist()
-    return b"".join(
-        [
-            line % (text, *row, _extra_columns(decoded, settings, number))
-            for number, (text, row) in enumerate(zip(texts, rows, strict=True))
-        ]
-    )
-
-
-def _surfaces(decoded: DecodedSentence, count: int) -> list[bytes]:
-    """Return the first derivations as ``surface`` does, each phrase put together once."""
-    offsets = decoded.derivations.offsets[: count + 1].tolist()
-    entries = decoded.derivations.entries[: offsets[-1]].tolist()
-    phrases = {
-        entry: b"".join([word + b" " for word in decoded.loaded.target_words(entry)])
-        for entry in set(entries)
-    }
-    texts = [phrases[entry] for entry in entries]
-    return [b"".join(texts[begin:end]) for begin, end in itertools.pairwise(offsets)]
+    lines = []
+    for number, row in enumerate(rows):
+        text = surface(decoded, number, trace=settings.report_segmentation)
+        lines.append(line % (text, *row, _extra_columns(decoded, settings, number)))
+    return b"".join(lines)
 
 
 def _extra_columns(decoded: DecodedSentence, settings: OutputSettings, number: int) -> bytes:

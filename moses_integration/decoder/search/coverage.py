@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.decoder.arrays import with_room
-from phrasescore.compiled import Records, borrowed, compiled
+from phrasescore.compiled import Record, Records, borrowed, compiled
 
 _NONE = -1
 _BUCKETS = 1 << 12
@@ -146,26 +146,28 @@ def _is_covered(bits: NDArray[np.uint64], position: int) -> bool:
 
 
 @compiled
-def _gaps_estimate(bits: NDArray[np.uint64], closed: NDArray[np.float64]) -> float:
-    """Sum the estimates of the gaps of a coverage.
+def _describe(record: Record, bits: NDArray[np.uint64], estimates: NDArray[np.float64]) -> None:
+    """Fill in how many words a coverage covers, its first gap and the estimate of all gaps.
 
     Args:
+        record: The coverage.
         bits: One bit per source word, 64 to a number, shape (words / 64,).
-        closed: What `close_over_splits` gave.
+        estimates: What `close_over_splits` gave.
     """
-    length = closed.shape[0]
-    total = 0.0
-    gap = -1
-    for position in range(length):
-        if _is_covered(bits, position):
-            if gap >= 0:
-                total += closed[gap, position - 1]
-            gap = -1
-        elif gap < 0:
-            gap = position
-    if gap >= 0:
-        total += closed[gap, length - 1]
-    return total
+    bits, estimates = borrowed((bits, estimates))
+    length = estimates.shape[0]
+    record.covered, record.first_gap, record.estimate = 0, length, 0.0
+    gap = _NONE
+    for position in range(length + 1):
+        if position < length and not _is_covered(bits, position):
+            if gap == _NONE:
+                gap = position
+                record.first_gap = min(record.first_gap, position)
+            continue
+        if gap != _NONE:
+            record.estimate += estimates[gap, position - 1]
+            gap = _NONE
+        record.covered += position < length
 
 
 @compiled
@@ -194,15 +196,9 @@ def _number_of(table: Coverages, sentence: SentenceSpans) -> int:
     table.heads[bucket] = number
     record.first_step = _NONE
     record.entries = 0
-    record.estimate = _gaps_estimate(bits, sentence.estimates)
-    record.covered, record.first_gap = 0, sentence.length
+    _describe(record, bits, sentence.estimates)
     for word in range(bits.size):
         table.bits[number, word] = bits[word]
-    for position in range(sentence.length - 1, -1, -1):
-        if _is_covered(bits, position):
-            record.covered += 1
-        else:
-            record.first_gap = position
     return number
 
 

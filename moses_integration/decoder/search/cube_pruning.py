@@ -324,7 +324,7 @@ def _take(
         base, turn = step_score(search.model, record, step.start, step.end)
         ends = step.covered == search.sentence.length
         score, state = score_option(search, record, option, base, turn, ends)
-        defer(waiting, stacks, step, (number, option, score, state), True)
+        defer(search, waiting, step, (number, option, score, state), True)
         return True
     if cell.total < stacks.worst[covered] or cell.total == -np.inf:
         return False

@@ -77,9 +77,7 @@ class SearchWorkspace:
         while True:
             stacks, coverages = self.stacks, self._coverages
             search = SentenceSearch(model, sentence, limits, language, stacks, coverages, progress)
-            waiting = None
-            if model.neural is not None:
-                waiting = self._waiting_for(model, model.neural, sentence.length)
+            waiting = self._waiting_for(model.neural) if model.neural is not None else None
             if cube_pruning:
                 status = search_cubes(search, waiting, self._cubes)
             else:
@@ -93,17 +91,8 @@ class SearchWorkspace:
             elif waiting is not None:
                 self._settle(search, waiting.neural)
 
-    def _waiting_for(self, model: Model, neural: NeuralTerms, length: int) -> Waiting:
-        return Waiting(
-            neural,
-            self.history_scores.histories,
-            self._deferred,
-            self._waiting,
-            model.phrases.first,
-            model.words,
-            model.lowers,
-            length,
-        )
+    def _waiting_for(self, neural: NeuralTerms) -> Waiting:
+        return Waiting(neural, self.history_scores.histories, self._deferred, self._waiting)
 
     def _make_room(self, search: SentenceSearch) -> None:
         """Make room for more hypotheses, and for the steps out of one more coverage."""
@@ -121,4 +110,4 @@ class SearchWorkspace:
         while self._waiting[0]:
             self.history_scores.score(neural.weights)
             self.history_scores.make_room(int(self._waiting[0]))
-            settle(self._waiting_for(search.model, neural, search.sentence.length), search)
+            settle(search, self._waiting_for(neural))
