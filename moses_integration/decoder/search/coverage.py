@@ -89,6 +89,28 @@ class Coverages(NamedTuple):
     scratch: NDArray[np.uint64]
     used: Records
 
+    @classmethod
+    def new(cls, longest_sentence: int) -> Coverages:
+        """Make room for the coverages of sentences of up to this many words."""
+        words = (longest_sentence + 63) // 64
+        return cls(
+            records=np.empty(_FIRST_COVERAGES, COVERAGE),
+            bits=np.zeros((_FIRST_COVERAGES, words), np.uint64),
+            heads=np.empty(_BUCKETS, np.int32),
+            steps=np.empty(4 * _FIRST_COVERAGES, STEP),
+            scratch=np.zeros(words, np.uint64),
+            used=np.zeros(1, COVERAGES_USED),
+        )
+
+    def with_room(self, extra: int) -> Coverages:
+        """Return the table with room for ``extra`` more coverages and steps."""
+        coverages, steps = self.used[0].tolist()
+        return self._replace(
+            records=with_room(self.records, coverages + extra),
+            bits=with_room(self.bits, coverages + extra),
+            steps=with_room(self.steps, steps + extra),
+        )
+
 
 @compiled
 def close_over_splits(estimates: NDArray[np.float64]) -> None:
@@ -105,29 +127,6 @@ def close_over_splits(estimates: NDArray[np.float64]) -> None:
             for join in range(start, end):
                 joined = estimates[start, join] + estimates[join + 1, end]
                 estimates[start, end] = max(estimates[start, end], joined)
-
-
-def new_coverages(longest_sentence: int) -> Coverages:
-    """Make room for the coverages of sentences of up to this many words."""
-    words = (longest_sentence + 63) // 64
-    return Coverages(
-        records=np.empty(_FIRST_COVERAGES, COVERAGE),
-        bits=np.zeros((_FIRST_COVERAGES, words), np.uint64),
-        heads=np.empty(_BUCKETS, np.int32),
-        steps=np.empty(4 * _FIRST_COVERAGES, STEP),
-        scratch=np.zeros(words, np.uint64),
-        used=np.zeros(1, COVERAGES_USED),
-    )
-
-
-def coverages_with_room(table: Coverages, extra: int) -> Coverages:
-    """Return the table with room for ``extra`` more coverages and steps."""
-    coverages, steps = table.used[0].tolist()
-    return table._replace(
-        records=with_room(table.records, coverages + extra),
-        bits=with_room(table.bits, coverages + extra),
-        steps=with_room(table.steps, steps + extra),
-    )
 
 
 @compiled
@@ -211,7 +210,7 @@ def find_steps(table: Coverages, number: int, sentence: SentenceSpans, distortio
     hypothesis.
 
     Returns:
-        Whether there was room; `coverages_with_room` makes it, for length * longest more.
+        Whether there was room; `Coverages.with_room` makes it, for length * longest more.
     """
     table, sentence = borrowed((table, sentence))
     coverage = table.records[number]
