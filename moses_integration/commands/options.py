@@ -59,7 +59,7 @@ class LoadingOptions(Options):
 
 
 def _weight(text: str) -> tuple[str, tuple[float, ...]]:
-    from moses_integration.ini.lines import parse_weights
+    from moses_integration.ini.moses_ini import parse_weights
 
     try:
         return parse_weights(text)

@@ -12,10 +12,9 @@ from typing import TypeVar
 
 from moses_integration.decoder.features.reordering import ReorderingFeature, reordering_feature
 from moses_integration.decoder.settings import DEFAULT_TABLE_LIMIT, SearchSettings
-from moses_integration.ini import lines as ini_lines
 from moses_integration.ini.edits import neural_options
 from moses_integration.ini.feature_weights import FeatureLayout
-from moses_integration.ini.moses_ini import FeatureLine, MosesIni
+from moses_integration.ini.moses_ini import FeatureLine, MosesIni, code_of, section_of
 from moses_integration.ini.parameters import SECTIONS, SHORT_NAMES
 from phrasescore.errors import IniError, counted, did_you_mean
 from phrasescore.table.input_files import whole_number
@@ -368,8 +367,8 @@ def _check_sections(ini: MosesIni) -> None:
 def _section_line(ini: MosesIni, name: str) -> int | None:
     """Return the number of the line that opens a section."""
     for number, line in enumerate(ini.lines, 1):
-        code = ini_lines.code_of(line)
-        if code and ini_lines.section_of(code) == name:
+        code = code_of(line)
+        if code and section_of(code) == name:
             return number
     return None
 
