@@ -13,16 +13,22 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from moses_integration.decoder.arrays import with_room
 from moses_integration.decoder.features.derivations import Derivations
 from moses_integration.decoder.features.features import FeatureSet
-from moses_integration.decoder.features.neural import products_on_one_core
+from moses_integration.decoder.features.lm_scoring import PhraseScorer, recent_answers
+from moses_integration.decoder.features.neural import (
+    HistoryScores,
+    NeuralTerms,
+    products_on_one_core,
+)
 from moses_integration.decoder.loaded_input import (
     LoadedInput,
     LoadedModels,
@@ -30,93 +36,35 @@ from moses_integration.decoder.loaded_input import (
     flat_weights,
 )
 from moses_integration.decoder.loading.table_loading import ParsedTables
+from moses_integration.decoder.output import DecodedSentence, SentenceStatistics
+from moses_integration.decoder.search.coverage import Coverages, SentenceSpans
+from moses_integration.decoder.search.cube_pruning import Cubes, search_cubes
 from moses_integration.decoder.search.k_best import best_paths, path_to
 from moses_integration.decoder.search.options import spans_of
-from moses_integration.decoder.search.stack_decoding import Model
-from moses_integration.decoder.search.stacks import Limits
-from moses_integration.decoder.search.workspace import SearchWorkspace
+from moses_integration.decoder.search.stack_decoding import (
+    DEFERRED,
+    DONE,
+    ENOUGH,
+    NEEDS_EDGES,
+    NEEDS_ROOM,
+    PROGRESS,
+    Model,
+    SentenceSearch,
+    Waiting,
+    search_stacks,
+    settle,
+)
+from moses_integration.decoder.search.stacks import Limits, Stacks
 from moses_integration.decoder.settings import CUBE_PRUNING, NBestSettings, SearchSettings
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.compiled import Records
 from phrasescore.errors import IniError, SettingsError
 
+_FIRST_WAITING = 2 * ENOUGH
 CANDIDATES = 100  # that are reordered where no list is asked for
 
 Words = Sequence[bytes]
-
-
-@dataclass(frozen=True)
-class SentenceStatistics:
-    """What the search of one sentence cost.
-
-    Attributes:
-        words: Source words.
-        options: Translation options of all spans.
-        hypotheses: Hypotheses that were kept at some time.
-        complete: Hypotheses that cover the sentence.
-        asked: Words that neural language models were asked for.
-        histories: Histories that went through one for that.
-        seconds: Time it took.
-    """
-
-    words: int = 0
-    options: int = 0
-    hypotheses: int = 0
-    complete: int = 0
-    asked: int = 0
-    histories: int = 0
-    seconds: float = 0.0
-
-
-@dataclass(frozen=True)
-class DecodedSentence:
-    """The translations of one sentence, the best first.
-
-    An empty sentence has one translation without phrases; a sentence that cannot be covered has
-    none.
-
-    Args:
-        sentence: Its number in the loaded input, from 0.
-        loaded: The input it is from.
-        derivations: The N derivations; one, unless a list was asked for.
-        features: Their unweighted feature values, in the order of the layout, shape (N, F).
-        totals: Their model scores, shape (N,).
-        statistics: What the search cost.
-        first: The number of its input's first sentence, where that is a part of a file.
-        own_features: Values of features of our own by name, each of shape (N, components).
-    """
-
-    sentence: int
-    loaded: LoadedInput
-    derivations: Derivations
-    features: NDArray[np.float64]
-    totals: NDArray[np.float64]
-    statistics: SentenceStatistics = SentenceStatistics()
-    first: int = 0
-    own_features: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
-
-    @property
-    def number(self) -> int:
-        """The number of the sentence in its file, from 0."""
-        return self.first + self.sentence
-
-    def __len__(self) -> int:
-        return len(self.totals)
-
-    def entries(self, number: int = 0) -> NDArray[np.int32]:
-        """Return the table entries of one derivation, in the order they are applied."""
-        begin, end = self.derivations.offsets[number : number + 2]
-        return self.derivations.entries[begin:end]
-
-    def source(self) -> list[bytes]:
-        """Return the words of the source sentence."""
-        numbers = self.loaded.source.sentences[self.sentence].tolist()
-        return [self.loaded.source.words.word(number) for number in numbers]
-
-    def words(self, number: int = 0) -> list[bytes]:
-        """Return the target words of one derivation."""
-        return [word for entry in self.entries(number) for word in self.loaded.target_words(entry)]
 
 
 class OwnFeature(Protocol):
@@ -261,8 +209,11 @@ class Decoder:
         return reordered(decoded, self._own_features) if self._own_features else decoded
 
 
-class _InputSearch:
-    """The search of one input with one set of weights; threads share it."""
+class _InputSearch(threading.local):
+    """The search of one input with one set of weights; each thread has memory of its own.
+
+    Compiled code allocates nothing: where it runs out of room it returns, gets more, and continues.
+    """
 
     def __init__(
         self,
@@ -284,17 +235,15 @@ class _InputSearch:
             pop_limit=settings.cube_pruning_pop_limit,
             diversity=settings.cube_pruning_diversity,
         )
-        self._longest = max((len(words) for words in loaded.source.sentences), default=0)
-        self._own = threading.local()
-
-    def _workspace(self) -> SearchWorkspace:
-        if not hasattr(self._own, "workspace"):
-            models = len(self._loaded.system.features.language_models)
-            self._own.workspace = SearchWorkspace(
-                self._longest, self._limits.stack, models, self._loaded.neural
-            )
-        workspace: SearchWorkspace = self._own.workspace
-        return workspace
+        longest = max((len(words) for words in loaded.source.sentences), default=0)
+        self._stacks = Stacks.new(longest, settings.stack)
+        self._coverages = Coverages.new(longest)
+        self._cubes = Cubes.new(longest)
+        recent = recent_answers(len(features.language_models))
+        self._language = PhraseScorer(model.models, model.phrases, recent)
+        self._scores = HistoryScores(loaded.neural)
+        self._deferred = np.empty(_FIRST_WAITING, DEFERRED)
+        self._waiting = np.zeros(1, np.int64)  # how many of the deferred there are
 
     def decode(self, number: int) -> DecodedSentence:
         """Decode one sentence."""
@@ -306,10 +255,9 @@ class _InputSearch:
             features = np.zeros((1, loaded.system.features.layout.size))
             return DecodedSentence(number, loaded, derivations, features, np.zeros(1))
         start = time.perf_counter()
-        workspace = self._workspace()
         sentence = spans_of(words, loaded.source.trie, model.options, loaded.longest)
-        complete = workspace.search(model, sentence, self._limits, cube_pruning=self._cube_pruning)
-        records = workspace.stacks.records[: workspace.stacks.used[0]]
+        complete = self._search(sentence)
+        records = self._stacks.records[: self._stacks.used[0]]
         offsets, hypotheses, totals = self._paths(records, complete)
         phrases = records[hypotheses]
         derivations = Derivations(
@@ -318,9 +266,8 @@ class _InputSearch:
             phrases["start"].astype(np.int32),
             phrases["end"].astype(np.int32),
         )
-        scores = workspace.history_scores
-        asked, read = scores.asked, scores.read
-        features = loaded.feature_values(derivations, scores)
+        asked, read = self._scores.asked, self._scores.read
+        features = loaded.feature_values(derivations, self._scores)
         statistics = SentenceStatistics(
             words=len(words),
             options=int((sentence.stop - sentence.begin).sum()),
@@ -331,6 +278,56 @@ class _InputSearch:
             seconds=time.perf_counter() - start,
         )
         return DecodedSentence(number, loaded, derivations, features, totals, statistics)
+
+    def _search(self, sentence: SentenceSpans) -> NDArray[np.int32]:
+        """Return the hypotheses that cover a sentence of at least one word, the best first."""
+        self._scores.clear()
+        progress = np.zeros(1, PROGRESS)
+        while True:
+            stacks, neural = self._stacks, self._model.neural
+            search = SentenceSearch(
+                self._model,
+                sentence,
+                self._limits,
+                self._language,
+                stacks,
+                self._coverages,
+                progress,
+            )
+            waiting = self._waiting_for(neural) if neural is not None else None
+            if self._cube_pruning:
+                status = search_cubes(search, waiting, self._cubes)
+            else:
+                status = search_stacks(search, waiting)
+            if status == DONE:
+                return stacks.numbers[: stacks.size[sentence.length]].copy()
+            if status == NEEDS_EDGES:
+                self._cubes = self._cubes.with_room()
+            elif status == NEEDS_ROOM:
+                self._make_room(search)
+            elif neural is not None:
+                self._settle(search, neural)
+
+    def _waiting_for(self, neural: NeuralTerms) -> Waiting:
+        return Waiting(neural, self._scores.histories, self._deferred, self._waiting)
+
+    def _make_room(self, search: SentenceSearch) -> None:
+        """Make room for more hypotheses, and for the steps out of one more coverage."""
+        records, sentence = int(search.progress["records"][0]), search.sentence
+        self._stacks = self._stacks.with_room(records)
+        self._coverages = self._coverages.with_room(sentence.length * sentence.longest)
+        if search.model.neural is not None:
+            self._deferred = with_room(self._deferred, int(self._waiting[0]) + records)
+            self._scores.make_room(records)
+
+    def _settle(self, search: SentenceSearch, neural: NeuralTerms) -> None:
+        """Score what waits, word by word, until all of it is in its stacks or hopeless."""
+        self._stacks = self._stacks.with_room(int(self._waiting[0]) + 1)
+        search = search._replace(stacks=self._stacks)
+        while self._waiting[0]:
+            self._scores.score(neural.weights)
+            self._scores.make_room(int(self._waiting[0]))
+            settle(search, self._waiting_for(neural))
 
     def _paths(
         self, records: Records, complete: NDArray[np.int32]

@@ -10,10 +10,11 @@ from typing import Any
 import click
 import numpy as np
 
-from moses_integration.decoder.decoder import DecodedSentence, Decoder
+from moses_integration.decoder.decoder import Decoder
 from moses_integration.decoder.loaded_input import LoadedInput
 from moses_integration.decoder.output import (
     STATISTICS_HEADER,
+    DecodedSentence,
     best_line,
     nbest_lines,
     statistics_line,

@@ -1,14 +1,17 @@
-"""What the decoder prints: translations, n-best lists, unknown words, statistics; Moses's bytes."""
+"""What the decoder found for a sentence, and prints of it: Moses's bytes, and statistics."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from moses_integration.decoder.decoder import DecodedSentence
+from moses_integration.decoder.features.derivations import Derivations
+from moses_integration.decoder.loaded_input import LoadedInput
 from moses_integration.decoder.settings import OutputSettings
 
 STATISTICS_HEADER = (
@@ -19,8 +22,88 @@ _NO_POSITION = b"18446744073709551615"
 
 
 @dataclass(frozen=True)
-class _Phrase:
-    """An applied phrase: its entry, its source span and where its target words begin."""
+class SentenceStatistics:
+    """What the search of one sentence cost.
+
+    Attributes:
+        words: Source words.
+        options: Translation options of all spans.
+        hypotheses: Hypotheses that were kept at some time.
+        complete: Hypotheses that cover the sentence.
+        asked: Words that neural language models were asked for.
+        histories: Histories that went through one for that.
+        seconds: Time it took.
+    """
+
+    words: int = 0
+    options: int = 0
+    hypotheses: int = 0
+    complete: int = 0
+    asked: int = 0
+    histories: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class DecodedSentence:
+    """The translations of one sentence, the best first.
+
+    An empty sentence has one translation without phrases; a sentence that cannot be covered has
+    none.
+
+    Args:
+        sentence: Its number in the loaded input, from 0.
+        loaded: The input it is from.
+        derivations: The N derivations; one, unless a list was asked for.
+        features: Their unweighted feature values, in the order of the layout, shape (N, F).
+        totals: Their model scores, shape (N,).
+        statistics: What the search cost.
+        first: The number of its input's first sentence, where that is a part of a file.
+        own_features: Values of features of our own by name, each of shape (N, components).
+    """
+
+    sentence: int
+    loaded: LoadedInput
+    derivations: Derivations
+    features: NDArray[np.float64]
+    totals: NDArray[np.float64]
+    statistics: SentenceStatistics = SentenceStatistics()
+    first: int = 0
+    own_features: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+
+    @property
+    def number(self) -> int:
+        """The number of the sentence in its file, from 0."""
+        return self.first + self.sentence
+
+    def __len__(self) -> int:
+        return len(self.totals)
+
+    def entries(self, number: int = 0) -> NDArray[np.int32]:
+        """Return the table entries of one derivation, in the order they are applied."""
+        begin, end = self.derivations.offsets[number : number + 2]
+        return self.derivations.entries[begin:end]
+
+    def source(self) -> list[bytes]:
+        """Return the words of the source sentence."""
+        numbers = self.loaded.source.sentences[self.sentence].tolist()
+        return [self.loaded.source.words.word(number) for number in numbers]
+
+    @cached_property
+    def texts(self) -> dict[int, bytes]:
+        """The target words of each table entry that is used, each word followed by a space."""
+        return {
+            entry: b"".join([word + b" " for word in self.loaded.target_words(entry)])
+            for entry in set(self.derivations.entries.tolist())
+        }
+
+    def words(self, number: int = 0) -> list[bytes]:
+        """Return the target words of one derivation."""
+        return [word for entry in self.entries(number) for word in self.loaded.target_words(entry)]
+
+
+class _Phrase(NamedTuple):
+    """An applied phrase: its entry, its source span, where its target words begin, how many."""
 
     entry: int
     start: int
@@ -49,10 +132,10 @@ def surface(decoded: DecodedSentence, number: int, *, trace: bool) -> bytes:
         trace: Whether to print the source span behind every phrase that is not empty.
     """
     if not trace:
-        return b"".join([word + b" " for word in decoded.words(number)])
+        return b"".join(map(decoded.texts.__getitem__, decoded.entries(number).tolist()))
     parts = []
     for phrase in _phrases(decoded, number):
-        parts += [word + b" " for word in decoded.loaded.target_words(phrase.entry)]
+        parts.append(decoded.texts[phrase.entry])
         if phrase.size > 0:
             parts.append(b"|%d-%d| " % (phrase.start, phrase.end))
     return b"".join(parts)
@@ -118,10 +201,6 @@ def nbest_lines(decoded: DecodedSentence, settings: OutputSettings, most: int) -
         most: How many lines at most.
     """
     count = min(most, len(decoded))
-    if settings.report_segmentation:
-        texts = [surface(decoded, number, trace=True) for number in range(count)]
-    else:
-        texts = _surfaces(decoded, count)
     layout = decoded.loaded.system.features.layout
     shown = decoded.features[:, layout.tuneable]
     parts = {name: shown[:, part] for name, part in layout.nbest.slices.items()}
@@ -133,24 +212,11 @@ def nbest_lines(decoded: DecodedSentence, settings: OutputSettings, most: int) -
     ]
     line = b"%d ||| %%s |||%s ||| %%.6g%%s\n" % (decoded.number, b"".join(labels))
     rows = np.column_stack([*parts.values(), decoded.totals])[:count].tolist()
-    return b"".join(
-        [
-            line % (text, *row, _extra_columns(decoded, settings, number))
-            for number, (text, row) in enumerate(zip(texts, rows, strict=True))
-        ]
-    )
-
-
-def _surfaces(decoded: DecodedSentence, count: int) -> list[bytes]:
-    """Return the first derivations as ``surface`` does, each phrase put together once."""
-    offsets = decoded.derivations.offsets[: count + 1].tolist()
-    entries = decoded.derivations.entries[: offsets[-1]].tolist()
-    phrases = {
-        entry: b"".join([word + b" " for word in decoded.loaded.target_words(entry)])
-        for entry in set(entries)
-    }
-    texts = [phrases[entry] for entry in entries]
-    return [b"".join(texts[begin:end]) for begin, end in itertools.pairwise(offsets)]
+    lines = []
+    for number, row in enumerate(rows):
+        text = surface(decoded, number, trace=settings.report_segmentation)
+        lines.append(line % (text, *row, _extra_columns(decoded, settings, number)))
+    return b"".join(lines)
 
 
 def _extra_columns(decoded: DecodedSentence, settings: OutputSettings, number: int) -> bytes:

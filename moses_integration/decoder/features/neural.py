@@ -166,21 +166,37 @@ class Histories(NamedTuple):
     edge_slots: Records
     used: Records
 
+    @classmethod
+    def new(cls, context: int) -> Histories:
+        """Make room for histories of so many words; `clear_histories` makes them ready.
 
-def new_histories(context: int) -> Histories:
-    """Make room for histories of so many words; `clear_histories` makes them ready.
+        Args:
+            context: C, the most words of a history that any model looks at; 0 where there is none.
+        """
+        edges = _FIRST_EDGES if context else 1
+        return cls(
+            contexts=np.empty((edges + 1, context), np.int32),
+            node_slots=np.empty(2 * (edges + 1), np.int32),
+            edges=np.empty(edges, EDGE),
+            edge_slots=np.zeros(2 * edges, _EDGE_SLOT),
+            used=np.zeros(1, HISTORIES_USED),
+        )
 
-    Args:
-        context: C, the most words of a history that any model looks at; 0 where there is none.
-    """
-    edges = _FIRST_EDGES if context else 1
-    return Histories(
-        contexts=np.empty((edges + 1, context), np.int32),
-        node_slots=np.empty(2 * (edges + 1), np.int32),
-        edges=np.empty(edges, EDGE),
-        edge_slots=np.zeros(2 * edges, _EDGE_SLOT),
-        used=np.zeros(1, HISTORIES_USED),
-    )
+    def with_room(self, words: int) -> Histories:
+        """Return the graph with room for so many more words."""
+        if has_room(self, words):
+            return self
+        edges = with_room(self.edges, int(self.used[0]["edges"]) + words)
+        edge_slots = np.zeros(2 * len(edges), _EDGE_SLOT)
+        move_pairs(self.edge_slots, edge_slots)
+        larger = self._replace(
+            contexts=with_room(self.contexts, len(edges) + 1),
+            node_slots=np.empty(2 * (len(edges) + 1), np.int32),
+            edges=edges,
+            edge_slots=edge_slots,
+        )
+        _fill_node_slots(larger)
+        return larger
 
 
 @compiled
@@ -211,23 +227,6 @@ def _fill_node_slots(histories: Histories) -> None:
 def has_room(histories: Histories, words: int) -> bool:
     """Whether so many words may be walked along."""
     return histories.used[0].edges + words <= histories.edges.size
-
-
-def histories_with_room(histories: Histories, words: int) -> Histories:
-    """Return the graph with room for so many more words."""
-    if has_room(histories, words):
-        return histories
-    edges = with_room(histories.edges, int(histories.used[0]["edges"]) + words)
-    edge_slots = np.zeros(2 * len(edges), _EDGE_SLOT)
-    move_pairs(histories.edge_slots, edge_slots)
-    larger = histories._replace(
-        contexts=with_room(histories.contexts, len(edges) + 1),
-        node_slots=np.empty(2 * (len(edges) + 1), np.int32),
-        edges=edges,
-        edge_slots=edge_slots,
-    )
-    _fill_node_slots(larger)
-    return larger
 
 
 @compiled
@@ -341,7 +340,7 @@ class HistoryScores:
 
     def __init__(self, models: NeuralModels) -> None:
         self._models = models
-        self.histories = new_histories(models.context)
+        self.histories = Histories.new(models.context)
         widths = [network.width for network in models.networks]
         self._most = max(_FIRST_KEPT, _KEPT_BYTES // (4 * max(widths, default=1)))
         # what each network made of the histories that it read; the row of each node, -1 for none
@@ -366,7 +365,7 @@ class HistoryScores:
 
     def make_room(self, words: int) -> None:
         """Make room for so many more words."""
-        self.histories = histories_with_room(self.histories, words)
+        self.histories = self.histories.with_room(words)
 
     def score(self, weights: NDArray[np.float64]) -> None:
         """Work out the scores of all edges that have none.

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.decoder.arrays import with_room
-from phrasescore.compiled import Records, borrowed, compiled
+from phrasescore.compiled import Record, Records, borrowed, compiled
 
 _NONE = -1
 _BUCKETS = 1 << 12
@@ -89,6 +89,28 @@ class Coverages(NamedTuple):
     scratch: NDArray[np.uint64]
     used: Records
 
+    @classmethod
+    def new(cls, longest_sentence: int) -> Coverages:
+        """Make room for the coverages of sentences of up to this many words."""
+        words = (longest_sentence + 63) // 64
+        return cls(
+            records=np.empty(_FIRST_COVERAGES, COVERAGE),
+            bits=np.zeros((_FIRST_COVERAGES, words), np.uint64),
+            heads=np.empty(_BUCKETS, np.int32),
+            steps=np.empty(4 * _FIRST_COVERAGES, STEP),
+            scratch=np.zeros(words, np.uint64),
+            used=np.zeros(1, COVERAGES_USED),
+        )
+
+    def with_room(self, extra: int) -> Coverages:
+        """Return the table with room for ``extra`` more coverages and steps."""
+        coverages, steps = self.used[0].tolist()
+        return self._replace(
+            records=with_room(self.records, coverages + extra),
+            bits=with_room(self.bits, coverages + extra),
+            steps=with_room(self.steps, steps + extra),
+        )
+
 
 @compiled
 def close_over_splits(estimates: NDArray[np.float64]) -> None:
@@ -107,29 +129,6 @@ def close_over_splits(estimates: NDArray[np.float64]) -> None:
                 estimates[start, end] = max(estimates[start, end], joined)
 
 
-def new_coverages(longest_sentence: int) -> Coverages:
-    """Make room for the coverages of sentences of up to this many words."""
-    words = (longest_sentence + 63) // 64
-    return Coverages(
-        records=np.empty(_FIRST_COVERAGES, COVERAGE),
-        bits=np.zeros((_FIRST_COVERAGES, words), np.uint64),
-        heads=np.empty(_BUCKETS, np.int32),
-        steps=np.empty(4 * _FIRST_COVERAGES, STEP),
-        scratch=np.zeros(words, np.uint64),
-        used=np.zeros(1, COVERAGES_USED),
-    )
-
-
-def coverages_with_room(table: Coverages, extra: int) -> Coverages:
-    """Return the table with room for ``extra`` more coverages and steps."""
-    coverages, steps = table.used[0].tolist()
-    return table._replace(
-        records=with_room(table.records, coverages + extra),
-        bits=with_room(table.bits, coverages + extra),
-        steps=with_room(table.steps, steps + extra),
-    )
-
-
 @compiled
 def clear_coverages(table: Coverages, sentence: SentenceSpans) -> None:
     """Forget all coverages but the empty one."""
@@ -146,26 +145,28 @@ def _is_covered(bits: NDArray[np.uint64], position: int) -> bool:
 
 
 @compiled
-def _gaps_estimate(bits: NDArray[np.uint64], closed: NDArray[np.float64]) -> float:
-    """Sum the estimates of the gaps of a coverage.
+def _describe(record: Record, bits: NDArray[np.uint64], estimates: NDArray[np.float64]) -> None:
+    """Fill in how many words a coverage covers, its first gap and the estimate of all gaps.
 
     Args:
+        record: The coverage.
         bits: One bit per source word, 64 to a number, shape (words / 64,).
-        closed: What `close_over_splits` gave.
+        estimates: What `close_over_splits` gave.
     """
-    length = closed.shape[0]
-    total = 0.0
-    gap = -1
-    for position in range(length):
-        if _is_covered(bits, position):
-            if gap >= 0:
-                total += closed[gap, position - 1]
-            gap = -1
-        elif gap < 0:
-            gap = position
-    if gap >= 0:
-        total += closed[gap, length - 1]
-    return total
+    bits, estimates = borrowed((bits, estimates))
+    length = estimates.shape[0]
+    record.covered, record.first_gap, record.estimate = 0, length, 0.0
+    gap = _NONE
+    for position in range(length + 1):
+        if position < length and not _is_covered(bits, position):
+            if gap == _NONE:
+                gap = position
+                record.first_gap = min(record.first_gap, position)
+            continue
+        if gap != _NONE:
+            record.estimate += estimates[gap, position - 1]
+            gap = _NONE
+        record.covered += position < length
 
 
 @compiled
@@ -194,15 +195,9 @@ def _number_of(table: Coverages, sentence: SentenceSpans) -> int:
     table.heads[bucket] = number
     record.first_step = _NONE
     record.entries = 0
-    record.estimate = _gaps_estimate(bits, sentence.estimates)
-    record.covered, record.first_gap = 0, sentence.length
+    _describe(record, bits, sentence.estimates)
     for word in range(bits.size):
         table.bits[number, word] = bits[word]
-    for position in range(sentence.length - 1, -1, -1):
-        if _is_covered(bits, position):
-            record.covered += 1
-        else:
-            record.first_gap = position
     return number
 
 
@@ -215,7 +210,7 @@ def find_steps(table: Coverages, number: int, sentence: SentenceSpans, distortio
     hypothesis.
 
     Returns:
-        Whether there was room; `coverages_with_room` makes it, for length * longest more.
+        Whether there was room; `Coverages.with_room` makes it, for length * longest more.
     """
     table, sentence = borrowed((table, sentence))
     coverage = table.records[number]

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from moses_integration.decoder.arrays import with_room
 from moses_integration.decoder.features.lm_scoring import score_after
 from moses_integration.decoder.features.reordering import MONOTONE, SWAP, turn_to
 from moses_integration.decoder.search.coverage import find_steps
@@ -112,26 +113,25 @@ class Cubes(NamedTuple):
     heap: NDArray[np.int32]
     used: Records
 
+    @classmethod
+    def new(cls, longest_sentence: int) -> Cubes:
+        """Make room for the cubes of sentences of up to this many words."""
+        return cls(
+            edges=np.empty(_FIRST_EDGES, EDGE),
+            heads=np.empty(longest_sentence + 1, np.int32),
+            ranked=np.empty(_FIRST_RANKED, RANKED),
+            cells=np.empty(_FIRST_CELLS, CELL),
+            seen=np.empty(_FIRST_SEEN, np.uint64),
+            heap=np.empty(_FIRST_CELLS, np.int32),
+            used=np.zeros(1, CUBES_USED),
+        )
 
-def new_cubes(longest_sentence: int) -> Cubes:
-    """Make room for the cubes of sentences of up to this many words."""
-    return Cubes(
-        edges=np.empty(_FIRST_EDGES, EDGE),
-        heads=np.empty(longest_sentence + 1, np.int32),
-        ranked=np.empty(_FIRST_RANKED, RANKED),
-        cells=np.empty(_FIRST_CELLS, CELL),
-        seen=np.empty(_FIRST_SEEN, np.uint64),
-        heap=np.empty(_FIRST_CELLS, np.int32),
-        used=np.zeros(1, CUBES_USED),
-    )
-
-
-def cubes_with_room(cubes: Cubes) -> Cubes:
-    """Return the cubes in arrays twice as long."""
-    arrays = {name: getattr(cubes, name) for name in ("edges", "ranked", "cells", "seen", "heap")}
-    return cubes._replace(
-        **{name: np.concatenate([array, np.empty_like(array)]) for name, array in arrays.items()}
-    )
+    def with_room(self) -> Cubes:
+        """Return the cubes in arrays twice as long."""
+        arrays = self._asdict()
+        for name in ("edges", "ranked", "cells", "seen", "heap"):
+            arrays[name] = with_room(arrays[name], 2 * len(arrays[name]))
+        return Cubes(**arrays)
 
 
 @inlined
@@ -324,7 +324,7 @@ def _take(
         base, turn = step_score(search.model, record, step.start, step.end)
         ends = step.covered == search.sentence.length
         score, state = score_option(search, record, option, base, turn, ends)
-        defer(waiting, stacks, step, (number, option, score, state), True)
+        defer(search, waiting, step, (number, option, score, state), True)
         return True
     if cell.total < stacks.worst[covered] or cell.total == -np.inf:
         return False

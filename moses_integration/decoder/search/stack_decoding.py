@@ -135,20 +135,12 @@ class Waiting(NamedTuple):
         histories: What they are asked.
         deferred: The hypotheses that wait for them.
         used: One number, how many hypotheses wait.
-        first: First target word of each option, shape (options + 1,).
-        words: The target words of all options.
-        lowers: Whether no word can raise a score.
-        length: Words of the sentence.
     """
 
     neural: NeuralTerms
     histories: Histories
     deferred: Records
     used: NDArray[np.int64]
-    first: NDArray[np.int64]
-    words: NDArray[np.int32]
-    lowers: bool
-    length: int
 
 
 @inlined
@@ -185,32 +177,29 @@ def can_wait(waiting: Waiting, options: int, words: int) -> bool:
 
 
 @inlined
-def _word_of(waiting: Waiting, at: int, stop: int) -> int:
+def _word_of(search: SentenceSearch, waiting: Waiting, at: int, stop: int) -> int:
     """Return the number of a target word, or of the end of the sentence behind the last one."""
     if at < stop:
-        return np.int64(waiting.neural.numbers[waiting.words[at]])
+        return np.int64(waiting.neural.numbers[search.model.words[at]])
     return np.int64(waiting.neural.boundary)
 
 
 @compiled
-def _goes_on(one: Record, waiting: Waiting, worst: float) -> bool:
+def _goes_on(search: SentenceSearch, waiting: Waiting, one: Record) -> bool:
     """Score words of a hypothesis as far as scores are known; return whether it is not hopeless.
 
-    Args:
-        one: The hypothesis; afterwards its edge is the one to wait for, if any.
-        waiting: What is known and asked.
-        worst: Totals below are not let into its stack.
+    Afterwards the hypothesis has the edge that it must wait for, if any.
     """
-    waiting = borrowed(waiting)
-    histories, boundary = waiting.histories, waiting.neural.boundary
-    first, stop = waiting.first[one.option], waiting.first[one.option + 1]
-    ends = one.covered == waiting.length and first < stop
-    while first + one.words < stop + ends:
-        if waiting.lowers and one.score + one.estimate < worst:
+    search, waiting = borrowed((search, waiting))
+    histories, first = waiting.histories, search.model.phrases.first
+    begin, stop = first[one.option], first[one.option + 1]
+    ends = one.covered == search.sentence.length and begin < stop
+    while begin + one.words < stop + ends:
+        if search.model.lowers and one.score + one.estimate < search.stacks.worst[one.covered]:
             return False
         if one.edge == NONE:
-            word = _word_of(waiting, first + one.words, stop)
-            one.edge = walk(histories, one.history, word, boundary)
+            word = _word_of(search, waiting, begin + one.words, stop)
+            one.edge = walk(histories, one.history, word, waiting.neural.boundary)
         if one.edge >= histories.used[0].scored:
             return True
         edge = histories.edges[one.edge]
@@ -222,21 +211,9 @@ def _goes_on(one: Record, waiting: Waiting, worst: float) -> bool:
 
 
 @compiled
-def _ask_ahead(one: Record, waiting: Waiting) -> None:
-    """Walk along the words behind the one that is waited for, so that they are asked too."""
-    waiting = borrowed(waiting)
-    histories, boundary = waiting.histories, waiting.neural.boundary
-    first, stop = waiting.first[one.option], waiting.first[one.option + 1]
-    node = histories.edges[one.edge].next
-    for at in range(first + one.words + 1, stop + (one.covered == waiting.length)):
-        word = _word_of(waiting, at, stop)
-        node = histories.edges[walk(histories, node, word, boundary)].next
-
-
-@compiled
 def defer(
+    search: SentenceSearch,
     waiting: Waiting,
-    stacks: Stacks,
     step: Record,
     expanded: tuple[int, int, float, int],
     ahead: bool,
@@ -244,48 +221,53 @@ def defer(
     """Put a hypothesis aside, unless what is known of it makes it hopeless; there must be room.
 
     Args:
+        search: The search.
         waiting: What waits.
-        stacks: The stacks.
         step: The span of the option.
         expanded: The hypothesis before, the option, the score without neural language models, and
             the state of n-gram models.
         ahead: Whether all words are asked at once, though some may be in vain.
     """
-    waiting, stacks = borrowed((waiting, stacks))
+    search, waiting = borrowed((search, waiting))
     new = waiting.deferred[waiting.used[0]]
     number, option, score, lm_state = expanded
     new.previous, new.option, new.score, new.lm_state = number, option, score, lm_state
-    new.history, new.words, new.edge = stacks.records[number].history, 0, NONE
+    new.history, new.words, new.edge = search.stacks.records[number].history, 0, NONE
     new.estimate, new.coverage, new.covered = step.estimate, step.coverage, step.covered
     new.start, new.end = step.start, step.end
-    if _goes_on(new, waiting, stacks.worst[step.covered]):
-        waiting.used[0] += 1
-        if ahead and new.edge != NONE:
-            _ask_ahead(new, waiting)
+    if not _goes_on(search, waiting, new):
+        return
+    waiting.used[0] += 1
+    if ahead and new.edge != NONE:
+        edges, stop = waiting.histories.edges, search.model.phrases.first[option + 1]
+        node = edges[new.edge].next
+        begin = search.model.phrases.first[option] + new.words + 1
+        for at in range(begin, stop + (new.covered == search.sentence.length)):
+            word = _word_of(search, waiting, at, stop)
+            node = edges[walk(waiting.histories, node, word, waiting.neural.boundary)].next
 
 
 @compiled
-def settle(waiting: Waiting, search: SentenceSearch) -> None:
+def settle(search: SentenceSearch, waiting: Waiting) -> None:
     """Put into their stacks what waits for no more words; the others wait for their next one.
 
     All edges that are waited for must have scores, and there must be room for one more of each. A
     coverage's entries, which cube pruning counted when it put hypotheses aside, are counted down
     for those that do not enter.
     """
-    waiting, search = borrowed((waiting, search))
+    search, waiting = borrowed((search, waiting))
     stacks = search.stacks
     kept = 0
     for at in range(waiting.used[0]):
         one = waiting.deferred[at]
-        worst = stacks.worst[one.covered]
-        hopeful = _goes_on(one, waiting, worst)
+        hopeful = _goes_on(search, waiting, one)
         if hopeful and one.edge != NONE:
             waiting.deferred[kept] = one
             kept += 1
             continue
         total = one.score + one.estimate
         is_new = False
-        if hopeful and total >= worst and total != -np.inf:
+        if hopeful and total >= stacks.worst[one.covered] and total != -np.inf:
             new = stacks.records[stacks.used[0]]
             new.score, new.total = one.score, total
             new.lm_state, new.history = one.lm_state, one.history
@@ -315,7 +297,7 @@ def _expand(search: SentenceSearch, waiting: Waiting | None, number: int, step: 
                 continue
         score, state = score_option(search, record, option, base, turn, last)
         if waiting is not None:
-            defer(waiting, stacks, step, (number, option, score, state), False)
+            defer(search, waiting, step, (number, option, score, state), False)
             continue
         total = score + step.estimate
         if total < worst or total == -np.inf:

@@ -92,36 +92,35 @@ class Stacks(NamedTuple):
     numbers: NDArray[np.int32]
     used: NDArray[np.int64]
 
+    @classmethod
+    def new(cls, longest_sentence: int, stack_size: int) -> Stacks:
+        """Make room for the stacks of sentences of up to this many words.
 
-def new_stacks(longest_sentence: int, stack_size: int) -> Stacks:
-    """Make room for the stacks of sentences of up to this many words.
+        Args:
+            longest_sentence: In words.
+            stack_size: Most hypotheses of a stack that are expanded; 0 for all.
+        """
+        count = longest_sentence + 1
+        buckets = 1 << (2 * stack_size - 1).bit_length() if stack_size > 0 else _UNLIMITED_BUCKETS
+        return cls(
+            records=np.empty(_FIRST_RECORDS, HYPOTHESIS),
+            heads=np.empty((count, buckets), np.int32),
+            members=np.empty(count, np.int32),
+            size=np.empty(count, np.int64),
+            best=np.empty(count),
+            worst=np.empty(count),
+            totals=np.empty(2 * stack_size),
+            pruned=np.empty(2 * stack_size, np.int32),
+            numbers=np.empty(_FIRST_RECORDS, np.int32),
+            used=np.zeros(1, np.int64),
+        )
 
-    Args:
-        longest_sentence: In words.
-        stack_size: Most hypotheses of a stack that are expanded; 0 for all.
-    """
-    count = longest_sentence + 1
-    buckets = 1 << (2 * stack_size - 1).bit_length() if stack_size > 0 else _UNLIMITED_BUCKETS
-    return Stacks(
-        records=np.empty(_FIRST_RECORDS, HYPOTHESIS),
-        heads=np.empty((count, buckets), np.int32),
-        members=np.empty(count, np.int32),
-        size=np.empty(count, np.int64),
-        best=np.empty(count),
-        worst=np.empty(count),
-        totals=np.empty(2 * stack_size),
-        pruned=np.empty(2 * stack_size, np.int32),
-        numbers=np.empty(_FIRST_RECORDS, np.int32),
-        used=np.zeros(1, np.int64),
-    )
-
-
-def stacks_with_room(stacks: Stacks, extra: int) -> Stacks:
-    """Return the stacks with room for ``extra`` more records."""
-    needed = int(stacks.used[0]) + extra
-    return stacks._replace(
-        records=with_room(stacks.records, needed), numbers=with_room(stacks.numbers, needed)
-    )
+    def with_room(self, extra: int) -> Stacks:
+        """Return the stacks with room for ``extra`` more records."""
+        needed = int(self.used[0]) + extra
+        return self._replace(
+            records=with_room(self.records, needed), numbers=with_room(self.numbers, needed)
+        )
 
 
 @compiled

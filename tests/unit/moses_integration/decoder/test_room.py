@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from moses_integration.decoder.decoder import Decoder
-from moses_integration.decoder.search import coverage, cube_pruning, stacks, workspace
+from moses_integration.decoder.search import coverage, cube_pruning, stacks
 from moses_integration.decoder.settings import (
     CUBE_PRUNING,
     STACK_SEARCH,
@@ -50,14 +50,14 @@ def test_pauses_for_room_change_nothing(
         (cube_pruning, "_FIRST_SEEN", 1),
     ):
         monkeypatch.setattr(module, constant, least)
-    for name in ("stacks_with_room", "coverages_with_room", "cubes_with_room"):
-        original = getattr(workspace, name)
+    for kind in (stacks.Stacks, coverage.Coverages, cube_pruning.Cubes):
+        original = kind.with_room
 
         def counted(*arguments: object, original: object = original) -> object:
             rooms.append(1)
             return original(*arguments)  # type: ignore[operator]
 
-        monkeypatch.setattr(workspace, name, counted)
+        monkeypatch.setattr(kind, "with_room", counted)
     found = lists(ini, sentences, algorithm)
     assert len(rooms) > 10
     for one, other in zip(found, expected, strict=True):
