@@ -3,7 +3,7 @@
 Each round decodes the dev set with the weights in force, adds the candidates to those of all
 rounds before, and finds weights for all of them together. It ends when a rule of ``StopRules``
 says so; the weights of the last optimisation are decoded too, and of all decoded weights those
-with the best score on the dev set are the result.
+with the best score on the dev set are the result. ``tune`` does this once, or once for each seed.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ from tuning.loop.lists import ScoredList, read_scored, with_empty_translations
 from tuning.loop.tuning_settings import StopRules, TuningSettings
 from tuning.loop.weights import WeightPlan, read_weights_file
 from tuning.loop.work_folder import WEIGHTS, RoundFolder, WorkFolder, curve_line, read_json
-from tuning.metrics.candidate_statistics import CandidateStatistics
-from tuning.metrics.metric_scores import objective_score
+from tuning.metrics.metric_scores import CandidateStatistics, objective_score
 from tuning.metrics.score_tables import points
 from tuning.metrics.significance import mean_and_deviation
 from tuning.optimizers.candidate_pool import CandidatePool
