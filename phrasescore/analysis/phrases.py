@@ -25,8 +25,7 @@ from phrasescore.model.networks.attention_model import AttentionModel
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.sequence_model import END
 from phrasescore.runs.progress import Progress
-from phrasescore.scoring.gated.gated_steps import GatedSteps
-from phrasescore.scoring.gated.packed_weights import pack
+from phrasescore.scoring.gated.gated_steps import GatedSteps, pack
 from phrasescore.scoring.pair_order import cut_by_area, cut_in_groups, is_new, pair_order
 from phrasescore.table.block import LONGEST_PHRASE, read_blocks
 from phrasescore.table.phrase_table import Side

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -24,7 +25,7 @@ from phrasescore.runs.identity import provenance
 from phrasescore.words import Unknown
 
 if TYPE_CHECKING:
-    from phrasescore.scoring.ready_scorers import ReadyScorer
+    from phrasescore.cluster.cluster import Cluster
 
 
 class ScoreOptions(Computing, OnCluster, Result):
@@ -75,49 +76,47 @@ def score(options: ScoreOptions) -> None:
     Every other byte and the order of the lines stay as they are. If it is interrupted, even by
     kill -9, the same command continues where it stopped.
     """
-    from phrasescore.scoring.table_rescoring import rescore_table
-
-    table, output = options.table, options.output
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(resumable([table], [output]))
-        ready = _ready(options, stack)
-        for note in ready.notes:
-            click.echo(note, err=True)
-        report = rescore_table(
-            table, output, ready.scorer, numerics=ready.numerics, blocks=ready.blocks
-        )
-    click.echo(str(report), err=True)
-    used = {
-        "settings": vars(ready.scorer.settings),
-        "numerics": ready.numerics,
-        "bf16_checks": ready.checks,
-    }
-    result = report.result(output, ready.scorer.settings, provenance(settings=used))
-    options.show(result.to_json())
-
-
-def _ready(options: ScoreOptions, stack: contextlib.ExitStack) -> ReadyScorer:
-    """Load the models here, or join a cluster that is left with the stack."""
     from phrasescore.scoring.block_scoring import ScoringSettings
     from phrasescore.scoring.model_loading import ComputeSettings
-    from phrasescore.scoring.ready_scorers import Asked, scorer_here, scorer_on_cluster
+    from phrasescore.scoring.table_rescoring import described, prepare
 
-    asked = Asked(
-        options.table,
-        options.output,
-        options.models,
-        options.settings(ComputeSettings, shared=not options.no_sharing),
-        options.settings(ScoringSettings, factor=options.factor or 0),
-        options.factor,
-        options.accept_unknown,
-    )
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(resumable([options.table], [options.output]))
+        cluster = _cluster(options, stack)
+        rescoring = prepare(
+            options.table,
+            options.output,
+            options.models,
+            options.settings(ComputeSettings, shared=not options.no_sharing),
+            options.settings(ScoringSettings, factor=options.factor or 0),
+            factor=options.factor,
+            accept_unknown=options.accept_unknown,
+            cluster=cluster,
+            same_hardware=options.same_hardware,
+        )
+        ready = rescoring.ready
+        for note in ready.notes:
+            click.echo(note, err=True)
+        record = rescoring.run()
+    click.echo(described(record), err=True)
+    used = {
+        "settings": vars(rescoring.settings),
+        "numerics": ready.numerics,
+        "bf16_checks": [vars(check) for check in ready.checks],
+    }
+    record = dataclasses.replace(record, provenance=provenance(settings=used))
+    options.show(record.to_json())
+
+
+def _cluster(options: ScoreOptions, stack: contextlib.ExitStack) -> Cluster | None:
+    """Join the cluster that is asked for, which is left with the stack; or use threads here."""
     if options.cluster is None:
         if options.same_hardware:
             raise SettingsError(
                 "--same-hardware is about workers", remedy="leave it out, or give --cluster"
             )
         options.use_threads()
-        return scorer_here(asked)
+        return None
     if options.threads is not None:
         raise SettingsError(
             "--threads is about this machine, and --cluster lets workers compute",
@@ -125,5 +124,4 @@ def _ready(options: ScoreOptions, stack: contextlib.ExitStack) -> ReadyScorer:
         )
     from phrasescore.cluster.cluster import Cluster
 
-    cluster = stack.enter_context(Cluster(options.cluster))
-    return scorer_on_cluster(asked, cluster, options.same_hardware)
+    return stack.enter_context(Cluster(options.cluster))

@@ -164,7 +164,7 @@ class ScoredBlock:
 
 
 class BlockScorer:
-    """Scores blocks on this machine; a :class:`TableScorer`.
+    """Scores blocks on this machine; a `TableScorer`.
 
     Several threads may share it: one at a time computes, with all cores, while others read lines
     and write digits.
@@ -178,20 +178,15 @@ class BlockScorer:
     def __init__(
         self, models: Sequence[ScoringModel], settings: ScoringSettings, processor: str = ""
     ) -> None:
-        self.models, self.settings, self._processor = models, settings, processor
+        self._models, self._settings, self._processor = models, settings, processor
         self._computing = threading.Lock()
 
-    @property
-    def probability_columns(self) -> int:
-        """How many columns of probabilities are written."""
-        return 1 if self.settings.average else len(self.models)
-
     def ahead(self, blocks: Iterator[TableBlock]) -> Iterator[TableBlock]:
-        """See :class:`TableScorer`: nothing is done ahead."""
+        """See `TableScorer`; nothing is done ahead."""
         return blocks
 
     def note(self) -> str:
-        """See :class:`TableScorer`."""
+        """See `TableScorer`."""
         return ""
 
     def score(self, block: TableBlock) -> ScoredBlock:
@@ -205,15 +200,15 @@ class BlockScorer:
             SettingsError: The column to replace is not there.
             ModelError: A model gives something that is not a log-probability.
         """
-        settings = self.settings
-        ids = _BlockIds(block, settings.factor)
+        settings = self._settings
+        ids = BlockIds(block, settings.factor)
         with self._computing:
             done = self._work()
-            ln_p = [_ln_p(model, block, ids, settings.unknown) for model in self.models]
+            ln_p = [_ln_p(model, block, ids, settings.unknown) for model in self._models]
             work = self._work() - done
         written = [np.mean(ln_p, axis=0)] if settings.average else ln_p
         columns = [probability_texts(values) for values in written]
-        shortlists = dict(self.models[0].sides)
+        shortlists = dict(self._models[0].sides)
         source = ids.of("source", shortlists["source"])
         target = ids.of("target", shortlists["target"])
         unknown_source, unknown_target = _unknown_words(source), _unknown_words(target)
@@ -233,15 +228,13 @@ class BlockScorer:
             processors=(self._processor,) if self._processor else (),
         )
         first_source = block.source(0).decode("latin-1")
-        text = self._with_columns(block, columns)
-        assert text.count(b"\n") == block.text.count(b"\n")
-        return ScoredBlock(text, first_source, counts)
+        return ScoredBlock(self._with_columns(block, columns), first_source, counts)
 
     def _work(self) -> SharedWork:
-        return sum((model.scorer.work for model in self.models), SharedWork())
+        return sum((model.scorer.work for model in self._models), SharedWork())
 
     def _with_columns(self, block: TableBlock, columns: list[list[bytes]]) -> bytes:
-        number = self.settings.replace_column
+        number = self._settings.replace_column
         if number is None:
             return block.with_appended_scores(columns)
         last = number + len(columns) - 1
@@ -254,7 +247,7 @@ class BlockScorer:
         return block.with_replaced_scores(number, columns)
 
 
-class _BlockIds:
+class BlockIds:
     """The ids of a block's phrases, found once for each side and vocabulary."""
 
     def __init__(self, block: TableBlock, factor: int) -> None:
@@ -295,7 +288,7 @@ def must_be_numbers(ln_p: NDArray[np.float64], model: ScoringModel, block: Table
 
 
 def _ln_p(
-    model: ScoringModel, block: TableBlock, ids: _BlockIds, unknown: Unknown
+    model: ScoringModel, block: TableBlock, ids: BlockIds, unknown: Unknown
 ) -> NDArray[np.float64]:
     read, predicted = (ids.of(side, vocabulary) for side, vocabulary in model.sides)
     ln_p = model.scorer.score(read, predicted)

@@ -6,19 +6,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from phrasescore.errors import SettingsError
-from phrasescore.model.device import choose_device, has_fast_bf16, processor_of
+from phrasescore.model.device import choose_device, has_fast_bf16
 from phrasescore.model.folder import LoadedModel, load_model, load_outside
 from phrasescore.model.kinds import must_be_of_phrases
-from phrasescore.scoring.block_scoring import PairScorer, ScoringModel
+from phrasescore.model.model_settings import Direction
+from phrasescore.scoring.block_scoring import BlockIds, PairScorer, ScoringModel
 from phrasescore.scoring.pair_order import SharedWork
-from phrasescore.scoring.precision import Precision, PrecisionCheck, compare, sample_rows
-from phrasescore.scoring.shared_scorer import SharedScorer
-from phrasescore.scoring.unshared_scorer import UnsharedScorer
+from phrasescore.scoring.shared_scorer import Precision, SharedScorer, UnsharedScorer
 from phrasescore.table.block import TableBlock
-from phrasescore.table.phrase_table import Side
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, OutsideWords
+
+# Of |difference of ln p|, per word with </s> counted.
+LARGEST_MEAN, LARGEST = 0.01, 0.05
+_STRETCH, _STRETCHES = 16, 40
 
 
 @dataclass(frozen=True)
@@ -52,32 +57,83 @@ class ComputeSettings:
 
 
 @dataclass(frozen=True)
-class ReadyModels:
-    """Models, and what the report says about them.
+class PrecisionCheck:
+    """How far ln p in bfloat16 is from ln p in float32, on some pairs.
 
     Args:
-        models: In the order of their folders.
-        factor: The factor that they read.
-        numerics: What of their arithmetic decides the digits, as JSON values.
-        checks: The comparison of precisions for each model that had one.
-        notes: What to tell the user.
-        processor: The kind of what computes.
+        pairs: How many.
+        mean: The mean of |difference| over the pairs.
+        largest: The largest.
+        mean_per_word: The mean of |difference| / words, ``</s>`` counted.
+        largest_per_word: The largest.
+        ranked: Pairs of targets of one source that float32 tells apart.
+        ranked_alike: The share of them that bfloat16 puts in the same order; 1 if there are none.
     """
 
-    models: tuple[ScoringModel, ...]
+    pairs: int
+    mean: float
+    largest: float
+    mean_per_word: float
+    largest_per_word: float
+    ranked: int
+    ranked_alike: float
+
+    @property
+    def is_within_bounds(self) -> bool:
+        """Whether bfloat16 may stand in for float32; differences that are not numbers may not."""
+        return self.mean_per_word <= LARGEST_MEAN and self.largest_per_word <= LARGEST
+
+    def __str__(self) -> str:
+        return (
+            f"bf16 against fp32 on {self.pairs:,} pairs of the table: |difference of ln p| mean "
+            f"{self.mean:.4f}, largest {self.largest:.4f}; per word mean {self.mean_per_word:.4f}, "
+            f"largest {self.largest_per_word:.4f}; {self.ranked_alike:.1%} of {self.ranked:,} "
+            "pairs of targets of one source in the same order"
+        )
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """A model that scores, wherever it is.
+
+    Args:
+        name: What to call it, its folder as given.
+        digest: What identifies its parameters and vocabularies.
+        direction: Which side of the table it reads.
+    """
+
+    name: str
+    digest: str
+    direction: Direction
+
+
+@dataclass(frozen=True)
+class ReadyModels:
+    """What is known of models that are ready to score; a worker sends it as JSON.
+
+    Args:
+        models: One column each, in the order of their folders.
+        factor: The factor that they read.
+        numerics: What of their arithmetic decides the digits, as JSON values; ``precision`` has an
+            entry for each distinct folder.
+        checks: The comparison of precisions for each model that had one.
+        notes: What to tell the user.
+    """
+
+    models: tuple[ModelFacts, ...]
     factor: int
     numerics: dict[str, Any]
-    checks: tuple[PrecisionCheck, ...]
-    notes: tuple[str, ...]
-    processor: str
+    checks: tuple[PrecisionCheck, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def load_models(
     folders: Sequence[str],
     settings: ComputeSettings,
-    factor: int | None,
-    sample: TableBlock | None,
-) -> ReadyModels:
+    factor: int | None = None,
+    sample: TableBlock | None = None,
+    precisions: Sequence[Precision] | None = None,
+) -> tuple[tuple[ScoringModel, ...], ReadyModels]:
     """Load models and choose what they compute in.
 
     Args:
@@ -85,6 +141,7 @@ def load_models(
         settings: How to compute.
         factor: The factor to read; ``None`` for the models' own.
         sample: Lines to compare precisions on; ``None``: float32.
+        precisions: The precision of each distinct folder where an earlier choice is repeated.
 
     Raises:
         ModelError: A folder is not a whole model, or its model is one of sentences.
@@ -94,11 +151,15 @@ def load_models(
     for folder, each in loaded.items():
         must_be_of_phrases(each.model.settings, folder)
     chosen = _factor(factor, {name: each.model.settings.factor for name, each in loaded.items()})
-    models, checks, notes, precisions = [], [], [], []
-    for folder, each in loaded.items():
-        scorer, check = _scorer(each, settings, chosen, sample)
-        models.append(scoring_model(folder, each, scorer, load_outside(folder)))
-        precisions.append(scorer.precision)
+    scoring: dict[str, ScoringModel] = {}
+    checks, notes, used = [], [], []
+    for place, (folder, each) in enumerate(loaded.items()):
+        if precisions is not None:
+            scorer, check = _scorer(each, settings, precisions[place]), None
+        else:
+            scorer, check = _compared_scorer(each, settings, chosen, sample)
+        scoring[folder] = scoring_model(folder, each, scorer, load_outside(folder))
+        used.append(scorer.precision)
         if check is not None:
             checks.append(check)
             notes.append(f"{folder}: {check}: {_verdict(check, scorer.precision)}")
@@ -106,12 +167,11 @@ def load_models(
         "batch_size": settings.batch_size,
         "shared": settings.shared,
         "device": choose_device(settings.device).type,
-        "precision": precisions,
+        "precision": used,
     }
-    by_folder = {model.name: model for model in models}
-    ready = tuple(by_folder[folder] for folder in folders)
-    processor = processor_of(choose_device(settings.device))
-    return ReadyModels(ready, chosen, numerics, tuple(checks), tuple(notes), processor)
+    models = tuple(scoring[folder] for folder in folders)
+    facts = tuple(ModelFacts(each.name, each.digest, each.direction) for each in models)
+    return models, ReadyModels(facts, chosen, numerics, tuple(checks), tuple(notes))
 
 
 def scoring_model(
@@ -138,42 +198,30 @@ def _verdict(check: PrecisionCheck, used: str) -> str:
 
 
 def _scorer(
+    loaded: LoadedModel, settings: ComputeSettings, precision: Precision
+) -> SharedScorer | UnsharedScorer:
+    if not settings.shared:
+        return UnsharedScorer(loaded.model, settings.device, settings.batch_size)
+    return SharedScorer(loaded.model, settings.device, precision, settings.batch_size)
+
+
+def _compared_scorer(
     loaded: LoadedModel, settings: ComputeSettings, factor: int, sample: TableBlock | None
 ) -> tuple[SharedScorer | UnsharedScorer, PrecisionCheck | None]:
-    """Return what scores with a model, and the comparison if there was one."""
-    if not settings.shared:
-        return UnsharedScorer(loaded.model, settings.device, settings.batch_size), None
-
-    def scorer(precision: Precision) -> SharedScorer:
-        return SharedScorer(loaded.model, settings.device, precision, settings.batch_size)
-
+    """Return what scores with a model, and the comparison of precisions if there was one."""
     if sample is None or not settings.wants_sample:
-        return scorer("bf16" if settings.precision == "bf16" else "fp32"), None
-    sources, targets = _phrases(loaded, sample, factor)
-    near = scorer("bf16")
+        return _scorer(loaded, settings, "bf16" if settings.precision == "bf16" else "fp32"), None
+    near = _scorer(loaded, settings, "bf16")
+    ids, rows = BlockIds(sample, factor), sample_rows(len(sample))
+    sides = scoring_model("", loaded, near).sides
+    sources, targets = (ids.of(side, vocabulary).select(rows) for side, vocabulary in sides)
     found = near.score(sources, targets)
     exact = UnsharedScorer(loaded.model, settings.device).score(sources, targets)
     check = compare(exact, found, sources, targets)
     if check.is_within_bounds or settings.precision == "bf16":
         near.work = SharedWork()  # the sample is not the table
         return near, check
-    return scorer("fp32"), check
-
-
-def _phrases(
-    loaded: LoadedModel, block: TableBlock, factor: int
-) -> tuple[TokenSequences, TokenSequences]:
-    """Return the sampled pairs as the model reads them."""
-    rows = sample_rows(len(block))
-    sides: list[Side] = ["source", "target"]
-    if loaded.direction == "target-source":
-        sides.reverse()
-    vocabularies = loaded.source_vocabulary, loaded.target_vocabulary
-    source, target = (
-        vocabulary.encode_spans(block.token_spans(side, factor)).select(rows)
-        for side, vocabulary in zip(sides, vocabularies, strict=True)
-    )
-    return source, target
+    return _scorer(loaded, settings, "fp32"), check
 
 
 def _factor(asked: int | None, factors: dict[str, int]) -> int:
@@ -186,3 +234,54 @@ def _factor(asked: int | None, factors: dict[str, int]) -> int:
             f"the models read different factors: {which}", remedy="choose one with --factor"
         )
     return next(iter(factors.values()))
+
+
+def compare(
+    exact: NDArray[np.float64],
+    near: NDArray[np.float64],
+    sources: TokenSequences,
+    targets: TokenSequences,
+) -> PrecisionCheck:
+    """Compare ln p of the same pairs.
+
+    Args:
+        exact: (N,) in float32.
+        near: (N,) in bfloat16.
+        sources: N phrases; equal ones side by side count for the order.
+        targets: N phrases.
+    """
+    difference = np.abs(near - exact)
+    per_word = difference / (targets.lengths + 1)
+    ranked = alike = 0
+    begin = 0
+    for row in range(1, len(sources) + 1):
+        if row < len(sources) and np.array_equal(sources[row], sources[begin]):
+            continue
+        left, right = np.triu_indices(row - begin, 1)
+        by_exact = np.sign(exact[begin + left] - exact[begin + right])
+        by_near = np.sign(near[begin + left] - near[begin + right])
+        apart = by_exact != 0
+        ranked += int(apart.sum())
+        alike += int((by_exact == by_near)[apart].sum())
+        begin = row
+    return PrecisionCheck(
+        len(exact),
+        float(difference.mean()),
+        float(difference.max()),
+        float(per_word.mean()),
+        float(per_word.max()),
+        ranked,
+        alike / ranked if ranked else 1.0,
+    )
+
+
+def sample_rows(lines: int) -> NDArray[np.int64]:
+    """Choose up to 640 lines: stretches of 16, evenly spread, so that sources keep their targets.
+
+    >>> sample_rows(3).tolist()
+    [0, 1, 2]
+    """
+    if lines <= _STRETCH * _STRETCHES:
+        return np.arange(lines)
+    begins = np.linspace(0, lines - _STRETCH, _STRETCHES).astype(np.int64)
+    return np.unique(begins[:, None] + np.arange(_STRETCH))

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import astuple, dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import borrowed, compiled
 from phrasescore.words.token_sequences import TokenSequences
 
 
@@ -66,10 +64,11 @@ def pair_order(sources: TokenSequences, targets: TokenSequences) -> NDArray[np.i
     >>> pair_order(from_lists([[7], [2, 3], [2]]), from_lists([[], [], []])).tolist()
     [2, 1, 0]
     """
-    order = np.arange(len(sources), dtype=np.int64)
-    other = order.copy()
-    ids = sources.tokens, sources.offsets, targets.tokens, targets.offsets
-    return other if _sort(order, other, *ids) else order
+    # a key has no zero id, so four zero bytes end the source before any longer source goes on
+    end = bytes(4)
+    sides = zip(_keys(sources), _keys(targets), strict=True)
+    keys = [read + end + predicted for read, predicted in sides]
+    return np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
 
 
 def cut_in_groups(order: NDArray[np.int64], sources: TokenSequences, most: int) -> list[slice]:
@@ -80,9 +79,15 @@ def cut_in_groups(order: NDArray[np.int64], sources: TokenSequences, most: int) 
         sources: N phrases.
         most: How many pairs a group may have.
     """
-    cuts = np.zeros(len(order) + 1, np.int64)
-    count = _cuts(order, sources.tokens, sources.offsets, most, cuts)
-    return [slice(begin, end) for begin, end in itertools.pairwise(cuts[:count].tolist())]
+    starts = np.flatnonzero(is_new(sources.select(order)))
+    cuts = [0]
+    while (begin := cuts[-1]) < len(order):
+        end = min(begin + most, len(order))
+        if end < len(order):
+            start = int(starts[np.searchsorted(starts, end, side="right") - 1])
+            end = start if start > begin else end
+        cuts.append(end)
+    return [slice(begin, end) for begin, end in itertools.pairwise(cuts)]
 
 
 def cut_by_area(lengths: NDArray[np.int64], most: int, area: int) -> list[slice]:
@@ -114,88 +119,15 @@ def is_new(phrases: TokenSequences) -> NDArray[np.bool_]:
     >>> is_new(from_lists([[2], [2], [2, 3]])).tolist()
     [True, False, True]
     """
-    new = np.ones(len(phrases), np.bool_)
-    _mark_equal(phrases.tokens, phrases.offsets, new)
+    keys = _keys(phrases)
+    new = np.ones(len(keys), np.bool_)
+    new[1:] = [before != key for before, key in itertools.pairwise(keys)]
     return new
 
 
-@compiled
-def _mark_equal(tokens: Any, offsets: Any, new: Any) -> None:
-    tokens, offsets, new = borrowed((tokens, offsets, new))
-    for row in range(1, len(new)):
-        new[row] = _compare(tokens, offsets, row - 1, row) != 0
-
-
-@compiled
-def _cuts(order: Any, tokens: Any, offsets: Any, most: int, cuts: Any) -> int:
-    """Write where groups begin and the last one ends; return how many numbers that are."""
-    order, tokens, offsets, cuts = borrowed((order, tokens, offsets, cuts))
-    count, begin, rows = 1, 0, len(order)
-    while begin < rows:
-        end = min(begin + most, rows)
-        if end < rows:
-            between = end
-            while between > begin and (
-                _compare(tokens, offsets, order[between - 1], order[between]) == 0
-            ):
-                between -= 1
-            end = between if between > begin else end
-        cuts[count] = begin = end
-        count += 1
-    return count
-
-
-@compiled
-def _compare(tokens: Any, offsets: Any, left: int, right: int) -> int:
-    """Order two phrases by their ids, a phrase before those that it begins."""
-    a, a_end = offsets[left], offsets[left + 1]
-    b, b_end = offsets[right], offsets[right + 1]
-    while a < a_end and b < b_end:
-        difference = np.int64(tokens[a]) - np.int64(tokens[b])
-        if difference != 0:
-            return int(difference)
-        a += 1
-        b += 1
-    return int((a_end - a) - (b_end - b))
-
-
-@compiled
-def _sort(
-    order: Any,
-    other: Any,
-    source_tokens: Any,
-    source_offsets: Any,
-    target_tokens: Any,
-    target_offsets: Any,
-) -> bool:
-    """Merge sort: runs of one row, of two, of four ..., from one array into the other.
-
-    Returns whether the rows end in ``other``.
-    """
-    order, other, source_tokens, source_offsets, target_tokens, target_offsets = borrowed(
-        (order, other, source_tokens, source_offsets, target_tokens, target_offsets)
-    )
-    rows = len(order)
-    current, following = order, other
-    width, in_other = 1, False
-    while width < rows:
-        for begin in range(0, rows, 2 * width):
-            left, middle = begin, min(begin + width, rows)
-            right, end = middle, min(begin + 2 * width, rows)
-            for place in range(begin, end):
-                from_left = left < middle
-                if from_left and right < end:
-                    a, b = current[left], current[right]
-                    difference = _compare(source_tokens, source_offsets, a, b)
-                    if difference == 0:
-                        difference = _compare(target_tokens, target_offsets, a, b)
-                    from_left = difference <= 0
-                if from_left:
-                    following[place] = current[left]
-                    left += 1
-                else:
-                    following[place] = current[right]
-                    right += 1
-        current, following = following, current
-        width, in_other = 2 * width, not in_other
-    return in_other
+def _keys(phrases: TokenSequences) -> list[bytes]:
+    """Return byte strings that compare as the id sequences do, a prefix before what it begins."""
+    # positive numbers compare as their big-endian bytes do; 0 is kept free for `pair_order`
+    ids = (phrases.tokens + 1).astype(">i4")
+    data, offsets = ids.tobytes(), (ids.itemsize * phrases.offsets).tolist()
+    return [data[begin:end] for begin, end in itertools.pairwise(offsets)]

@@ -5,26 +5,34 @@ source prefix is encoded once, each source projected once, and each distinct (so
 is one decoder step and one normaliser; a pair's ln p is the sum along its path. Cores work on
 groups of their own; a group's results depend on the group alone. Pairs with long sources stand in
 small groups apart, because a kind of model may pad the sources that it reads together.
+
+`SharedScorer` asks `TrieSteps` for the values of a group. `ModelSteps` computes them for every kind
+of model by its own ``start`` and ``step``; a kind may bring faster steps. The gated unit does
+(``scoring/gated``), and so does the feed-forward language model, `HistorySteps`: its ln p of a word
+depends on the last words before it alone, so prefixes of different sentences share an evaluation,
+which their states, one after the other, would not tell. `UnsharedScorer` computes each pair by
+itself, for comparison.
 """
 
 from __future__ import annotations
 
 import copy
 import queue
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from phrasescore.model.device import choose_device, each_on_one_core, in_fitting_parts
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
-from phrasescore.model.sequence_model import SequenceModel
-from phrasescore.scoring.gated.gated_steps import GatedSteps
-from phrasescore.scoring.gated.packed_weights import pack
-from phrasescore.scoring.model_steps import HistorySteps, ModelSteps, TrieSteps
+from phrasescore.model.sequence_model import END, Batch, SequenceModel, State
+from phrasescore.model.softmax import log_softmax
+from phrasescore.scoring.gated.gated_steps import GatedSteps, pack
 from phrasescore.scoring.pair_order import (
     SharedWork,
     cut_by_area,
@@ -32,9 +40,9 @@ from phrasescore.scoring.pair_order import (
     is_new,
     pair_order,
 )
-from phrasescore.scoring.precision import Precision
 from phrasescore.scoring.prefix_trie import PrefixTrie, build_trie
-from phrasescore.words.token_sequences import TokenSequences
+from phrasescore.words.distinct_phrases import first_rows, phrase_digests
+from phrasescore.words.token_sequences import TokenSequences, as_matrix
 
 _GROUP = {"cpu": 2048, "cuda": 32768}
 # Prefixes at a time: on a CPU few enough for the caches, enough for the products' full rate; on a
@@ -44,7 +52,9 @@ _PANEL = {"cpu": 1024, "cuda": 16384}
 _GPU_THREADS = 2  # one gets the next group ready while the GPU is at work on the other's
 # More words than any phrase has: a chunk of sources of this length is what may be padded at once.
 _LONG = 64
+_UNSHARED_BATCH = {"cpu": 512, "cuda": 8192}
 
+Precision: TypeAlias = Literal["fp32", "bf16"]
 Rows = NDArray[np.int64]
 Ln_p = NDArray[np.float32]
 # what becomes of a group's rows, its trie, ln p of each edge and of </s> at each node
@@ -196,3 +206,212 @@ def _maker(
     if isinstance(placed, FeedForwardLm):
         return lambda _, chunk: HistorySteps(placed, dtype, chunk)
     return lambda _, chunk: ModelSteps(placed, dtype, chunk)
+
+
+# -- each pair by itself ----------------------------------------------------------------------
+
+
+class UnsharedScorer:
+    """Scores pairs with one model, each on its own.
+
+    Args:
+        model: Of any kind, on any device.
+        device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
+        batch_size: Pairs at a time; ``None`` for the device's own.
+
+    Attributes:
+        device: Where it computes.
+        precision: ``fp32``.
+        work: What it has done since it was made.
+    """
+
+    def __init__(
+        self,
+        model: SequenceModel,
+        device: str = "auto",
+        batch_size: int | None = None,
+    ) -> None:
+        self.device = choose_device(device)
+        self.precision = "fp32"
+        self.work = SharedWork()
+        self._batch_size = batch_size or _UNSHARED_BATCH[self.device.type]
+        self._model = copy.deepcopy(model).to(self.device).eval()
+        threads = torch.get_num_threads() if self.device.type == "cpu" else 1
+        # the same threads for all blocks: new ones would each leave memory behind
+        self._pool = ThreadPoolExecutor(threads)
+
+    def score(self, sources: TokenSequences, targets: TokenSequences) -> NDArray[np.float64]:
+        """Return ln p(target and final </s> | source) of N pairs, ``(N,)``, in their order.
+
+        Args:
+            sources: ``N`` phrases of ids of the side the model reads, without </s>.
+            targets: ``N`` phrases of ids of the side it predicts, without </s>.
+        """
+        ln_p = np.empty(len(targets), np.float64)
+
+        def work(rows: Rows) -> None:
+            read, _ = as_matrix(sources.select(rows), END)
+            predicted, _ = as_matrix(targets.select(rows), END)
+            batch = Batch(torch.from_numpy(read), torch.from_numpy(predicted), None, predicted.size)
+            with torch.inference_mode():
+                found = self._model.score(batch.to(self.device))
+            ln_p[rows] = found.sum(1, dtype=torch.float64).cpu().numpy()
+
+        batches = self._batches(sources.lengths, targets.lengths)
+        list(each_on_one_core(self._pool, lambda rows: in_fitting_parts(work, rows), batches))
+        self.work += SharedWork.unshared(sources, targets)
+        return ln_p
+
+    def _batches(self, source_lengths: Rows, target_lengths: Rows) -> Iterator[Rows]:
+        """Yield rows of equal lengths, at most a batch at a time, the longest first."""
+        shapes = source_lengths * (int(target_lengths.max(initial=0)) + 1) + target_lengths
+        for shape in np.unique(shapes)[::-1]:
+            rows = np.flatnonzero(shapes == shape)
+            yield from np.split(rows, range(self._batch_size, len(rows), self._batch_size))
+
+
+# -- steps along a trie -----------------------------------------------------------------------
+
+
+class TrieSteps(Protocol):
+    """Reads sources, then finds ln p along the distinct prefixes of their targets."""
+
+    def encode(self, sources: TokenSequences) -> int:
+        """Read sorted, distinct sources; return how many steps of an encoder that took."""
+        ...
+
+    def decode(self, trie: PrefixTrie) -> tuple[NDArray[np.float32], NDArray[np.float32], int]:
+        """Find ln p of each step of a trie whose root n is the n-th source encoded last.
+
+        Returns:
+            (nodes,) ln p of each prefix's last word after what precedes it, 0 for roots;
+            (nodes,) ln p of ``</s>`` after each prefix; and how many normalisers that took.
+        """
+        ...
+
+
+class ModelSteps:
+    """Steps of any model; see :class:`TrieSteps`.
+
+    Args:
+        model: In evaluation mode, where it is to compute; several threads may share it.
+        dtype: What the recurrent products run in.
+        chunk: How many prefixes to take at a time.
+    """
+
+    def __init__(self, model: SequenceModel, dtype: torch.dtype, chunk: int) -> None:
+        self._model, self._dtype, self._chunk = model, dtype, chunk
+        self._sources: TokenSequences
+
+    def encode(self, sources: TokenSequences) -> int:
+        """See :meth:`TrieSteps.encode`; a source is read when its targets are begun."""
+        self._sources = sources
+        return len(sources.tokens) + len(sources)
+
+    def decode(self, trie: PrefixTrie) -> tuple[NDArray[np.float32], NDArray[np.float32], int]:
+        """See :meth:`TrieSteps.decode`."""
+        edges, at_ends = np.zeros(len(trie), np.float32), np.zeros(len(trie), np.float32)
+        before: State | None = None
+        for level in range(trie.depth + 1):
+            begin, end = trie.levels[level : level + 2].tolist()
+            kept: list[State] = []
+            for a in range(begin, end, self._chunk):
+                b = min(a + self._chunk, end)
+                state, ln_p = self._advance(trie, level, a, b, before)
+                self._pick(trie, a, b, ln_p, edges, at_ends)
+                # of a root every state is kept, of a prefix only one that has children
+                goes_on = np.flatnonzero(trie.ranks[a:b] >= 0)
+                kept.append(state.gathered(self._index(goes_on)))
+            before = kept[0].followed_by(kept[1:])
+        return edges, at_ends, len(trie)
+
+    def _advance(
+        self, trie: PrefixTrie, level: int, a: int, b: int, before: State | None
+    ) -> tuple[State, Tensor]:
+        """Return state and ln p after the prefixes ``a`` to ``b`` of a level."""
+        if before is None:
+            ids, lengths = as_matrix(self._sources.select(np.arange(a, b)), END)
+            return self._model.start(self._index(ids), self._index(lengths), self._dtype)
+        parents = self._index(trie.ranks[trie.parents[a:b]])
+        return self._model.step(before.gathered(parents), self._index(trie.words[a:b]))
+
+    def _pick(
+        self,
+        trie: PrefixTrie,
+        a: int,
+        b: int,
+        ln_p: Tensor,
+        edges: NDArray[np.float32],
+        at_ends: NDArray[np.float32],
+    ) -> None:
+        children = slice(*trie.first_children[[a, b]].tolist())
+        places = self._index(trie.parents[children] - a)
+        edges[children] = ln_p[places, self._index(trie.words[children])].cpu().numpy()
+        at_ends[a:b] = ln_p[:, END].cpu().numpy()
+
+    def _index(self, numbers: NDArray[np.int64]) -> Tensor:
+        return torch.from_numpy(numbers).to(self._model.device)
+
+
+class HistorySteps:
+    """Steps of a feed-forward language model.
+
+    Args:
+        model: In evaluation mode, where it is to compute; several threads may share it.
+        dtype: What the products of the hidden layers run in.
+        chunk: How many histories to take at a time.
+    """
+
+    def __init__(self, model: FeedForwardLm, dtype: torch.dtype, chunk: int) -> None:
+        self._model, self._dtype, self._chunk = model, dtype, chunk
+
+    def encode(self, sources: TokenSequences) -> int:
+        """See :meth:`TrieSteps.encode`; there is nothing to read."""
+        return 0
+
+    def decode(self, trie: PrefixTrie) -> tuple[NDArray[np.float32], NDArray[np.float32], int]:
+        """See :meth:`TrieSteps.decode`."""
+        histories, which = _distinct(self._histories(trie))
+        edges, at_ends = np.zeros(len(trie), np.float32), np.zeros(len(trie), np.float32)
+        # nodes in the order of the histories that are asked: for </s>, and for the node's own word
+        asking = np.argsort(which, kind="stable")
+        children = np.flatnonzero(trie.parents >= 0)
+        children = children[np.argsort(which[trie.parents[children]], kind="stable")]
+        ends, words = which[asking], which[trie.parents[children]]
+        for a in range(0, len(histories), self._chunk):
+            b = min(a + self._chunk, len(histories))
+            ln_p = self._ln_p(histories[a:b])
+            nodes = asking[slice(*np.searchsorted(ends, (a, b)).tolist())]
+            at_ends[nodes] = ln_p[self._index(which[nodes] - a), END].cpu().numpy()
+            nodes = children[slice(*np.searchsorted(words, (a, b)).tolist())]
+            places, wanted = which[trie.parents[nodes]] - a, trie.words[nodes]
+            edges[nodes] = ln_p[self._index(places), self._index(wanted)].cpu().numpy()
+        return edges, at_ends, len(histories)
+
+    def _histories(self, trie: PrefixTrie) -> Rows:
+        """Return what each prefix's next word is predicted from, ``(nodes, n - 1)``."""
+        settings = self._model.settings
+        histories = np.full((len(trie), settings.order - 1), settings.target_vocabulary, np.int64)
+        for level in range(1, trie.depth + 1):
+            nodes = slice(*trie.levels[level : level + 2].tolist())
+            histories[nodes, :-1] = histories[trie.parents[nodes], 1:]
+            histories[nodes, -1] = trie.words[nodes]
+        return histories
+
+    def _ln_p(self, histories: Rows) -> Tensor:
+        """Return ln p of every word after histories, ``(N, V)``."""
+        model = self._model
+        features = model.features(self._index(histories), self._dtype)
+        kind = model.output_words.dtype
+        return log_softmax(features.to(kind), model.output_words, model.output_bias)
+
+    def _index(self, numbers: Rows) -> Tensor:
+        return torch.from_numpy(numbers).to(self._model.device)
+
+
+def _distinct(histories: Rows) -> tuple[Rows, Rows]:
+    """Return the distinct rows, and of each row which of them it is."""
+    offsets = np.arange(len(histories) + 1) * histories.shape[1]
+    first = first_rows(phrase_digests(histories.astype(np.int32).ravel(), offsets))
+    leaders, which = np.unique(first, return_inverse=True)
+    return histories[leaders], which

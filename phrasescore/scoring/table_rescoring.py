@@ -1,19 +1,26 @@
-"""Stream a phrase table past the models: read a block, score it, write it, record it.
+"""Score a phrase table: make models ready, here or on a cluster, and stream the table past them.
 
-The same command continues after the last whole block if it was killed; the output's bytes are the
-same whether it was or not. Memory does not depend on the table's length.
+A block is read, scored, written and recorded. The same command continues after the last whole block
+if it was killed; the output's bytes are the same whether it was or not. Memory does not depend on
+the table's length.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from phrasescore.errors import SettingsError
-from phrasescore.runs.file_kinds import refuse_same_file
+from phrasescore import __version__
+from phrasescore.errors import ModelError, SettingsError
+from phrasescore.model.device import choose_device, processor_of
+from phrasescore.model.folder import load_words
+from phrasescore.runs.file_kinds import can_be_read_again, refuse_same_file
+from phrasescore.runs.identity import sha256_of
+from phrasescore.runs.journal import earlier_signature
 from phrasescore.runs.results import (
     Savings,
     ScoredColumn,
@@ -21,53 +28,29 @@ from phrasescore.runs.results import (
     ScoringRecord,
     SharedWork,
 )
-from phrasescore.scoring.block_scoring import ScoredBlock, ScoringCounts, ScoringSettings
+from phrasescore.scoring.block_scoring import (
+    BlockScorer,
+    ScoredBlock,
+    ScoringCounts,
+    ScoringSettings,
+)
+from phrasescore.scoring.model_loading import ComputeSettings, ReadyModels, load_models
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, read_blocks
-from phrasescore.table.block_stream import BlockStream
-from phrasescore.words import Unknown
-from phrasescore.words.known_words import warning_of
+from phrasescore.table.block_stream import BlockStream, StreamReport
+from phrasescore.table.phrase_table import Side
+from phrasescore.words.known_words import FEW, first_words, known_share, warning_of
+
+if TYPE_CHECKING:
+    from phrasescore.cluster.cluster import Cluster
 
 _FIRST_LINES = 1024
+_WORDS_TO_JUDGE = 100  # of each side of a table; fewer say nothing of a model
 # what a scorer makes of a block that is to come
 Ahead = TypeVar("Ahead", TableBlock, ScoredBlock)
 
 
-class NamedModel(Protocol):
-    """A model, wherever it is."""
-
-    @property
-    def name(self) -> str:
-        """What to call it, its folder as given."""
-        ...
-
-    @property
-    def digest(self) -> str:
-        """What identifies its parameters and vocabularies."""
-        ...
-
-    @property
-    def direction(self) -> str:
-        """Which side of the table it reads."""
-        ...
-
-
 class TableScorer(Protocol[Ahead]):
-    """Scores blocks of a table, here or elsewhere; what it gives for one depends on that alone."""
-
-    @property
-    def models(self) -> Sequence[NamedModel]:
-        """One column each, in this order."""
-        ...
-
-    @property
-    def settings(self) -> ScoringSettings:
-        """What goes into the table."""
-        ...
-
-    @property
-    def probability_columns(self) -> int:
-        """How many columns of probabilities are written."""
-        ...
+    """Scores blocks of a table, here or elsewhere; the result depends on the block alone."""
 
     def ahead(self, blocks: Iterator[TableBlock]) -> Iterator[Ahead]:
         """Read blocks and do with them what can be done before their turn comes."""
@@ -83,161 +66,234 @@ class TableScorer(Protocol[Ahead]):
 
 
 @dataclass(frozen=True)
-class RescoringReport:
-    """What a run did.
+class Rescoring:
+    """A table to score, and the models that are ready for it.
 
     Args:
-        counts: Over the whole table, lines scored by an earlier, interrupted run included.
-        models: The names of the models.
-        columns: What each column of probabilities holds.
-        resumed_lines: How many lines an earlier run had already scored.
-        seconds: How long this run took.
-        table_sha256: The digest of the table's file; ``None`` for a pipe.
-        unknown: What words outside the shortlists were given.
+        table: A plain or gzip phrase table, or ``-``.
+        output: Where to; gzip if the name ends in ``.gz``; ``-`` is standard output.
+        ready: The models. An interrupted run only continues under the same numerics.
+        settings: What goes into the table.
+        scorer: Scores blocks with the models.
+        begun: The blocks of a table that cannot be read twice, if reading has begun; their sizes
+            must be those of ``_read_table``.
     """
 
-    counts: ScoringCounts
-    models: tuple[str, ...]
-    columns: tuple[str, ...]
-    resumed_lines: int
-    seconds: float
-    table_sha256: str | None
-    unknown: Unknown = "whole"
+    table: str | Path
+    output: str | Path
+    ready: ReadyModels
+    settings: ScoringSettings
+    scorer: TableScorer[Any]
+    begun: Iterator[TableBlock] | None = None
 
-    @property
-    def pairs_per_second(self) -> float:
-        """The rate of this run."""
-        return (self.counts.lines - self.resumed_lines) / max(self.seconds, 1e-9)
-
-    def result(self, output: str, settings: ScoringSettings, made: dict[str, Any]) -> ScoringRecord:
-        """Return the record of the run.
+    def run(self, lines_per_block: int = LINES_PER_BLOCK) -> ScoringRecord:
+        """Write the table with the models' scores; the record has no provenance yet.
 
         Args:
-            output: The table that was written.
-            settings: Which columns it got.
-            made: The provenance.
+            lines_per_block: How many lines to hold at a time; the first blocks are shorter.
+
+        Raises:
+            InputError: The table cannot be read or breaks its format.
+            SettingsError: The options do not fit together or to the table.
+            ModelError: A model gives something that is not a log-probability.
         """
-        counts = self.counts
+        models, table, scorer = self.ready.models, self.table, self.scorer
+        if not models:
+            raise SettingsError("there is no model to score with", remedy="name one with --model")
+        refuse_same_file(table, self.output, "the table itself")
+        asked = {
+            "models": [[model.digest, model.direction] for model in models],
+            "settings": dataclasses.asdict(self.settings),
+            "numerics": self.ready.numerics,
+            "lines_per_block": lines_per_block,
+        }
+
+        def score(block: Any, before: ScoringCounts) -> tuple[bytes, ScoringCounts]:
+            scored = scorer.score(block)
+            return scored.text, before.followed_by(scored)
+
+        stream = BlockStream(
+            [table],
+            asked,
+            lambda _, done: scorer.ahead(self.begun or _read_table(table, lines_per_block, done)),
+            score,
+            ScoringCounts.none(len(models), 1 if self.settings.average else len(models)),
+            check=lambda: read_blocks(table, lines_per_block),
+            changed="the table changed while it was being scored",
+            unlike="other options, models or table",
+            note=scorer.note,
+        )
+        return self._record(stream.write(self.output))
+
+    def _record(self, done: StreamReport[ScoringCounts]) -> ScoringRecord:
+        counts, settings = done.counts, self.settings
+        names = [model.name for model in self.ready.models]
+        columns = ["average"] if settings.average else names
         return ScoringRecord(
             pairs=counts.lines,
-            resumed_pairs=self.resumed_lines,
-            seconds=round(self.seconds, 3),
-            pairs_per_second=round(self.pairs_per_second, 1),
+            resumed_pairs=done.resumed,
+            seconds=round(done.seconds, 3),
+            pairs_per_second=round(done.per_second, 1),
             source_runs=counts.source_runs,
             work=SharedWork(**dataclasses.asdict(counts.work)),
             savings=Savings(*counts.work.savings),
             source_unknown_rate=_rate(counts.source_unknown, counts.source_tokens),
             target_unknown_rate=_rate(counts.target_unknown, counts.target_tokens),
-            unknown=self.unknown,
+            unknown=settings.unknown,
             models=tuple(
                 ScoringModel(name, total / counts.lines)
-                for name, total in zip(self.models, counts.ln_p_sums, strict=True)
+                for name, total in zip(names, counts.ln_p_sums, strict=True)
             ),
-            columns=tuple(map(ScoredColumn, self.columns, counts.floor_hits)),
+            columns=tuple(map(ScoredColumn, columns, counts.floor_hits)),
             processors=list(counts.processors),
-            table_sha256=self.table_sha256,
-            output=output,
+            table_sha256=done.sha256[0] if done.sha256 else None,
+            output=str(self.output),
             replace_column=settings.replace_column,
             unknown_column=settings.unknown_column,
-            provenance=made,
         )
-
-    def __str__(self) -> str:
-        counts = self.counts
-        unknown = [
-            _rate(counts.source_unknown, counts.source_tokens),
-            _rate(counts.target_unknown, counts.target_tokens),
-        ]
-        resumed = f", {self.resumed_lines:,} of them earlier" if self.resumed_lines else ""
-        lines = [
-            f"{counts.lines:,} pairs{resumed}, {self.pairs_per_second:,.0f} pairs/s; "
-            f"{counts.source_runs:,} distinct sources (runs of equal ones)",
-            f"unknown words: {unknown[0]:.2%} of the source, {unknown[1]:.2%} of the target"
-            + ("; predicted ones share p(<unk>)" if self.unknown == "share" else ""),
-        ]
-        lines += filter(None, [warning_of(*unknown)])
-        source, target = counts.work.savings
-        lines.insert(
-            1,
-            f"shared work: {counts.work.source_done:,} source steps for "
-            f"{counts.work.source_asked:,} asked ({source:.2f} times fewer), "
-            f"{counts.work.target_done:,} target steps for {counts.work.target_asked:,} "
-            f"({target:.2f} times fewer)",
-        )
-        for name, total in zip(self.models, counts.ln_p_sums, strict=True):
-            lines.append(f"{name}: mean ln p {total / counts.lines:.4f}")
-        for name, hits in zip(self.columns, counts.floor_hits, strict=True):
-            lines.append(f"{name}: {hits:,} pairs at Moses's floor of -100")
-        return "\n".join(lines)
 
 
 def _rate(part: int, whole: int) -> float:
     return part / whole if whole else 0.0
 
 
-def rescore_table(
-    table: str | Path,
-    output: str | Path,
-    scorer: TableScorer[Ahead],
+def described(record: ScoringRecord) -> str:
+    """Return what a run did, in lines for the user."""
+    work, unknown = record.work, (record.source_unknown_rate, record.target_unknown_rate)
+    resumed = f", {record.resumed_pairs:,} of them earlier" if record.resumed_pairs else ""
+    lines = [
+        f"{record.pairs:,} pairs{resumed}, {record.pairs_per_second:,.0f} pairs/s; "
+        f"{record.source_runs:,} distinct sources (runs of equal ones)",
+        f"shared work: {work.source_done:,} source steps for {work.source_asked:,} asked "
+        f"({record.savings.source:.2f} times fewer), {work.target_done:,} target steps for "
+        f"{work.target_asked:,} ({record.savings.target:.2f} times fewer)",
+        f"unknown words: {unknown[0]:.2%} of the source, {unknown[1]:.2%} of the target"
+        + ("; predicted ones share p(<unk>)" if record.unknown == "share" else ""),
+        warning_of(*unknown),
+    ]
+    lines += [f"{model.name}: mean ln p {model.mean_ln_p:.4f}" for model in record.models]
+    lines += [
+        f"{column.name}: {column.floor_hits:,} pairs at Moses's floor of -100"
+        for column in record.columns
+    ]
+    return "\n".join(filter(None, lines))
+
+
+def prepare(
+    table: str,
+    output: str,
+    folders: Sequence[str],
+    compute: ComputeSettings,
+    settings: ScoringSettings,
     *,
-    numerics: dict[str, Any],
-    lines_per_block: int = LINES_PER_BLOCK,
-    blocks: Iterator[TableBlock] | None = None,
-) -> RescoringReport:
-    """Write the table with the models' scores.
+    factor: int | None = None,
+    accept_unknown: bool = False,
+    cluster: Cluster | None = None,
+    same_hardware: bool = False,
+) -> Rescoring:
+    """Make models ready to score a table: in this process, or on the workers of a cluster.
 
     Args:
-        table: A plain or gzip phrase table, or ``-``.
-        output: Where to; gzip if the name ends in ``.gz``; ``-`` is standard output.
-        scorer: What scores, with at least one model.
-        numerics: What else decides the digits (device, precision, batch size), as JSON values: an
-            interrupted run only continues under the same ones.
-        lines_per_block: How many lines to hold at a time; the first blocks are shorter.
-        blocks: The blocks of a table that cannot be read twice, if reading has begun; their sizes
-            must be those of ``read_table``.
+        table: The phrase table.
+        output: Where the scored one goes.
+        folders: The models', one column each.
+        compute: How to compute.
+        settings: What goes into the table; the factor in it does not count.
+        factor: The factor to read; ``None`` for the models' own.
+        accept_unknown: Whether models may know less than half of the table's words.
+        cluster: Workers that each load the models; the first worker that is there decides on the
+            precision for all, unless an interrupted run of the same work has done so.
+        same_hardware: Whether workers must be of one kind.
 
     Raises:
-        InputError: The table cannot be read or breaks its format.
-        SettingsError: The options do not fit together or to the table.
-        ModelError: A model gives something that is not a log-probability.
+        ModelError: A folder is not a whole model, its model is one of sentences, or it knows less
+            than half of the table's words.
+        SettingsError: Models read different factors, or there is no such device.
+        ClusterError: A worker cannot load a model.
     """
-    models, settings = scorer.models, scorer.settings
-    if not models:
-        raise SettingsError("there is no model to score with", remedy="name one with --model")
-    refuse_same_file(table, output, "the table itself")
-    asked = {
-        "models": [[model.digest, model.direction] for model in models],
-        "settings": dataclasses.asdict(settings),
-        "numerics": numerics,
-        "lines_per_block": lines_per_block,
-    }
+    if not accept_unknown:
+        _refuse_unknown_words(table, folders, factor)
+    begun: Iterator[TableBlock] | None = None
+    scorer: TableScorer[Any]
+    if cluster is None:
+        sample, begun = _beginning(table) if compute.wants_sample else (None, None)
+        models, ready = load_models(folders, compute, factor, sample)
+        settings = dataclasses.replace(settings, factor=ready.factor)
+        scorer = BlockScorer(models, settings, processor_of(choose_device(compute.device)))
+    else:
+        from phrasescore.scoring.cluster_scoring import (
+            ClusterScorer,
+            describe_as_before,
+            describe_on_worker,
+        )
 
-    def score(block: Ahead, before: ScoringCounts) -> tuple[bytes, ScoringCounts]:
-        scored = scorer.score(block)
-        return scored.text, before.followed_by(scored)
-
-    stream = BlockStream(
-        [table],
-        asked,
-        lambda _, done: scorer.ahead(blocks or read_table(table, lines_per_block, skip=done)),
-        score,
-        ScoringCounts.none(len(models), scorer.probability_columns),
-        check=lambda: read_blocks(table, lines_per_block),
-        changed="the table changed while it was being scored",
-        unlike="other options, models or table",
-        note=scorer.note,
-    )
-    made = stream.write(output)
-    names = tuple(model.name for model in models)
-    columns = ("average",) if settings.average else names
-    sha256 = made.sha256[0] if made.sha256 else None
-    return RescoringReport(
-        made.counts, names, columns, made.resumed, made.seconds, sha256, settings.unknown
-    )
+        asked = cluster, folders, compute, factor
+        earlier = _earlier(table, output)
+        before = describe_as_before(*asked, earlier) if earlier else None
+        if before is None:
+            compares = compute.shared and compute.precision != "fp32"
+            sample, begun = _beginning(table) if compares else (None, None)
+        ready = before or describe_on_worker(*asked, sample)
+        settings = dataclasses.replace(settings, factor=ready.factor)
+        scorer = ClusterScorer(cluster, ready, settings, same_hardware)
+    return Rescoring(table, output, ready, settings, scorer, begun)
 
 
-def read_table(
-    table: str | Path, lines_per_block: int = LINES_PER_BLOCK, *, skip: int = 0
-) -> Iterator[TableBlock]:
+def _refuse_unknown_words(table: str, folders: Sequence[str], factor: int | None) -> None:
+    """See whether models know the words of a table, before hours of scoring.
+
+    The scores of a model of other languages, or of the other direction, look like any others.
+    """
+    if not can_be_read_again(table):
+        return
+    counts = first_words(table)
+    if min(each.total() for each in counts.values()) < _WORDS_TO_JUDGE:
+        return
+    for folder in folders:
+        try:
+            model = load_words(folder)
+        except ModelError:
+            continue  # said where it is loaded, which may be on workers alone
+        its_factor = model.factor if factor is None else factor
+        shares = {
+            side: known_share(counts[side], words, its_factor)
+            for side, words in model.sides.items()
+        }
+        side = min(shares, key=lambda each: shares[each])
+        if shares[side] >= FEW:
+            continue
+        other: Side = "target" if side == "source" else "source"
+        swapped = known_share(counts[other], model.sides[side], its_factor)
+        problem = f"it knows {shares[side]:.0%} of the words on the {side} side of {table}"
+        if swapped > max(FEW, shares[side]):
+            problem += f", and its vocabulary for them knows {swapped:.0%} of the {other} side"
+        raise ModelError(
+            f"{problem}: it seems to be a model of other languages, or of the other direction",
+            path=folder,
+            remedy="name a model that was trained on this table or one of the same languages, "
+            "tokenisation and case; --accept-unknown scores with this one all the same",
+        )
+
+
+def _earlier(table: str, output: str) -> dict[str, Any] | None:
+    """Return the signature of an interrupted run over the same table, if there was one."""
+    signature = earlier_signature(output)
+    if signature is None or signature.get("phrasescore") != __version__:
+        return None
+    if not can_be_read_again(table):
+        return None
+    return signature if signature.get("inputs") == [sha256_of(table)] else None
+
+
+def _beginning(table: str) -> tuple[TableBlock | None, Iterator[TableBlock] | None]:
+    """Return the first block of a table; of a pipe also all its blocks, which come only once."""
+    if can_be_read_again(table):
+        return next(read_blocks(table), None), None
+    blocks = _read_table(table, LINES_PER_BLOCK)
+    first = next(blocks, None)
+    return first, itertools.chain([] if first is None else [first], blocks)
+
+
+def _read_table(table: str | Path, lines_per_block: int, skip: int = 0) -> Iterator[TableBlock]:
     """Yield a table's blocks; the first are short, so that the first scores come soon."""
     return read_blocks(table, lines_per_block, skip=skip, first=_FIRST_LINES)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from phrasescore.model.folder import load_model
-from phrasescore.scoring.unshared_scorer import UnsharedScorer
+from phrasescore.scoring.shared_scorer import UnsharedScorer
 from phrasescore.words.token_sequences import from_lists
 from tests.conftest import Phrasescore, StartPhrasescore
 from tests.support.killed import kill_when, kill_when_blocks_are_done

@@ -14,7 +14,7 @@ _PROBE = """
 import sys
 sys.modules["distributed"] = sys.modules["dask"] = None  # importing them raises ImportError
 import phrasescore.cluster.cluster, phrasescore.cluster.worker_side
-import phrasescore.scoring.cluster_scoring, phrasescore.scoring.worker_scoring
+import phrasescore.scoring.cluster_scoring
 import tuning.experiment.cluster_steps
 from phrasescore.cli import main
 main()

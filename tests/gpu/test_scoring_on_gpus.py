@@ -11,9 +11,8 @@ import torch
 
 from phrasescore.model.folder import load_model
 from phrasescore.model.sequence_model import SequenceModel
-from phrasescore.scoring.precision import LARGEST, LARGEST_MEAN, Precision
-from phrasescore.scoring.shared_scorer import SharedScorer
-from phrasescore.scoring.unshared_scorer import UnsharedScorer
+from phrasescore.scoring.model_loading import LARGEST, LARGEST_MEAN
+from phrasescore.scoring.shared_scorer import Precision, SharedScorer, UnsharedScorer
 from phrasescore.words.token_sequences import TokenSequences, from_lists
 from tests.support.random_models import save_random_model
 

@@ -116,7 +116,6 @@ def _scores(options: ScatterOptions) -> Scores:
     from phrasescore.scoring.model_loading import ComputeSettings, load_models
 
     options.use_threads()
-    ready = load_models([str(folder)], ComputeSettings(options.device, "fp32"), None, None)
-    (model,) = ready.models
+    (model,), ready = load_models([str(folder)], ComputeSettings(options.device, "fp32"))
     usual = 3 if model.direction == "source-target" else 1
     return Scores(options.column or usual, model, ready.factor)

@@ -21,8 +21,7 @@ from phrasescore.model.folder import load_model
 from phrasescore.model.model_settings import Direction
 from phrasescore.scoring.block_scoring import ScoringModel
 from phrasescore.scoring.model_loading import scoring_model
-from phrasescore.scoring.shared_scorer import SharedScorer
-from phrasescore.scoring.unshared_scorer import UnsharedScorer
+from phrasescore.scoring.shared_scorer import SharedScorer, UnsharedScorer
 from phrasescore.words.token_sequences import TokenSequences, from_lists
 from phrasescore.words.vocabulary import Vocabulary
 from tests.support.random_models import save_random_model

@@ -50,7 +50,7 @@ def test_scores(tmp_path: Path, direction: Any) -> None:
     folder = save_random_model(tmp_path / "m", b"a b".split(), b"A B".split(), direction)
     compute = ComputeSettings("cpu", "fp32")
     model, plain = (
-        load_models([str(folder)], each, None, None).models[0]
+        load_models([str(folder)], each)[0][0]
         for each in (compute, ComputeSettings("cpu", "fp32", shared=False))
     )
     drawn = draw_pairs(tmp_path / "table", 3, 1)

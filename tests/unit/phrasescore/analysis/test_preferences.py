@@ -27,7 +27,7 @@ from phrasescore.analysis.top_results import (
 )
 from phrasescore.errors import ModelError
 from phrasescore.model.folder import LoadedModel, load_model
-from phrasescore.scoring.unshared_scorer import UnsharedScorer
+from phrasescore.scoring.shared_scorer import UnsharedScorer
 from phrasescore.words.token_sequences import from_lists
 from tests.support.random_models import save_random_model
 

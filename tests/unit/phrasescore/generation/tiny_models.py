@@ -17,7 +17,7 @@ from phrasescore.model.model_settings import (
     UnitName,
 )
 from phrasescore.model.sequence_model import SequenceModel
-from phrasescore.scoring.unshared_scorer import UnsharedScorer
+from phrasescore.scoring.shared_scorer import UnsharedScorer
 from phrasescore.words.token_sequences import from_lists
 
 WORDS = 5  # of the target side, </s> and <unk> among them

@@ -15,12 +15,8 @@ import pytest
 from phrasescore.cluster.cluster import Cluster
 from phrasescore.errors import ClusterError, PhraseTableError
 from phrasescore.scoring.block_scoring import ScoringCounts, ScoringSettings
-from phrasescore.scoring.cluster_scoring import (
-    ClusterScorer,
-    DescribedModels,
-    describe_on_worker,
-)
-from phrasescore.scoring.model_loading import ComputeSettings
+from phrasescore.scoring.cluster_scoring import ClusterScorer, describe_on_worker
+from phrasescore.scoring.model_loading import ComputeSettings, ReadyModels
 from phrasescore.table.block import TableBlock, checked_block
 from phrasescore.table.phrase_table import TableFormat
 from tests.support.dask_clusters import DaskCluster, require_dask
@@ -47,11 +43,11 @@ def test_what_a_worker_refuses(cluster: Cluster, tmp_path: Path) -> None:
     """A model that is gone or another, by the worker's name; a line as on one machine."""
     folder = save_random_model(tmp_path / "model", [b"a"], [b"b"])
     compute = ComputeSettings("cpu", "fp32")
-    described = describe_on_worker(cluster, [str(folder)], compute, None, None)
+    described = describe_on_worker(cluster, [str(folder)], compute, None)
     assert described.numerics == NUMERICS
-    assert described.models[0].folder == str(folder)
+    assert described.models[0].name == str(folder)
 
-    def score(wanted: DescribedModels, *lines: bytes) -> None:
+    def score(wanted: ReadyModels, *lines: bytes) -> None:
         scorer = ClusterScorer(cluster, wanted, ScoringSettings(factor=1), same_hardware=True)
         list(scorer.ahead(iter([block_of(7, b"a|x ||| b|y ||| 1"), block_of(8, *lines)])))
 
@@ -63,7 +59,7 @@ def test_what_a_worker_refuses(cluster: Cluster, tmp_path: Path) -> None:
     wanted = dataclasses.replace(described, models=(other,))
     with pytest.raises(ClusterError, match=r"the worker tcp://.* has another model there"):
         score(wanted, b"a|x ||| b|y ||| 1")
-    gone = dataclasses.replace(described.models[0], folder=str(tmp_path / "gone"))
+    gone = dataclasses.replace(described.models[0], name=str(tmp_path / "gone"))
     wanted = dataclasses.replace(described, models=(gone,))
     with pytest.raises(ClusterError, match=r"tcp://.* does not see this model folder") as unseen:
         score(wanted, b"a|x ||| b|y ||| 1")
@@ -92,7 +88,7 @@ class _TwoKinds:
 
 def test_two_kinds_of_processors(capfd: pytest.CaptureFixture[str]) -> None:
     """A warning, once, and all kinds in the counts; or a refusal that names both workers."""
-    described = DescribedModels((), 0, NUMERICS, [], ())
+    described = ReadyModels((), 0, NUMERICS)
     blocks = [block_of(1, b"a ||| b ||| 1")] * 5
 
     def scored(same_hardware: bool) -> ScoringCounts:

@@ -12,8 +12,7 @@ from phrasescore.errors import SettingsError
 from phrasescore.model.folder import save_model
 from phrasescore.model.model_settings import EncoderDecoderSettings
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
-from phrasescore.scoring.model_loading import ComputeSettings, load_models
-from phrasescore.scoring.precision import compare, sample_rows
+from phrasescore.scoring.model_loading import ComputeSettings, compare, load_models, sample_rows
 from phrasescore.table.block import TableBlock, checked_block
 from phrasescore.table.phrase_table import TableFormat
 from phrasescore.words.token_sequences import from_lists
@@ -86,11 +85,11 @@ def test_what_was_asked_for_is_used(
     """--precision fp32 and bf16 are obeyed, and bfloat16 that is out of bounds is called that."""
     folder = saved_model(tmp_path / "model", loudness)
     settings = ComputeSettings("cpu", precision)  # type: ignore[arg-type]
-    ready = load_models([folder], settings, None, block())
+    (model,), ready = load_models([folder], settings, None, block())
     assert ready.numerics["precision"] == [used]
     assert len(ready.notes) == (precision == "bf16")
     assert verdict in "".join(ready.notes)
-    assert ready.models[0].scorer.work.source_done == 0
+    assert model.scorer.work.source_done == 0
 
 
 @pytest.mark.parametrize(("loudness", "used"), [(1.0, "bf16"), (100.0, "fp32")])
@@ -100,7 +99,7 @@ def test_auto_falls_back(
     """Where bfloat16 is fast, auto uses it if it is within the bounds, and says if it is not."""
     monkeypatch.setattr("phrasescore.scoring.model_loading.has_fast_bf16", lambda device: True)
     folder = saved_model(tmp_path / "model", loudness)
-    ready = load_models([folder], ComputeSettings("cpu"), None, block())
+    _, ready = load_models([folder], ComputeSettings("cpu"), None, block())
     assert ready.numerics["precision"] == [used]
     assert ("above the bound, so fp32 is used" in ready.notes[0]) == (used == "fp32")
 
@@ -108,7 +107,7 @@ def test_auto_falls_back(
 def test_auto_is_float32_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where bfloat16 is not fast, auto is float32 without a trial."""
     monkeypatch.setattr("phrasescore.scoring.model_loading.has_fast_bf16", lambda device: False)
-    ready = load_models(
+    _, ready = load_models(
         [saved_model(tmp_path / "model", 1.0)], ComputeSettings("cpu"), None, block()
     )
     assert (ready.numerics["precision"], ready.checks) == (["fp32"], ())

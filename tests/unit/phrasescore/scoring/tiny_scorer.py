@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from phrasescore.runs.results import ScoringRecord
 from phrasescore.scoring.block_scoring import BlockScorer, ScoringModel, ScoringSettings
+from phrasescore.scoring.model_loading import ModelFacts, ReadyModels
 from phrasescore.scoring.pair_order import SharedWork
-from phrasescore.scoring.table_rescoring import RescoringReport, rescore_table
+from phrasescore.scoring.table_rescoring import Rescoring
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import Vocabulary
 
@@ -63,11 +65,15 @@ def tiny_model(
     return ScoringModel(**{**values, **changes})
 
 
-def rescore(table: str | Path, output: str | Path, **changes: Any) -> RescoringReport:
+def rescore(table: str | Path, output: str | Path, **changes: Any) -> ScoringRecord:
     models = changes.pop("models", [tiny_model()])
-    scorer = BlockScorer(models, changes.pop("settings", ScoringSettings()))
-    values: dict[str, Any] = {"numerics": {}, "lines_per_block": 4}
-    return rescore_table(table, output, scorer, **{**values, **changes})
+    settings = changes.pop("settings", ScoringSettings())
+    facts = tuple(ModelFacts(each.name, each.digest, each.direction) for each in models)
+    ready = ReadyModels(facts, 0, changes.pop("numerics", {}))
+    scorer = BlockScorer(models, settings)
+    return Rescoring(table, output, ready, settings, scorer).run(
+        **{"lines_per_block": 4, **changes}
+    )
 
 
 if __name__ == "__main__":

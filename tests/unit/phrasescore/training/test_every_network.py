@@ -16,8 +16,7 @@ import pytest
 from phrasescore.errors import InterruptedWorkError
 from phrasescore.model.folder import load_model
 from phrasescore.model.kinds import kind_named
-from phrasescore.scoring.shared_scorer import SharedScorer
-from phrasescore.scoring.unshared_scorer import UnsharedScorer
+from phrasescore.scoring.shared_scorer import SharedScorer, UnsharedScorer
 from phrasescore.table.block import read_blocks
 from phrasescore.table.input_files import read_lines
 from phrasescore.training.session import train_model
