@@ -34,13 +34,10 @@ from phrasescore.training.batches import Indices, bucket_plan, make_batch
 from phrasescore.training.encoding import encode_texts
 from phrasescore.training.pairs import EncodedPairs, PairSettings
 from phrasescore.training.recipes import TEXT_RECIPES
-from phrasescore.training.settings import (
-    DROPOUT_OF_TEXT,
-    MAX_LENGTH,
-    TrainingSettings,
-)
+from phrasescore.training.settings import DEFAULTS, MAX_LENGTH, TrainingSettings
 
 _RECIPE = TEXT_RECIPES["fast"]
+_USUAL = DEFAULTS["text", "fast"]
 Update = Callable[[Indices], object]
 
 
@@ -62,7 +59,7 @@ class Task:
 
 
 def our_update(task: Task, dtype: torch.dtype | None) -> Update:
-    settings = TrainingSettings(max_epochs=1, kind="feed-forward-lm", dropout=DROPOUT_OF_TEXT)
+    settings = TrainingSettings(max_epochs=1, kind="feed-forward-lm", dropout=_USUAL.dropout)
     updates = fast_updates(task.model(), task.text, settings, dtype, task.threads)
     return one_update(updates, task.text, _RECIPE.learning_rate)
 
@@ -74,10 +71,10 @@ def plain_update(task: Task, dtype: torch.dtype | None) -> Update:
         nn.Flatten(),
         nn.Linear((sizes.order - 1) * sizes.embedding, sizes.hidden),
         nn.ReLU(),
-        nn.Dropout(DROPOUT_OF_TEXT),
+        nn.Dropout(_USUAL.dropout),
         nn.Linear(sizes.hidden, sizes.second_hidden),
         nn.ReLU(),
-        nn.Dropout(DROPOUT_OF_TEXT),
+        nn.Dropout(_USUAL.dropout),
         nn.Linear(sizes.second_hidden, sizes.target_vocabulary),
     )
     values = list(layers.parameters())

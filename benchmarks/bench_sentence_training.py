@@ -42,14 +42,10 @@ from phrasescore.training.batches import Indices, bucket_plan
 from phrasescore.training.encoding import encode_texts
 from phrasescore.training.pairs import EncodedPairs, PairSettings
 from phrasescore.training.recipes import SENTENCE_RECIPES
-from phrasescore.training.settings import (
-    DROPOUT,
-    LABEL_SMOOTHING,
-    MAX_LENGTH,
-    TrainingSettings,
-)
+from phrasescore.training.settings import DEFAULTS, MAX_LENGTH, TrainingSettings
 
 _RECIPE = SENTENCE_RECIPES["fast"]
+_USUAL = DEFAULTS["sentences", "fast"]
 Update = Callable[[Indices], float]
 
 
@@ -94,8 +90,8 @@ def our_update(task: Task, dtype: torch.dtype | None, *, regularised: bool = Tru
         settings = TrainingSettings(
             max_epochs=1,
             kind="search",
-            dropout=DROPOUT,
-            label_smoothing=LABEL_SMOOTHING,
+            dropout=_USUAL.dropout,
+            label_smoothing=_USUAL.label_smoothing,
         )
     updates = fast_updates(task.model(), task.pairs, settings, dtype, task.threads)
     return one_update(updates, task.pairs, _RECIPE.learning_rate)

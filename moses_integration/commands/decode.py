@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,11 +11,18 @@ from moses_integration.decoder.settings import (
     BOUNDS,
     DEFAULT_TABLE_LIMIT,
     NBestSettings,
+    OutputSettings,
     SearchSettings,
 )
 from phrasescore.commands.declarations import Options, command, flag, option
 from phrasescore.commands.numbers import THREADS, Real, Whole
+from phrasescore.commands.options import resumable
 from phrasescore.commands.paths import OUTPUT, PathName, Use, refuse_replaced_inputs
+from phrasescore.errors import IniError
+from phrasescore.runs.file_kinds import STANDARD_STREAM
+
+if TYPE_CHECKING:
+    from moses_integration.ini.moses_ini import MosesIni
 
 
 def _search_option(name: str, text: str) -> Any:
@@ -98,18 +104,47 @@ def decode(options: DecodeOptions) -> None:
     If it is interrupted, even by kill -9, and all outputs are files, the same command continues
     where it stopped.
     """
-    from moses_integration.decoder.decoding_task import DecodingTask
-    from moses_integration.decoder.file_decoding import decode_file, keeps_work
+    from moses_integration.decoder.file_decoding import DecodingOutputs, decode_file
+    from moses_integration.decoder.loading.source_phrases import read_sentences
     from moses_integration.ini.model_files import files_read
-    from phrasescore.runs.interruption import interruptible
+    from moses_integration.ini.moses_ini import MosesIni
 
-    task = DecodingTask.of(vars(options))
-    refuse_replaced_inputs(files_read(task.ini))
-    with interruptible(options.output) if keeps_work(task) else contextlib.nullcontext():
-        asked = decode_file(task)
+    ini = MosesIni.read(options.ini)
+    decoder = options.decoder(ini)
+    nbest = None
+    if options.nbest is not None:
+        nbest = NBestSettings(options.nbest_size, options.distinct, options.n_best_factor)
+    named = {
+        "nbest": options.nbest,
+        "unknowns": options.output_unknowns,
+        "statistics": options.statistics,
+        # as in Moses: a list on standard output takes the place of the translations
+        "output": None if options.nbest == options.output == STANDARD_STREAM else options.output,
+    }
+    paths = {name: path for name, path in named.items() if path is not None}
+    printed = options.settings(OutputSettings)
+    outputs = DecodingOutputs(paths, printed, nbest, options.risk)
+    threads = options.threads or _threads_of(ini)
+    refuse_replaced_inputs(files_read(ini))
+    with resumable((), [options.output, *paths.values()]):
+        sentences = read_sentences(options.input_path, longest=options.max_sentence_length)
+        asked = decode_file(ini, decoder, sentences, outputs, threads=threads)
     if asked.words:
         click.echo(
             f"neural language models: {asked.words:,} words asked for, "
             f"{asked.histories:,} distinct histories computed",
             err=True,
         )
+
+
+def _threads_of(ini: MosesIni) -> int:
+    values = ini.values("threads")
+    if not values:
+        return 1
+    if not values[0].isdigit() or int(values[0]) < 1:
+        raise IniError(
+            f"[threads] is {values[0]!r}, expected a number of threads",
+            path=ini.path,
+            remedy="or give --threads",
+        )
+    return int(values[0])

@@ -37,10 +37,9 @@ def force_score(options: ForceScoreOptions) -> None:
     The list must say which phrases each line is made of (-include-segmentation-in-n-best, or -t).
     Values may differ in the last of six digits: Moses adds in single precision.
     """
-    from moses_integration.decoder.decoding_task import make_decoder
     from moses_integration.decoder.force_scoring import ForcedScorer, ListComparison
     from moses_integration.decoder.force_scoring import force_score as score_list
-    from moses_integration.decoder.loading.input_text import read_sentences
+    from moses_integration.decoder.loading.source_phrases import read_sentences
     from moses_integration.ini.model_files import files_read
     from moses_integration.ini.moses_ini import MosesIni
     from phrasescore.errors import SettingsError, counted
@@ -51,7 +50,7 @@ def force_score(options: ForceScoreOptions) -> None:
         raise SettingsError("nothing to do", remedy="give -o FILE, --check TOLERANCE, or both")
     ini = MosesIni.read(options.ini)
     refuse_replaced_inputs(files_read(ini))
-    decoder = make_decoder(ini, vars(options))
+    decoder = options.decoder(ini)
     loaded = decoder.load(read_sentences(options.input_path, longest=options.max_sentence_length))
     comparison = None if tolerance is None else ListComparison(tolerance)
     scorer = ForcedScorer(loaded, decoder.system.weights)

@@ -38,13 +38,16 @@ class NewIniOptions(Options):
         required=True,
     )
 
-    def warn(self, after: MosesIni, others: Iterable[object] = ()) -> None:
-        """Print what Moses would refuse or ignore in the new ini, after other warnings."""
+    def write(self, after: MosesIni, *said: str, warnings: Iterable[object] = ()) -> None:
+        """Write the new ini; say what was done, and what Moses would refuse or ignore in it."""
         from moses_integration.ini.listing import problems
 
+        write_atomically(self.output, after.to_bytes())
+        for line in said:
+            click.echo(line, err=True)
         if self.output != STANDARD_STREAM:
             after = dataclasses.replace(after, path=self.output)
-        for warning in (*others, *problems(after)):
+        for warning in (*warnings, *problems(after)):
             click.echo(f"warning: {warning}", err=True)
 
 
@@ -67,13 +70,17 @@ class NewFeatureOptions(NewIniOptions):
 
         return start_weight_for(before) if self.start_weight is None else self.start_weight
 
-    def advise_tuning(self, weight: float) -> None:
+    def placed(self, ini: MosesIni) -> MosesIni:
+        """Return the ini with absolute paths if they are asked for."""
+        from moses_integration.ini.model_files import with_absolute_paths
+
+        return with_absolute_paths(ini) if self.absolute_paths else ini
+
+    def advice(self, weight: float) -> str:
         """Say what comes next: a weight that nobody tuned makes no translation better."""
         effect = "until then it changes nothing" if not weight else "its weight is a first guess"
         name = "this ini" if self.output == STANDARD_STREAM else self.output
-        click.echo(
-            f"now tune all weights of {name} together (phrasescore tune): {effect}", err=True
-        )
+        return f"now tune all weights of {name} together (phrasescore tune): {effect}"
 
 
 def _start_weight(meaning: str) -> Any:
@@ -158,7 +165,6 @@ def add_column(options: AddColumnOptions) -> None:
         with_reordering,
         with_table,
     )
-    from moses_integration.ini.model_files import with_absolute_paths
     from moses_integration.ini.moses_ini import MosesIni
     from moses_integration.tables.score_survey import survey_scores
 
@@ -169,17 +175,15 @@ def add_column(options: AddColumnOptions) -> None:
     survey = survey_scores(table)
     weight = options.weight(before)
     change = with_table(before, place, table, survey.scores, weight)
-    after = change.ini if reordering is None else with_reordering(change.ini, reordering)
-    after = with_absolute_paths(after) if options.absolute_paths else after
-    write_atomically(options.output, after.to_bytes())
     pairs, scores = counted(survey.lines, "phrase pair"), counted(survey.scores, "score")
-    click.echo(f"{table}: {pairs} with {scores}", err=True)
-    click.echo(change.summary, err=True)
+    said = [f"{table}: {pairs} with {scores}", change.summary]
+    after = change.ini
     if reordering is not None:
-        click.echo(f"reordering table: {reordering}", err=True)
+        after = with_reordering(after, reordering)
+        said.append(f"reordering table: {reordering}")
     if change.added:
-        options.advise_tuning(weight)
-    options.warn(after, survey.warnings())
+        said.append(options.advice(weight))
+    options.write(options.placed(after), *said, warnings=survey.warnings())
 
 
 @command(
@@ -192,7 +196,6 @@ def add_language_model(options: AddLanguageModelOptions) -> None:
     it out again. The model is checked first. Every other byte of the ini stays as it is.
     """
     from moses_integration.ini.edits import with_language_model
-    from moses_integration.ini.model_files import with_absolute_paths
     from moses_integration.ini.moses_ini import MosesIni
     from moses_integration.language_model.neural import (
         checked_words,
@@ -211,19 +214,14 @@ def add_language_model(options: AddLanguageModelOptions) -> None:
         before, model, options.name, weight, normalised=whole, shares_unknown=shares
     )
     warnings = checked_words(before, stored)
-    after = with_absolute_paths(change.ini) if options.absolute_paths else change.ini
-    write_atomically(options.output, after.to_bytes())
     words = counted(len(stored.target_vocabulary) - 2, "word")
-    click.echo(f"{model}: a model that knows {words}", err=True)
-    click.echo(change.summary, err=True)
+    said = [f"{model}: a model that knows {words}", change.summary]
     if normalised is None and not whole:
-        click.echo(
+        said.append(
             f"{model} was trained with --self-normalise, so its scores leave ln Z out, which is "
-            "several times faster; --normalised takes ln p",
-            err=True,
+            "several times faster; --normalised takes ln p"
         )
-    options.advise_tuning(weight)
-    options.warn(after, warnings)
+    options.write(options.placed(change.ini), *said, options.advice(weight), warnings=warnings)
 
 
 @command("remove-feature", RemoveFeatureOptions, short_help="Take a feature and its weights out.")
@@ -235,14 +233,11 @@ def remove_feature(options: RemoveFeatureOptions) -> None:
     """
     from moses_integration.ini.edits import without_feature
     from moses_integration.ini.moses_ini import MosesIni
-    from phrasescore.runs.final_names import write_atomically
 
     name = options.name
     before = MosesIni.read(options.ini)
     after = without_feature(before, name)
-    write_atomically(options.output, after.to_bytes())
-    click.echo(f"{name}: a {before.feature(name).kind} is gone, and its weights", err=True)
-    options.warn(after)
+    options.write(after, f"{name}: a {before.feature(name).kind} is gone, and its weights")
 
 
 @command("absolute-paths", NewIniOptions, short_help="Make it work from every folder.")
@@ -259,8 +254,6 @@ def absolute_paths(options: NewIniOptions) -> None:
         with_absolute_paths,
     )
     from moses_integration.ini.moses_ini import MosesIni
-    from phrasescore.errors import counted
-    from phrasescore.runs.final_names import write_atomically
 
     before = MosesIni.read(options.ini)
     before.refuse_old_style()
@@ -268,10 +261,8 @@ def absolute_paths(options: NewIniOptions) -> None:
     relative = relative_paths(before)
     for line, named in relative:
         find_any_file(named, line.kind, ini=options.ini)
-    after = with_absolute_paths(before)
-    write_atomically(options.output, after.to_bytes())
-    click.echo(f"{counted(len(relative), 'path')} made absolute", err=True)
-    options.warn(after)
+    made = f"{counted(len(relative), 'path')} made absolute"
+    options.write(with_absolute_paths(before), made)
 
 
 for each in (show, add_column, add_language_model, absolute_paths, remove_feature):

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
 
-from moses_integration.decoder.settings import LONGEST_SENTENCE, RiskSettings
+from moses_integration.decoder.settings import LONGEST_SENTENCE, RiskSettings, SearchSettings
 from phrasescore.commands.declarations import Options, argument, flag, option
 from phrasescore.commands.numbers import WORDS, Real, Whole
 from phrasescore.commands.paths import INPUT, OUTPUT_FOLDER
-from phrasescore.errors import SettingsError
+from phrasescore.errors import IniError, SettingsError
+
+if TYPE_CHECKING:
+    from moses_integration.decoder.decoder import Decoder
+    from moses_integration.ini.moses_ini import MosesIni
 
 INI: Any = argument(INPUT, "MOSES_INI")
 
@@ -25,6 +30,41 @@ class LoadingOptions(Options):
     max_sentence_length: int = option(
         WORDS, "Refuse lines with more words.", default=LONGEST_SENTENCE
     )
+
+    def decoder(self, ini: MosesIni) -> Decoder:
+        """Make the decoder that the options describe; what they leave out comes from the ini.
+
+        Raises:
+            IniError: The ini, or a weight, makes no sense.
+            SettingsError: An option makes no sense, alone or together with another.
+        """
+        from moses_integration.decoder.decoder import Decoder
+        from moses_integration.decoder.loading.table_loading import cache_folder
+
+        options = vars(self)
+        given = {
+            field.name: options[field.name]
+            for field in fields(SearchSettings)
+            # not "in (None, False)": 0 is a value, and equals False
+            if options.get(field.name) is not None and options[field.name] is not False
+        }
+        cache = None if self.no_cache else cache_folder(self.cache_folder)
+        return Decoder(
+            ini,
+            settings=SearchSettings.of(ini, given),
+            weights=dict(map(_weight, self.weights)),
+            table_limit=options.get("table_limit"),
+            cache=cache,
+        )
+
+
+def _weight(text: str) -> tuple[str, tuple[float, ...]]:
+    from moses_integration.ini.moses_ini import parse_weights
+
+    try:
+        return parse_weights(text)
+    except IniError as error:
+        raise SettingsError(f"--weight: {error.problem}", remedy=error.remedy) from None
 
 
 class RiskOptions(Options):

@@ -16,7 +16,6 @@ from phrasescore.runs.identity import provenance
 if TYPE_CHECKING:
     from moses_integration.tables.pruning import Ranking
     from moses_integration.tables.significance import SignificanceLevel
-    from phrasescore.runs.journal import JournaledOutputs
 
 
 class PruneOptions(Reordering, Result):
@@ -72,13 +71,7 @@ def prune(options: PruneOptions) -> None:
     --threshold, --top. Kept lines stay byte for byte, in order. The table must be sorted as Moses
     sorts it (LC_ALL=C). If it is interrupted, even by kill -9, the same command continues.
     """
-    from moses_integration.tables.drop_list import DropList
-    from moses_integration.tables.pruning import PruningConditions, prune_table
-    from moses_integration.tables.reordering_pruning import (
-        CutReordering,
-        check_reordering,
-        prune_reordering,
-    )
+    from moses_integration.tables.pruning import DropList, PruningConditions, prune_table
 
     reordering = options.reordering_pair(options.output)
     conditions = PruningConditions(
@@ -88,23 +81,11 @@ def prune(options: PruneOptions) -> None:
         threshold=options.threshold,
         top=options.top,
     )
-    if reordering is not None:
-        check_reordering(reordering[0])
-    cuts: list[CutReordering] = []
-
-    def cut_reordering(pruned: JournaledOutputs) -> None:
-        """Cut the other table while the first has no name yet: both are there, or none."""
-        if reordering is not None:
-            cuts.append(prune_reordering(*reordering, pruned.part_path))
-
     with resumable([options.table], [options.output]):
-        report = prune_table(options.table, options.output, conditions, before_name=cut_reordering)
+        report = prune_table(options.table, options.output, conditions, reordering=reordering)
         click.echo(str(report), err=True)
-        result = report.to_json()
-        for cut in cuts:
-            click.echo(str(cut), err=True)
-            result["reordering"] = vars(cut)
-    options.show({**result, "provenance": provenance(settings=conditions.to_json())})
+    made = provenance(settings=conditions.to_json())
+    options.show({**report.to_json(), "provenance": made})
 
 
 def _ranking(options: PruneOptions) -> Ranking | None:

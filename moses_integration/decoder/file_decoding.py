@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 import numpy as np
 
-from moses_integration.decoder.decoded_sentence import DecodedSentence
-from moses_integration.decoder.decoding_task import DecodingTask
+from moses_integration.decoder.decoder import DecodedSentence, Decoder
 from moses_integration.decoder.loaded_input import LoadedInput
-from moses_integration.decoder.loading.input_text import read_sentences
 from moses_integration.decoder.output import (
     STATISTICS_HEADER,
     best_line,
@@ -22,17 +19,20 @@ from moses_integration.decoder.output import (
     statistics_line,
     unknown_line,
 )
+from moses_integration.decoder.settings import NBestSettings, OutputSettings, RiskSettings
 from moses_integration.ini.model_files import files_read
+from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.nbest.minimum_bayes_risk import least_risk
-from phrasescore import __version__
 from phrasescore.runs.file_kinds import STANDARD_STREAM
-from phrasescore.runs.identity import file_state
+from phrasescore.runs.identity import file_state, identity_of
 from phrasescore.runs.journal import JournaledOutputs
-from phrasescore.runs.journal import keeps_work as is_kept
 from phrasescore.runs.progress import Progress
+
+Sentences = Sequence[tuple[bytes, ...]]
 
 # sentences that a killed run loses at most
 _BLOCK = 100
+_HEADERS = {"statistics": STATISTICS_HEADER}
 # words that are loaded at once: the entries they need must fit into memory
 _BATCH_WORDS = 500_000
 # more unknown words mean that the text is for another system; a few words say nothing
@@ -60,76 +60,128 @@ class AskedInAll:
         self.histories += decoded.statistics.histories
 
 
-def decode_file(task: DecodingTask) -> AskedInAll:
+@dataclass(frozen=True)
+class DecodingOutputs:
+    """What is written of each sentence, and where.
+
+    Args:
+        paths: Where outputs go, by name: ``nbest``, ``unknowns``, ``statistics``, ``output`` (the
+            translations), in this order; only those that are wanted.
+        printed: How translations and lists are printed.
+        nbest: The n-best list that is wanted, if any.
+        risk: Settings of minimum-Bayes-risk decoding; ``None`` for the best derivation.
+    """
+
+    paths: Mapping[str, str]
+    printed: OutputSettings
+    nbest: NBestSettings | None
+    risk: RiskSettings | None
+
+    @property
+    def wanted(self) -> NBestSettings | None:
+        """The list that the search has to make: for the n-best file, for the risk, or none."""
+        if self.risk is None:
+            return self.nbest
+        if self.nbest is None:
+            return NBestSettings(self.risk.size)
+        return self.nbest._replace(size=max(self.nbest.size, self.risk.size))
+
+    def text_of(self, name: str, decoded: DecodedSentence) -> bytes:
+        """Return what one of the outputs has of a sentence."""
+        if name == "nbest":
+            assert self.nbest is not None
+            return nbest_lines(decoded, self.printed, self.nbest.size)
+        if name == "unknowns":
+            return unknown_line(decoded)
+        if name == "statistics":
+            return statistics_line(decoded)
+        return best_line(decoded, self.printed, self._best(decoded))
+
+    def _best(self, decoded: DecodedSentence) -> int:
+        if self.risk is None or len(decoded) < 2:
+            return 0
+        shown = range(min(self.risk.size, len(decoded)))
+        candidates = [b" ".join(decoded.words(number)) for number in shown]
+        return least_risk(candidates, decoded.totals[: self.risk.size], self.risk.scale)
+
+
+def decode_file(
+    ini: MosesIni,
+    decoder: Decoder,
+    sentences: Sentences,
+    outputs: DecodingOutputs,
+    *,
+    threads: int,
+) -> AskedInAll:
     """Decode the input and write all that is asked for; files appear only when they are whole.
 
     Where all outputs are files, what an interrupted run of the same task has decoded is kept.
 
+    Args:
+        ini: The ini of the decoder.
+        decoder: The decoder.
+        sentences: The input.
+        outputs: What is written.
+        threads: How many sentences are searched at once.
+
     Raises:
-        InputError: The input, a table or a model cannot be used.
+        InputError: A table or a model cannot be used.
         SettingsError: A file cannot be written.
         ResumeError: Another process is writing one of them.
     """
-    sentences = read_sentences(task.input, longest=task.longest)
-    outputs = _outputs(task)
-    paths = [each.path for each in outputs]
-    with JournaledOutputs(paths, _signature(task, sentences)) as written:
+    # translations stand last: they get their name when the others have theirs
+    paths = list(outputs.paths.values())
+    # the reader of a pipe waits for each sentence
+    block = 1 if paths == [STANDARD_STREAM] else _BLOCK
+    identity = identity_of((), paths, _asked(ini, decoder, sentences, outputs))
+    with JournaledOutputs(paths, identity) as written:
         asked = written.restored(AskedInAll())
         written.announce(asked.lines, "another ini, input or options")
-        texts = [[] if written.blocks else [each.header] for each in outputs]
+        texts = {name: [_HEADERS.get(name, b"")] for name in outputs.paths}
+        if written.blocks:
+            texts = {name: [] for name in texts}
         with Progress("decoding", len(sentences) - asked.lines, "sentences") as progress:
-            for decoded in _decoded(task, sentences, asked.lines):
+            for decoded in _decoded(decoder, sentences, asked.lines, outputs.wanted, threads):
                 asked.add(decoded)
-                for text, each in zip(texts, outputs, strict=True):
-                    text.append(each.text_of(decoded))
+                for name, text in texts.items():
+                    text.append(outputs.text_of(name, decoded))
                 progress.advance(1)
-                if asked.lines % _block(outputs) == 0:
-                    written.append(list(map(b"".join, texts)), asdict(asked))
-                    texts = [[] for _ in outputs]
-            # of no sentences, too: a header, or a gzip file of nothing
-            if any(texts):
-                written.append(list(map(b"".join, texts)), asdict(asked))
+                if asked.lines % block == 0:
+                    written.append(list(map(b"".join, texts.values())), asdict(asked))
+                    texts = {name: [] for name in texts}
+            # without sentences, too: a header, or a gzip file of nothing
+            if any(texts.values()):
+                written.append(list(map(b"".join, texts.values())), asdict(asked))
         written.finish()
     return asked
 
 
-def keeps_work(task: DecodingTask) -> bool:
-    """Tell whether an interrupted run of a task is gone on with."""
-    return all(is_kept(each.path) for each in _outputs(task))
-
-
-def _signature(task: DecodingTask, sentences: Sequence[tuple[bytes, ...]]) -> dict[str, Any]:
-    """Everything that decides what is written; models count by place, size and time of change."""
-    text = hashlib.sha256(b"\n".join(map(b" ".join, sentences))).hexdigest()
-    system = task.decoder.system
+def _asked(
+    ini: MosesIni, decoder: Decoder, sentences: Sentences, outputs: DecodingOutputs
+) -> dict[str, Any]:
+    """Return all that decides what is written; models count by place, size and time of change."""
     return {
-        "version": __version__,
-        "ini": hashlib.sha256(task.ini.to_bytes()).hexdigest(),
-        "input": text,
-        "weights": {name: list(values) for name, values in task.weights.items()},
-        "search": asdict(system.settings),
-        "table limits": [table.limit for table in system.features.tables],
-        "models": [file_state(path) for _, path in files_read(task.ini)],
-        "nbest": task.nbest and task.nbest._asdict(),
-        "risk": task.risk and asdict(task.risk),
-        "printed": asdict(task.output_settings),
-        "outputs": [each.name for each in _outputs(task)],
+        "ini": hashlib.sha256(ini.to_bytes()).hexdigest(),
+        "input": hashlib.sha256(b"\n".join(map(b" ".join, sentences))).hexdigest(),
+        "weights": decoder.system.weights.tolist(),
+        "search": asdict(decoder.system.settings),
+        "table limits": [table.limit for table in decoder.system.features.tables],
+        "models": [file_state(path) for _, path in files_read(ini)],
+        "nbest": outputs.nbest and outputs.nbest._asdict(),
+        "risk": outputs.risk and asdict(outputs.risk),
+        "printed": asdict(outputs.printed),
+        "outputs": list(outputs.paths),
     }
 
 
-def _block(outputs: Sequence[_Output]) -> int:
-    """Return how many sentences are written at a time: who reads a pipe waits for each."""
-    return 1 if [each.path for each in outputs] == [STANDARD_STREAM] else _BLOCK
-
-
 def _decoded(
-    task: DecodingTask, sentences: Sequence[tuple[bytes, ...]], done: int
+    decoder: Decoder, sentences: Sentences, done: int, nbest: NBestSettings | None, threads: int
 ) -> Iterator[DecodedSentence]:
     for first, batch in _batches(sentences, done):
-        loaded = task.decoder.load(batch)
+        loaded = decoder.load(batch)
         if first == done:
             _warn_of_unknown(loaded)
-        for decoded in task.decoder.decode(loaded, nbest=task.wanted, threads=task.threads):
+        for decoded in decoder.decode(loaded, nbest=nbest, threads=threads):
             yield replace(decoded, first=first)
 
 
@@ -146,9 +198,7 @@ def _warn_of_unknown(loaded: LoadedInput) -> None:
         )
 
 
-def _batches(
-    sentences: Sequence[tuple[bytes, ...]], done: int
-) -> Iterator[tuple[int, Sequence[tuple[bytes, ...]]]]:
+def _batches(sentences: Sentences, done: int) -> Iterator[tuple[int, Sentences]]:
     """Split an input where ``_BATCH_WORDS`` are reached; yield each part and where it begins."""
     first, words = done, 0
     for number, sentence in enumerate(sentences[done:], done):
@@ -158,46 +208,3 @@ def _batches(
         words += len(sentence)
     if first < len(sentences):
         yield first, sentences[first:]
-
-
-class _Output(NamedTuple):
-    """Somewhere to write, what of a sentence goes there, and what stands before the first."""
-
-    name: str
-    path: str
-    text_of: Callable[[DecodedSentence], bytes]
-    header: bytes = b""
-
-
-def _outputs(task: DecodingTask) -> list[_Output]:
-    """Return the outputs, translations last: they get their name when the others have theirs."""
-    listed, translation = partial(_listed, task), partial(_translation, task)
-    outputs: dict[str, tuple[str | None, Callable[[DecodedSentence], bytes], bytes]] = {
-        "nbest": (task.nbest_path, listed, b""),
-        "unknowns": (task.unknowns, unknown_line, b""),
-        "statistics": (task.statistics, statistics_line, STATISTICS_HEADER),
-        "output": (task.output, translation, b""),
-    }
-    return [
-        _Output(name, path, text_of, header)
-        for name, (path, text_of, header) in outputs.items()
-        if path is not None
-    ]
-
-
-def _listed(task: DecodingTask, decoded: DecodedSentence) -> bytes:
-    assert task.nbest is not None
-    return nbest_lines(decoded, task.output_settings, task.nbest.size)
-
-
-def _translation(task: DecodingTask, decoded: DecodedSentence) -> bytes:
-    return best_line(decoded, task.output_settings, _best(task, decoded))
-
-
-def _best(task: DecodingTask, decoded: DecodedSentence) -> int:
-    risk = task.risk
-    if risk is None or len(decoded) < 2:
-        return 0
-    shown = range(min(risk.size, len(decoded)))
-    candidates = [b" ".join(decoded.words(number)) for number in shown]
-    return least_risk(candidates, decoded.totals[: risk.size], risk.scale)

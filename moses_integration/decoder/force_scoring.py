@@ -13,12 +13,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from moses_integration.decoder.arrays import offsets_of
 from moses_integration.decoder.features.derivations import Derivations
-from moses_integration.decoder.features.history_scores import HistoryScores
-from moses_integration.decoder.features.neural_models import NeuralModels, products_on_one_core
+from moses_integration.decoder.features.neural import (
+    HistoryScores,
+    NeuralModels,
+    products_on_one_core,
+)
 from moses_integration.decoder.loaded_input import LoadedInput
 from moses_integration.decoder.loading.source_phrases import child
-from moses_integration.decoder.runs import offsets_of
 from moses_integration.nbest.format import NBestEntry, format_entry, read_nbest_lists
 from moses_integration.nbest.segmentation import PhraseSpan, phrase_spans
 from phrasescore.errors import NBestError, counted

@@ -1,48 +1,174 @@
-"""One input with all that the system's models say about it; weights may change, this stays."""
+"""A system as its ini declares it, and one input with all that its models say about it.
+
+The weights may change; all that is loaded stays.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from moses_integration.decoder.arrays import offsets_of, taken_runs
 from moses_integration.decoder.features.derivations import (
     Derivations,
     FeatureTables,
     feature_values,
+)
+from moses_integration.decoder.features.features import FeatureSet, ModelFeature
+from moses_integration.decoder.features.lm_scoring import PhraseWords, join_models, score_alone
+from moses_integration.decoder.features.neural import HistoryScores, NeuralModels, NeuralTerms
+from moses_integration.decoder.features.reordering import (
+    CLASSES,
+    ReorderingFeature,
+    add_weighted,
+    forward_classes,
     orientation_places,
 )
-from moses_integration.decoder.features.history_scores import HistoryScores
-from moses_integration.decoder.features.lm_scoring import PhraseWords, join_models, score_alone
-from moses_integration.decoder.features.neural_models import NeuralModels, NeuralTerms
-from moses_integration.decoder.features.reordering_feature import CLASSES
-from moses_integration.decoder.loading.entries import (
-    Entries,
-    collect_entries,
-    phrase_words,
-)
-from moses_integration.decoder.loading.parsed_tables import ParsedTables
-from moses_integration.decoder.loading.reordering_table import (
-    PhrasePairKeys,
-    add_weighted,
-    find_rows,
-    forward_classes,
-    reordering_scores,
-)
+from moses_integration.decoder.loading.entries import Entries, collect_entries, phrase_words
 from moses_integration.decoder.loading.source_phrases import SourcePhrases
-from moses_integration.decoder.loading.system import LoadedModels, System
 from moses_integration.decoder.loading.table_loading import (
+    Arrays,
+    ParsedTables,
     TableEntries,
     load_phrase_table,
     load_reordering_table,
+    restored_words,
+    stored_words,
 )
-from moses_integration.decoder.runs import offsets_of, taken_runs
 from moses_integration.decoder.search.options import Options, choose_entries, highest_behind
 from moses_integration.decoder.search.stack_decoding import Model
-from moses_integration.language_model.back_off import LN_10
+from moses_integration.decoder.settings import SearchSettings
+from moses_integration.ini.feature_weights import FeatureLayout
+from moses_integration.ini.model_files import find_model_file
+from moses_integration.language_model.automaton import AutomatonTables
+from moses_integration.language_model.back_off import (
+    LN_10,
+    ArrayLanguageModel,
+    read_language_model,
+)
+from moses_integration.language_model.neural import read_feed_forward_lm
+from phrasescore.errors import IniError
+from phrasescore.model.folder import StoredWeights, load_outside
+from phrasescore.runs.identity import sha256_of
+from phrasescore.words.vocabulary import OutsideWords
+from phrasescore.words.word_table import WordTable
+
+_LARGEST_WEIGHT = 1_000_000  # scores are summed up in single precision
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class System:
+    """What an ini says, understood.
+
+    Args:
+        ini: The ini's path, for errors.
+        features: Its features.
+        settings: The bounds of the search.
+        weights: Its weights in the order of the feature vector, shape (F,).
+    """
+
+    ini: str
+    features: FeatureSet
+    settings: SearchSettings
+    weights: NDArray[np.float64]
+
+    def find(self, feature: ModelFeature | ReorderingFeature) -> Path:
+        """Find the file that a line of the ini names.
+
+        Raises:
+            InputError: There is no such file.
+        """
+        found = find_model_file(feature.path, ini=self.ini)
+        if found.note:
+            _log.warning("%s:%d: %s", self.ini, feature.line, found.note)
+        return found.path
+
+
+def flat_weights(
+    layout: FeatureLayout, weights: Mapping[str, Sequence[float]]
+) -> NDArray[np.float64]:
+    """Return weights in the order of the feature vector.
+
+    Raises:
+        IniError: They do not fit the features, or one is no number that scores can be weighed with.
+    """
+    flat = layout.flatten(weights)
+    for name, values in weights.items():
+        if not np.all(np.abs(np.asarray(values, np.float64)) <= _LARGEST_WEIGHT):
+            raise IniError(
+                f"a weight of {name} is not a number from {-_LARGEST_WEIGHT:,} to "
+                f"{_LARGEST_WEIGHT:,}",
+                remedy="give numbers such as 0.2",
+            )
+    return flat
+
+
+@dataclass(frozen=True)
+class LoadedModels:
+    """The language models of a system, in its order.
+
+    Args:
+        ngrams: The n-gram models.
+        neural: The neural language models, each with the words among which it shares p(<unk>) out,
+            or ``None``.
+    """
+
+    ngrams: tuple[ArrayLanguageModel, ...]
+    neural: tuple[tuple[StoredWeights, OutsideWords | None], ...]
+
+    @classmethod
+    def of(cls, system: System, parsed: ParsedTables) -> LoadedModels:
+        """Load the models that a system names.
+
+        Raises:
+            InputError: One cannot be read, is damaged, or is of a kind that decoding cannot ask.
+        """
+        ngrams = [
+            _load_ngram_model(system.find(model), parsed)
+            for model in system.features.language_models
+        ]
+        neural = []
+        for model in system.features.neural_models:
+            path = system.find(model)
+            stored = read_feed_forward_lm(path)
+            neural.append((stored, load_outside(path) if model.shares_unknown else None))
+        return cls(tuple(ngrams), tuple(neural))
+
+
+def _load_ngram_model(path: Path, parsed: ParsedTables) -> ArrayLanguageModel:
+    """Read an ARPA file or a KenLM binary, or take what was parsed of it before.
+
+    Raises:
+        LanguageModelError: It is neither, or damaged.
+        InputError: It cannot be read.
+    """
+
+    def parse() -> Arrays:
+        return _to_arrays(read_language_model(path))
+
+    return _from_arrays(parsed.get(("language model", sha256_of(path)), parse))
+
+
+def _to_arrays(model: ArrayLanguageModel) -> Arrays:
+    return {
+        "numbers": np.array([model.order, model.begin_state, model.end_word]),
+        **stored_words("words", model.words),
+        **{f"tables_{name}": table for name, table in model.tables._asdict().items()},
+    }
+
+
+def _from_arrays(arrays: Arrays) -> ArrayLanguageModel:
+    order, begin_state, end_word = arrays["numbers"].tolist()
+    tables = AutomatonTables(*(arrays[f"tables_{name}"] for name in AutomatonTables._fields))
+    return ArrayLanguageModel(order, restored_words("words", arrays), tables, begin_state, end_word)
 
 
 @dataclass(frozen=True)
@@ -96,17 +222,13 @@ class LoadedInput:
         source = SourcePhrases(sentences, settings.max_phrase_length)
         tables = [
             load_phrase_table(
-                system.find(table.path, table.line),
-                table.scores,
-                f"{system.ini}:{table.line}",
-                source,
-                parsed,
+                system.find(table), table.scores, f"{system.ini}:{table.line}", source, parsed
             )
             for table in features.tables
         ]
         entries = collect_entries(features, tables, source, drop_unknown=settings.drop_unknown)
         reordering, forward_class = _load_reordering(system, entries, source, parsed)
-        backward, forward = orientation_places(features)
+        backward, forward = orientation_places(features.reorderings)
         joined = join_models(models.ngrams)
         phrases = phrase_words(entries, [model.words for model in models.ngrams])
         inner = np.zeros((len(entries), len(models.ngrams)), np.float32)
@@ -135,7 +257,9 @@ class LoadedInput:
             source=source,
             entries=entries,
             tables=feature_tables,
-            neural=_neural_models(system, entries, models),
+            neural=NeuralModels.of(
+                features.neural_models, models.neural, entries.vocabulary.words()
+            ),
             forward_class=forward_class,
             inner_log10=inner,
             estimate_log10=estimate,
@@ -146,11 +270,6 @@ class LoadedInput:
     def vocabulary(self) -> list[bytes]:
         """The target words by number."""
         return self.entries.vocabulary.words()
-
-    @cached_property
-    def _neural_words(self) -> NDArray[np.int32]:
-        """The target words of all entries, as neural language models number them."""
-        return self.neural.numbers[self.entries.words]
 
     @cached_property
     def unknown_words(self) -> NDArray[np.bool_]:
@@ -177,9 +296,8 @@ class LoadedInput:
         """
         features = feature_values(derivations, self.tables, self.system.features.layout.size)
         if self.neural.networks:
-            offsets = self.entries.word_offsets
-            values = scores.values(derivations, self._neural_words, offsets)
-            features[:, self.neural.components] = values
+            words, offsets = self.entries.words, self.entries.word_offsets
+            features[:, self.neural.components] = scores.values(derivations, words, offsets)
         return features
 
     def model(self, weights: NDArray[np.float64]) -> Model:
@@ -193,7 +311,11 @@ class LoadedInput:
         static = tables.static @ weights[tables.static_components]
         static += LN_10 * (self.inner_log10 @ lm_weights)
         static += self._unknown_counts(weights)
-        own, estimating = self._neural_weights(weights)
+        # What neural models say of words that nothing covers yet is not known. The first n-gram
+        # model stands in for them there; without one they count nothing.
+        own = weights[self.neural.components]
+        estimating = lm_weights.copy()
+        estimating[:1] += own.sum()
         stand_in = LN_10 * (self.inner_log10 @ (estimating - lm_weights))
         estimates = LN_10 * (self.estimate_log10 @ estimating) + stand_in
         future = (static + estimates).astype(np.float32)
@@ -206,7 +328,16 @@ class LoadedInput:
         add_weighted(scores, values, weights, tables.backward)
         add_weighted(forward, values, weights, tables.forward)
         offsets, order = taken_runs(tables.phrases.first, chosen)
-        words = np.ascontiguousarray(tables.phrases.words[:, order])
+        neural = None
+        if np.any(own != 0):
+            neural = NeuralTerms(
+                numbers=self.neural.numbers,
+                boundary=self.neural.boundary,
+                longest=int(np.diff(offsets).max(initial=0)),
+                stand_in=stand_in[chosen],
+                lm_weights=estimating,
+                weights=own,
+            )
         return Model(
             options=Options(
                 first=first,
@@ -217,46 +348,13 @@ class LoadedInput:
                 forward=forward,
                 forward_class=self.forward_class[chosen],
             ),
-            phrases=PhraseWords(offsets, words),
+            words=self.entries.words[order],
+            phrases=PhraseWords(offsets, np.ascontiguousarray(tables.phrases.words[:, order])),
             models=tables.models,
             lm_weights=lm_weights,
             lowers=bool(np.all(lm_weights >= 0) and np.all(own >= 0)),
             distortion_weight=float(weights[tables.distortions].sum()),
-            neural=self._neural_terms(own, estimating, chosen, stand_in[chosen])
-            if np.any(own != 0)
-            else None,
-        )
-
-    def _neural_weights(
-        self, weights: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the weights of neural models, and those of n-gram models where these stand in.
-
-        What neural models say of words that nothing covers yet is not known. The first n-gram
-        model stands in for them there; without one they count nothing.
-        """
-        own = weights[self.neural.components]
-        estimating = weights[self.tables.lm_components]
-        estimating[:1] += own.sum()
-        return own, estimating
-
-    def _neural_terms(
-        self,
-        own: NDArray[np.float64],
-        estimating: NDArray[np.float64],
-        chosen: NDArray[np.int32],
-        stand_in: NDArray[np.float64],
-    ) -> NeuralTerms:
-        """Return what the search must know of neural models, for the chosen options."""
-        offsets, order = taken_runs(self.entries.word_offsets, chosen)
-        return NeuralTerms(
-            first=offsets,
-            words=self._neural_words[order],
-            boundary=self.neural.boundary,
-            longest=int(np.diff(offsets).max(initial=0)),
-            stand_in=stand_in,
-            lm_weights=estimating,
-            weights=own,
+            neural=neural,
         )
 
     def _unknown_counts(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -271,45 +369,54 @@ class LoadedInput:
         return total
 
 
-def _neural_models(system: System, entries: Entries, models: LoadedModels) -> NeuralModels:
-    features = system.features.neural_models
-    return NeuralModels.of(
-        models.neural,
-        models.outside,
-        [feature.normalised for feature in features],
-        [feature.first for feature in features],
-        entries.vocabulary.words(),
-    )
-
-
 def _load_reordering(
     system: System, entries: Entries, source: SourcePhrases, parsed: ParsedTables
 ) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
     """Return the reordering scores of all entries, shape (E, R), and their forward classes."""
+    features = system.features.reorderings
     scores, rows = [], []
-    for feature in system.features.reorderings:
+    for feature in features:
         table = load_reordering_table(
-            system.find(feature.path, feature.line),
+            system.find(feature),
             feature.columns,
             target=feature.uses_target,
             source=source,
             parsed=parsed,
         )
         found = _rows_of(entries, table, uses_target=feature.uses_target)
+        missing = np.array(feature.default_ln or (0.0,) * feature.columns, np.float32)
+        values = np.tile(missing, (len(entries), 1))
+        values[found >= 0] = table.scores[found[found >= 0]]
         rows.append(found)
-        scores.append(reordering_scores(feature, table, found))
-    classes = forward_classes(system.features.reorderings, scores, rows, len(entries))
+        scores.append(values)
+    classes = forward_classes(features, scores, rows, len(entries))
     return np.column_stack([np.zeros((len(entries), 0), np.float32), *scores]), classes
 
 
 def _rows_of(entries: Entries, table: TableEntries, *, uses_target: bool) -> NDArray[np.int64]:
-    """Find the row of a reordering table for every entry, -1 for none."""
+    """Find the last row of a reordering table that has the pair of an entry, -1 for none."""
     numbers = entries.vocabulary.find_spans(*table.vocabulary.spans())
     words = numbers[table.words] if len(numbers) else table.words
-    pairs = PhrasePairKeys(table.phrases, table.word_offsets, words)
-    if uses_target:
-        wanted = PhrasePairKeys(entries.phrases, entries.word_offsets, entries.words)
-    else:
-        empty = np.zeros(len(entries) + 1, np.int64)
-        wanted = PhrasePairKeys(entries.phrases, empty, np.empty(0, np.int32))
-    return find_rows(pairs, wanted)
+    pairs = WordTable()
+    rows = pairs.add_spans(*_pair_bytes(table.phrases, table.word_offsets, words))
+    last = np.full(len(pairs) + 1, -1)  # a pair that is not found is number -1, and so is its row
+    last[rows] = np.arange(len(rows))
+    offsets, words = entries.word_offsets, entries.words
+    if not uses_target:
+        offsets, words = np.zeros_like(offsets), words[:0]
+    return last[pairs.find_spans(*_pair_bytes(entries.phrases, offsets, words))]
+
+
+def _pair_bytes(
+    phrases: NDArray[np.int32], offsets: NDArray[np.int64], words: NDArray[np.int32]
+) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
+    """Return phrase pairs as byte strings, where each begins and where it ends.
+
+    Args:
+        phrases: The number of the source phrase of each pair, shape (pairs,).
+        offsets: Where its target words begin, shape (pairs + 1,).
+        words: The target words, by number.
+    """
+    numbers = np.insert(words, offsets[:-1], phrases)
+    bounds = 4 * (offsets + np.arange(len(offsets)))
+    return numbers.view(np.uint8), bounds[:-1], bounds[1:]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from moses_integration.decoder.decoded_sentence import DecodedSentence
+from moses_integration.decoder.decoder import DecodedSentence
 from moses_integration.decoder.settings import OutputSettings
 
 STATISTICS_HEADER = (

@@ -13,7 +13,6 @@ from moses_integration.ini.feature_kinds import (
     TEXT_TABLE_KINDS,
 )
 from moses_integration.ini.feature_weights import FeatureLayout, has_tuned_weights
-from moses_integration.ini.lines import format_weight
 from moses_integration.ini.listing import file_problems, name_problems, section_problem
 from moses_integration.ini.model_files import (
     find_binary_file,
@@ -21,7 +20,7 @@ from moses_integration.ini.model_files import (
     path_keys,
     relative_paths,
 )
-from moses_integration.ini.moses_ini import FeatureLine, MosesIni
+from moses_integration.ini.moses_ini import FeatureLine, MosesIni, format_weight
 from moses_integration.ini.parameters import SHORT_NAMES
 from phrasescore.errors import IniError, InputError
 from phrasescore.runs.file_kinds import is_stream

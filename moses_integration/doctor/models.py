@@ -9,8 +9,7 @@ from moses_integration.doctor.findings import Finding, Place, Severity
 from moses_integration.doctor.words import Knows, TextWords
 from moses_integration.ini.edits import neural_options, own_features
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
-from moses_integration.language_model.back_off import open_ngrams
-from moses_integration.language_model.kenlm.binary import is_kenlm_binary
+from moses_integration.language_model.back_off import is_kenlm_binary, open_ngrams
 from phrasescore.errors import IniError, InputError, PhrasescoreError
 from phrasescore.runs.progress import Progress
 

@@ -23,8 +23,13 @@ from moses_integration.ini.feature_weights import (
     has_tuned_weights,
     table_weights,
 )
-from moses_integration.ini.lines import format_weight, parse_weights, refuse_unreadable
-from moses_integration.ini.moses_ini import FeatureLine, MosesIni
+from moses_integration.ini.moses_ini import (
+    FeatureLine,
+    MosesIni,
+    format_weight,
+    parse_weights,
+    refuse_unreadable,
+)
 from moses_integration.ini.parameters import REWRITING_SECTIONS, SECTIONS
 from phrasescore.errors import IniError, PhraseTableError, SettingsError, counted, did_you_mean
 from phrasescore.runs.file_kinds import STANDARD_STREAM

@@ -7,14 +7,13 @@ from typing import Any
 
 from moses_integration.ini.edits import TUNABLE_NAME, own_features
 from moses_integration.ini.feature_weights import FeatureLayout
-from moses_integration.ini.lines import format_weight
 from moses_integration.ini.model_files import (
     find_any_file,
     find_binary_file,
     find_model_file,
     named_paths,
 )
-from moses_integration.ini.moses_ini import FeatureLine, MosesIni
+from moses_integration.ini.moses_ini import FeatureLine, MosesIni, format_weight
 from moses_integration.ini.parameters import OLD_STYLE_SECTIONS, SECTIONS, SHORT_NAMES
 from phrasescore.errors import IniError, InputError, counted, did_you_mean
 

@@ -14,18 +14,23 @@ FeatureFunction.cpp of mosesdecoder 34452895f.
 from __future__ import annotations
 
 import contextlib
+import math
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from moses_integration.ini import lines as ini_lines
 from moses_integration.ini.parameters import OLD_STYLE_SECTIONS, REWRITING_SECTIONS, SECTIONS
 from phrasescore.errors import IniError, did_you_mean
 from phrasescore.table.input_files import open_input
 
 _CONVERSION = "convert the file with Moses's scripts/training/convert-moses-ini-to-v2.perl"
+_BLANKS = " \t\r"
+_BARS = "|||"
+_TOKEN = re.compile(r"[^ \t\r]+")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 @dataclass(frozen=True)
@@ -106,11 +111,11 @@ class MosesIni:
         sections: dict[str, list[tuple[int, str]]] = {}
         current: str | None = None
         for number, line in enumerate(self.lines, 1):
-            code = ini_lines.code_of(line)
+            code = code_of(line)
             if not code:
                 continue
             with self._at(number):
-                header = ini_lines.section_of(code)
+                header = section_of(code)
             if header is not None:
                 current = header
                 continue
@@ -165,7 +170,7 @@ class MosesIni:
         features = []
         for number, text in self._sections.get("feature", ()):
             with self._at(number):
-                kind, options = ini_lines.parse_feature(text)
+                kind, options = _parse_feature(text)
             name = options.get("name", "")
             if not name:
                 name = f"{kind}{unnamed[kind]}"
@@ -179,7 +184,7 @@ class MosesIni:
         for section in ("weight-add", "weight"):  # Moses lets the second overrule the first
             for number, text in self._sections.get(section, ()):
                 with self._at(number):
-                    name, weights = ini_lines.parse_weights(text)
+                    name, weights = parse_weights(text)
                 found[name] = (number, weights)
         return found
 
@@ -238,14 +243,12 @@ class MosesIni:
 
     def with_feature_option(self, name: str, key: str, value: str) -> MosesIni:
         """Return the file with one option of a feature set, every other byte as it was."""
-        return self._with_line(
-            self.feature(name).line, lambda line: ini_lines.with_option(line, key, value)
-        )
+        return self._with_line(self.feature(name).line, lambda line: _with_option(line, key, value))
 
     def with_value(self, section: str, index: int, text: str) -> MosesIni:
         """Return the file with one value of a section replaced, every other byte as it was."""
         number = self._sections[section][index][0]
-        return self._with_line(number, lambda line: ini_lines.with_code(line, text))
+        return self._with_line(number, lambda line: _with_code(line, text))
 
     def with_weights(self, weights: Mapping[str, Sequence[float]]) -> MosesIni:
         """Return the file with other weights for the features named, every other byte as it was.
@@ -261,8 +264,8 @@ class MosesIni:
         assert values, "a weight line has at least one weight"
         number = self.weight_line(name)
         if number is not None:
-            return self._with_line(number, lambda line: ini_lines.with_weights(line, values))
-        added = f"{name}= " + " ".join(map(ini_lines.format_weight, values))
+            return self._with_line(number, lambda line: _with_weights(line, values))
+        added = f"{name}= " + " ".join(map(format_weight, values))
         return self.with_added_value("weight", added)
 
     def without_lines(self, numbers: Collection[int]) -> MosesIni:
@@ -288,3 +291,171 @@ class MosesIni:
 
     def _reparsed(self, lines: Sequence[str]) -> MosesIni:
         return MosesIni.parse("\n".join(lines).encode("utf-8", "surrogateescape"), self.path)
+
+
+def code_of(line: str) -> str:
+    """Return a line without its comment and without the blanks around it.
+
+    >>> code_of("  LM0= 0.5  # tuned")
+    'LM0= 0.5'
+    """
+    return line.partition("#")[0].strip(_BLANKS)
+
+
+def section_of(code: str) -> str | None:
+    """Return the section that a line opens, or ``None`` for a value.
+
+    Raises:
+        IniError: The bracket is not closed; Moses would continue the section before.
+    """
+    if not code.startswith("["):
+        return None
+    name, closed, _ = code[1:].partition("]")
+    if not closed:
+        raise IniError(
+            f"the section header {code!r} has no closing bracket", remedy="write it as [name]"
+        )
+    return name
+
+
+def _parse_feature(code: str) -> tuple[str, dict[str, str]]:
+    """Parse a feature line into its class and its options.
+
+    Raises:
+        IniError: An argument has no ``=``, a key stands twice, or the name cannot stand in an
+            n-best list.
+
+    >>> _parse_feature("KENLM name=LM0 factor=0")
+    ('KENLM', {'name': 'LM0', 'factor': '0'})
+    """
+    kind, *arguments = _TOKEN.findall(code)
+    options: dict[str, str] = {}
+    for argument in arguments:
+        key, equals, value = argument.partition("=")
+        if not equals:
+            raise IniError(
+                f"the feature line has {argument!r}, expected key=value",
+                remedy="remove blanks around '=' and inside values; Moses cannot read a path "
+                "with blanks",
+            )
+        if key in options:
+            raise IniError(
+                f"the feature line has the key {key} twice",
+                remedy="keep one of them; Moses refuses both",
+            )
+        options[key] = value
+    if _BARS in options.get("name", ""):
+        raise IniError(
+            f"the name of a feature has {_BARS}, which ends a column of an n-best list",
+            remedy="call the feature otherwise, with letters, digits, '.', '-' and '_'",
+        )
+    return kind, options
+
+
+def parse_weights(code: str) -> tuple[str, tuple[float, ...]]:
+    """Parse a weight line into the name of its feature and the weights.
+
+    Raises:
+        IniError: The ``=`` is not glued to the name and followed by a blank, there is no weight,
+            or one is not a finite number.
+
+    >>> parse_weights("TranslationModel0= 0.2 0.3")
+    ('TranslationModel0', (0.2, 0.3))
+    """
+    label, *tokens = _TOKEN.findall(code) or [""]
+    name = label[:-1]
+    if not label.endswith("=") or not name or "=" in name:
+        raise IniError(
+            f"the weight line {code[:80]!r} is not of the form 'Name= 0.3'",
+            remedy="glue the '=' to the name and put a blank after it",
+        )
+    if not tokens:
+        raise IniError(
+            f"the weight line of {name} has no weight",
+            remedy="give one number for each component of the feature, or delete the line",
+        )
+    return name, tuple(_parse_weight(name, token) for token in tokens)
+
+
+def _parse_weight(name: str, token: str) -> float:
+    value = float(token) if _NUMBER.fullmatch(token) else math.nan
+    if not math.isfinite(value):
+        raise IniError(
+            f"a weight of {name} is {token!r}, expected a finite number",
+            remedy="write it as a decimal number such as 0.2 or -1e-3",
+        )
+    return value
+
+
+def format_weight(weight: float) -> str:
+    """Write a weight with as few digits as give it back exactly.
+
+    >>> format_weight(0.2), format_weight(1.0), format_weight(-1e-05)
+    ('0.2', '1', '-1e-05')
+    """
+    text = repr(float(weight))
+    return text.removesuffix(".0")
+
+
+def _with_option(line: str, key: str, value: str) -> str:
+    """Return a feature line with one option set, at its place or after the last one.
+
+    Raises:
+        IniError: Moses could not read the value back.
+
+    >>> _with_option("KENLM  path=a order=3 # big", "path", "b")
+    'KENLM  path=b order=3 # big'
+    """
+    refuse_unreadable(key, value)
+    code, mark, comment = line.partition("#")
+    for token in list(_TOKEN.finditer(code))[1:]:
+        if token[0].partition("=")[0] == key:
+            code = code[: token.start()] + f"{key}={value}" + code[token.end() :]
+            break
+    else:
+        end = len(code.rstrip(_BLANKS))
+        code = f"{code[:end]} {key}={value}{code[end:]}"
+    return code + mark + comment
+
+
+def refuse_unreadable(what: str, value: str) -> None:
+    """Refuse a value that Moses would not read back.
+
+    Raises:
+        IniError: It is empty, or has blanks or a ``#``.
+    """
+    if not value or any(character in value for character in " \t\r\n#"):
+        raise IniError(
+            f"the {what} {value!r} cannot stand in a moses.ini: values have no blanks and no '#'",
+            remedy="rename the file or make a link to it",
+        )
+
+
+def _with_code(line: str, value: str) -> str:
+    """Return a line with another value of one word; blanks around it and comments stay.
+
+    >>> _with_code("  weights.txt # sparse", "/data/weights.txt")
+    '  /data/weights.txt # sparse'
+    """
+    refuse_unreadable("value", value)
+    before = code_of(line)
+    start = line.index(before)
+    return line[:start] + value + line[start + len(before) :]
+
+
+def _with_weights(line: str, weights: Sequence[float]) -> str:
+    """Return a weight line with other weights; a number that stays the same keeps its spelling.
+
+    >>> _with_weights("LM0= 0.50  1 # tuned", [0.5, 2, 3])
+    'LM0= 0.50  2 3 # tuned'
+    """
+    code, mark, comment = line.partition("#")
+    tokens = list(_TOKEN.finditer(code))[1:]
+    kept, extra = tokens[: len(weights)], weights[len(tokens) :]
+    parts = [code[: kept[0].start()]]
+    for index, (token, weight) in enumerate(zip(kept, weights, strict=False)):
+        if index:
+            parts.append(code[kept[index - 1].end() : token.start()])
+        parts.append(token[0] if float(token[0]) == weight else format_weight(weight))
+    parts += [" " + format_weight(weight) for weight in extra]
+    return "".join(parts) + code[tokens[-1].end() :] + mark + comment

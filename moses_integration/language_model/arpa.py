@@ -151,17 +151,6 @@ class Rows(NamedTuple):
     backoff: NDArray[np.float32]
 
 
-def room_for(size: int, order: int) -> Rows:
-    """Return empty rows for all n-grams of this order that ``size`` bytes can hold, and one more.
-
-    A number, a blank before each word, and a line feed are the least that a line has.
-    """
-    rows = size // (2 * order + 2) + 1
-    return Rows(
-        np.zeros((rows, order), np.int32), np.zeros(rows, np.float32), np.zeros(rows, np.float32)
-    )
-
-
 @compiled
 def parse_number(block: Bytes, start: int, stop: int) -> tuple[float, bool]:
     """Read the decimal number ``block[start:stop]``; the flag says whether it is a finite one."""
@@ -199,42 +188,6 @@ def _backoff(block: Bytes, at: int, stop: int) -> tuple[float, bool]:
 
 
 @compiled
-def parse_unigrams(block: Bytes, at: int, words: WordArrays, rows: Rows) -> tuple[int, int, int]:
-    """Read 1-grams up to an empty line, a line that begins with a backslash, or the block's end.
-
-    Args:
-        block: Whole lines, each with its line feed.
-        at: Where the first line begins.
-        words: Receives the words; id 0 must be ``<unk>`` (``<UNK>`` counts as that).
-        rows: Receives the weights; ``words`` the ids.
-
-    Returns:
-        Where the first unread line begins, the number of lines read, and the row that is bad
-        (its line is the first unread one), or -1.
-    """
-    block, words, rows = borrowed((block, words, rows))
-    row = 0
-    while at < block.size:
-        end = find_byte(block, at, block.size, LINE_FEED)
-        stop = trimmed_end(block, at, end, BLANKS)
-        if stop == at or block[at] == _BACKSLASH:
-            break
-        rows.log10[row], after, has_log10 = _log10(block, at, stop)
-        start, after = _field(block, after, stop)
-        rows.backoff[row], has_end = _backoff(block, after, stop)
-        if not (has_log10 and start < after and has_end):
-            return at, row, row
-        known = words.size[0]
-        word = 0 if _is_unknown(block, start, after) else intern_word(words, block, start, after)
-        if word != 0 and word != known:
-            return at, row, row  # a second time
-        rows.words[row, 0] = word
-        row += 1
-        at = end + 1
-    return at, row, -1
-
-
-@compiled
 def _is_unknown(block: Bytes, start: int, stop: int) -> bool:
     """Tell ``<unk>`` and ``<UNK>`` from any other word."""
     return stop - start == _UNKNOWN_LENGTH and (
@@ -247,17 +200,19 @@ def _is_unknown(block: Bytes, start: int, stop: int) -> bool:
 def parse_ngrams(
     block: Bytes, at: int, words: WordArrays, rows: Rows, longest: bool
 ) -> tuple[int, int, int]:
-    """Read n-grams of the order of ``rows``, as `parse_unigrams` does; words must be known.
+    """Read n-grams up to an empty line, a line that begins with a backslash, or the block's end.
 
     Args:
         block: Whole lines, each with its line feed.
         at: Where the first line begins.
-        words: The vocabulary.
-        rows: Receives the n-grams.
-        longest: Whether this is the model's highest order, which may have no back-off but 0.
+        words: The vocabulary, which receives the words of 1-grams; id 0 must be ``<unk>``
+            (``<UNK>`` counts as that).
+        rows: Receives the n-grams; its shape says of which order they are.
+        longest: Whether this is the model's highest order above 1, which has no back-off but 0.
 
     Returns:
-        As `parse_unigrams`.
+        Where the first unread line begins, the number of lines read, and the row that is bad
+        (its line is the first unread one), or -1.
     """
     block, words, rows = borrowed((block, words, rows))
     row = 0
@@ -268,19 +223,24 @@ def parse_ngrams(
         if stop == at or block[at] == _BACKSLASH:
             break
         rows.log10[row], after, has_log10 = _log10(block, at, stop)
+        start = after
         for position in range(order):
             start, after = _field(block, after, stop)
-            word = -1
-            if start < after:
-                word = find_word(words, block, start, after)
-                if word < 0 and _is_unknown(block, start, after):
-                    word = 0
-            if word < 0:
+            if start == after:
+                return at, row, row
+            word = find_word(words, block, start, after)
+            if word < 0 and _is_unknown(block, start, after):
+                word = 0
+            # 1-grams bring new words, and each once; all others have known ones
+            is_in_place = word <= 0 if order == 1 else word >= 0
+            if not is_in_place:
                 return at, row, row
             rows.words[row, position] = word
         rows.backoff[row], has_end = _backoff(block, after, stop)
         if not (has_log10 and has_end) or (longest and rows.backoff[row] != 0.0):
             return at, row, row
+        if rows.words[row, 0] < 0:  # only now, so that a bad line brings no word
+            rows.words[row, 0] = intern_word(words, block, start, after)
         row += 1
         at = end + 1
     return at, row, -1
@@ -408,13 +368,14 @@ class ArpaFile:
 
     def _parse(self, block: NDArray[np.uint8], order: int) -> tuple[Rows, int, bool]:
         """Parse the block's n-grams and step over their lines; tell whether a bad one follows."""
-        rows = room_for(block.size, order)
+        # a line has at least a number, a blank before each word, and a line feed
+        room = block.size // (2 * order + 2) + 1
+        words = np.zeros((room, order), np.int32)
+        rows = Rows(words, np.zeros(room, np.float32), np.zeros(room, np.float32))
         if order == 1:
             self.words.reserve(rows.log10.size, block.size)
-            at, used, bad = parse_unigrams(block, 0, self.words.arrays, rows)
-        else:
-            longest = order == len(self.counts)
-            at, used, bad = parse_ngrams(block, 0, self.words.arrays, rows, longest)
+        longest = 1 < order == len(self.counts)
+        at, used, bad = parse_ngrams(block, 0, self.words.arrays, rows, longest)
         self._lines.skip(at, used)
         return rows, used, bad >= 0
 

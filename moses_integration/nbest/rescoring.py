@@ -27,7 +27,7 @@ from phrasescore.runs.file_kinds import refuse_same_file
 from phrasescore.runs.progress import Progress
 from phrasescore.scoring.block_scoring import ScoringModel
 from phrasescore.scoring.probability_column import FLOOR_LN
-from phrasescore.table.block import read_blocks
+from phrasescore.table.block import block_sizes, read_blocks
 from phrasescore.table.block_stream import BlockStream
 from phrasescore.table.input_files import open_input, read_lines, whole_number
 from phrasescore.table.phrase_table import Side, phrase_tokens, scored_tokens, words_of
@@ -36,8 +36,6 @@ from phrasescore.words.word_table import WordTable
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 LINES_PER_BLOCK = 20_000
-# the first block is this many times smaller, the next is four times larger, up to a whole one
-_FIRST = 16
 _PIPES = b"|||"
 
 
@@ -289,16 +287,15 @@ def _check(models: Sequence[NBestModel], source: str | Path | None) -> None:
 
 
 def _blocks(path: str | Path, most: int, skip: int) -> Iterator[_Block]:
-    first, lines = 1, -(-most // _FIRST)
+    first = 1
     with open_input(path) as stream:
-        for number in itertools.count():
-            taken = list(itertools.islice(stream, lines))
+        for number, size in enumerate(block_sizes(most)):
+            taken = list(itertools.islice(stream, size))
             if not taken:
                 return
             if number >= skip:
                 yield _Block(taken, first)
             first += len(taken)
-            lines = min(4 * lines, most)
 
 
 class _Rescorer:

@@ -6,12 +6,11 @@ that Moses reads the ini and its language models, but no phrase table.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -32,7 +31,6 @@ from phrasescore.runs.progress import Progress
 
 _ENVIRONMENT = "MOSES_BIN"
 _LAST_WORDS = 12
-_SECONDS_TO_STOP = 5.0
 # what Moses draws while it loads
 _DECORATION = re.compile(rb"[-*0-9\s]*")
 _LABEL = re.compile(rb"\[[^\[\]]*\]")
@@ -148,13 +146,17 @@ class ExternalMoses:
             NBestError: Its output ends in the middle of a line.
         """
         command = self.command(weights, size)
-        with (
-            own_file(log, os.O_TRUNC) as words,
-            _started(command, words) as process,
-            open_output(output) as stream,
-        ):
-            lines = _copy(process, stream, output)
-            status = process.wait()
+        with own_file(log, os.O_TRUNC) as words, open_output(output) as stream:
+            try:
+                started = processes.start(command, stdout=subprocess.PIPE, stderr=words)
+            except OSError as error:
+                raise DecoderError(
+                    f"{command[0]} could not be started ({error.strerror})",
+                    remedy="give the moses binary that was built for this machine",
+                ) from None
+            with processes.waiting_for(started) as process:
+                lines = _copy(process, stream, output)
+                status = process.wait()
             if status != 0:
                 raise DecoderError(
                     f"Moses ended with {_meaning(status)} after {lines:,} n-best lines"
@@ -167,30 +169,6 @@ class ExternalMoses:
                     remedy=f"read {log}, and check that {self.text} is not empty",
                 )
         return lines
-
-
-@contextlib.contextmanager
-def _started(command: list[str], words: IO[bytes]) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a program for as long as the block lasts, and not longer."""
-    try:
-        process = processes.start(command, stdout=subprocess.PIPE, stderr=words)
-    except OSError as error:
-        raise DecoderError(
-            f"{command[0]} could not be started ({error.strerror})",
-            remedy="give the moses binary that was built for this machine",
-        ) from None
-    try:
-        yield process
-    finally:
-        if process.poll() is None:
-            process.terminate()
-            try:
-                process.wait(_SECONDS_TO_STOP)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
 
 
 def _copy(process: subprocess.Popen[bytes], stream: IO[bytes], output: Path) -> int:

@@ -8,41 +8,38 @@ from functools import cached_property
 from typing import Any
 
 from moses_integration.language_model.estimation.kneser_ney import build_language_model, find_lmplz
-from moses_integration.system_building.alignment.links import (
-    Links,
-    check_links,
-    link_lines,
-    read_links,
-    select_links,
-)
-from moses_integration.system_building.alignment.word_alignment import align_words
 from moses_integration.system_building.build_settings import (
     BuildInputs,
     BuildSettings,
     SystemFolder,
     default_ini,
 )
-from moses_integration.system_building.corpus.numbered_text import NumberedText, read_numbered_text
-from moses_integration.system_building.corpus.preparation import (
-    PreparedCorpus,
-    TextSource,
-    prepare_corpus,
-)
+from moses_integration.system_building.corpus.preparation import TextSource, prepare_corpus
 from moses_integration.system_building.corpus.text_preparation import write_settings
-from moses_integration.system_building.phrases.extraction import AlignedText
-from moses_integration.system_building.phrases.lexical_weights import (
-    count_linked_words,
-    write_lexical_tables,
+from moses_integration.system_building.phrases.extraction import (
+    AlignedText,
+    SortedRun,
+    extract_runs,
 )
-from moses_integration.system_building.phrases.pair_counts import SortedRun
 from moses_integration.system_building.phrases.phrase_numbers import (
+    NumberedText,
     PhraseNumbers,
     PhraseTexts,
     number_phrases,
+    read_numbered_text,
 )
-from moses_integration.system_building.phrases.table_building import (
-    extract_runs,
-    write_tables,
+from moses_integration.system_building.phrases.phrase_scoring import (
+    count_linked_words,
+    write_lexical_tables,
+)
+from moses_integration.system_building.phrases.table_lines import write_tables
+from moses_integration.system_building.word_alignment import (
+    Links,
+    align_words,
+    check_links,
+    link_lines,
+    read_links,
+    select_links,
 )
 from phrasescore.runs.file_kinds import only_regular_files
 from phrasescore.runs.final_names import open_output, own_folder, write_atomically
@@ -79,12 +76,9 @@ def build_system(
             outcomes.append(outcome)
             yield outcome
         steps = {each.name: {"seconds": each.seconds, **each.counts} for each in outcomes}
-        record = provenance(inputs=inputs.paths, settings=_as_json(settings))
+        asked = {name: value for name, value in vars(settings).items() if name != "threads"}
+        record = provenance(inputs=inputs.paths, settings=asked)
         BuildRecord(steps, record).write(folder.path / RESULT)
-
-
-def _as_json(settings: BuildSettings) -> dict[str, Any]:
-    return {name: value for name, value in vars(settings).items() if name != "threads"}
 
 
 class _Builder:
@@ -153,24 +147,18 @@ class _Builder:
         return read_links(self._folder.alignment)
 
     def _prepare(self) -> dict[str, Any]:
-        settings = self._settings
+        settings, alignment = self._settings, self._inputs.alignment
         sources = (
             TextSource(self._inputs.source, settings.text.source),
             TextSource(self._inputs.target, settings.text.target),
         )
-        corpus = prepare_corpus(sources, self._folder.texts, settings.limits)
-        report = corpus.report | {"notes": list(corpus.notes)}
-        if self._inputs.alignment is not None:
-            report |= self._take_links(corpus)
+        max_words = settings.max_sentence_length if settings.cleaning else None
+        kept, report = prepare_corpus(sources, self._folder.texts, max_words)
+        if alignment is not None:
+            links = select_links(read_links(alignment), kept, report["pairs_read"], alignment)
+            check_links(links, kept, (self._source.lengths, self._target.lengths), alignment)
+            report |= self._write_links(links)
         return report
-
-    def _take_links(self, corpus: PreparedCorpus) -> dict[str, int]:
-        """Check the given alignment, and write the lines of the pairs that are kept."""
-        path = self._inputs.alignment
-        assert path is not None
-        links = select_links(read_links(path), corpus.kept, corpus.lines, path)
-        check_links(links, corpus.kept, (self._source.lengths, self._target.lengths), path)
-        return self._write_links(links)
 
     def _align(self) -> dict[str, Any]:
         aligner = self._settings.aligner
@@ -220,25 +208,15 @@ class _Builder:
     def _language_model(self) -> dict[str, Any]:
         for name in ("_source", "_target", "_links"):  # make room
             self.__dict__.pop(name, None)
-        settings = self._settings
+        settings, folder = self._settings, self._folder
         estimator, types = build_language_model(
-            self._folder.texts[1],
-            settings.lm_order,
-            self._folder.language_model,
-            lmplz=settings.lmplz,
+            folder.texts[1], settings.lm_order, folder.language_model, lmplz=settings.lmplz
         )
         return {"estimator": estimator, "ngrams": list(types)}
 
     def _ini(self) -> dict[str, Any]:
         settings, folder = self._settings, self._folder
-        if settings.absolute_paths:
-            folder = SystemFolder(folder.path.resolve())
-        ini = default_ini(
-            *folder.tables,
-            folder.language_model,
-            order=settings.lm_order,
-            distortion_limit=settings.distortion_limit,
-        )
+        named = SystemFolder(folder.path.resolve()) if settings.absolute_paths else folder
         write_settings(folder.path, settings.text)
-        write_atomically(folder.inis[0], ini)
+        write_atomically(folder.inis[0], default_ini(named, settings))
         return {}

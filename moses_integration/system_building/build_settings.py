@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
 from moses_integration.system_building.corpus.text_preparation import (
     SETTINGS_FILE,
@@ -12,6 +12,7 @@ from moses_integration.system_building.corpus.text_preparation import (
     TextSettings,
     check_language,
 )
+from phrasescore.closed_settings import Between, check_bounds
 from phrasescore.errors import SettingsError, did_you_mean
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.table.input_files import open_input
@@ -23,6 +24,7 @@ LONGEST_PHRASE = 20
 _GIGABYTE = 1 << 30
 # a phrase pair can be anywhere in a sentence pair: beyond this, a single one takes too much memory
 MOST_WORDS = 2000
+_HIGHEST_ORDER = 6  # of the language model
 _TEMPLATE = """\
 [input-factors]
 0
@@ -55,28 +57,6 @@ LM0= 0.5
 """
 # a blank ends a path, and # begins a comment anywhere
 _FORBIDDEN = " \t#"
-
-
-@dataclass(frozen=True)
-class CleaningSettings:
-    """The limits; the defaults are those that Moses's documentation uses.
-
-    Args:
-        longest_sentence: The most words of either side.
-        ratio: How many times as many words as the other one side may have.
-        longest_word: The most characters of a word.
-    """
-
-    longest_sentence: int = 80
-    ratio: float = 9.0
-    longest_word: int = 1000
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.longest_sentence <= MOST_WORDS:
-            raise SettingsError(
-                f"the longest sentence would have {self.longest_sentence} words, expected 1 to "
-                f"{MOST_WORDS:,}"
-            )
 
 
 @dataclass(frozen=True)
@@ -133,11 +113,11 @@ class BuildSettings:
     tokenize: tuple[str, str] | None = None
     lowercase: bool = False
     aligner: Aligner = "fast_align"
-    max_phrase_length: int = 7
-    lm_order: int = 3
+    max_phrase_length: Annotated[int, Between(1, LONGEST_PHRASE)] = 7
+    lm_order: Annotated[int, Between(1, _HIGHEST_ORDER)] = 3
     lmplz: str = "auto"
-    distortion_limit: int = 6
-    max_sentence_length: int = CleaningSettings.longest_sentence
+    distortion_limit: Annotated[int, Between(-1, 10_000)] = 6
+    max_sentence_length: Annotated[int, Between(1, MOST_WORDS)] = 80  # as Moses's documentation
     cleaning: bool = True
     absolute_paths: bool = False
     threads: int = 1
@@ -150,28 +130,9 @@ class BuildSettings:
                 f"there is no aligner {self.aligner}{did_you_mean(self.aligner, ALIGNERS)}",
                 remedy=f"choose one of: {known}",
             )
-        if not 1 <= self.max_phrase_length <= LONGEST_PHRASE:
-            raise SettingsError(
-                f"the longest phrase would have {self.max_phrase_length} words, expected 1 to "
-                f"{LONGEST_PHRASE}"
-            )
-        if self.distortion_limit < -1:
-            raise SettingsError(
-                f"the distortion limit is {self.distortion_limit}, expected 0 or more, or -1 for "
-                "no limit"
-            )
-        # here, so that reading the defaults does not compile an estimator
-        from moses_integration.language_model.estimation.kneser_ney import check_order
-
-        check_order(self.lm_order)
+        check_bounds(self)
         for language in self.tokenize or ():
             check_language(language)
-        CleaningSettings(self.max_sentence_length)
-
-    @property
-    def limits(self) -> CleaningSettings | None:
-        """What pairs are left out, if any are."""
-        return CleaningSettings(self.max_sentence_length) if self.cleaning else None
 
     @property
     def text(self) -> SystemText:
@@ -184,14 +145,44 @@ class BuildSettings:
         return SystemText(source, target)
 
 
-@dataclass(frozen=True)
 class SystemFolder:
-    """Where everything is in a system's folder."""
+    """Where everything is in a system's folder.
 
-    path: Path
+    Attributes:
+        path: The folder.
+        work: Intermediate files, and the stamps of what is done.
+        phrases: Phrase numbers and sorted runs.
+        texts: The text the system is built from, prepared and cleaned.
+        alignment: Its word alignment.
+        lexical_tables: p(source word | target word) and p(target word | source word).
+        tables: The phrase table and the reordering table.
+        language_model: The language model of the target side.
+        inis: The moses.ini, and how text for it is prepared.
 
-    def __post_init__(self) -> None:
-        check_ini_path(self.path)
+    Raises:
+        SettingsError: Nothing can be built there.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.work = path / ".build"
+        self.phrases = self.work / "phrases"
+        self.texts = path / "corpus.source.gz", path / "corpus.target.gz"
+        self.alignment = path / "aligned.grow-diag-final-and"
+        self.lexical_tables = path / "lex.e2f", path / "lex.f2e"
+        self.tables = path / "phrase-table.gz", path / "reordering-table.gz"
+        self.language_model = path / "lm.arpa.gz"
+        self.inis = path / "moses.ini", path / SETTINGS_FILE
+        self._check()
+
+    def _check(self) -> None:
+        for character in _FORBIDDEN:
+            if character in str(self.path):
+                raise SettingsError(
+                    f"the folder's path holds {character!r}, which a moses.ini cannot express",
+                    path=self.path,
+                    remedy="name another folder",
+                )
         if self.path.exists() and not self.path.is_dir():
             raise SettingsError(
                 "a file, where the system's folder was expected",
@@ -205,84 +196,14 @@ class SystemFolder:
                 remedy="name a new or an empty folder",
             )
 
-    @property
-    def work(self) -> Path:
-        """Intermediate files, and the stamps of what is done."""
-        return self.path / ".build"
 
-    @property
-    def phrases(self) -> Path:
-        """Phrase numbers and sorted runs."""
-        return self.work / "phrases"
-
-    @property
-    def texts(self) -> tuple[Path, Path]:
-        """The text the system is built from, prepared and cleaned."""
-        return self.path / "corpus.source.gz", self.path / "corpus.target.gz"
-
-    @property
-    def alignment(self) -> Path:
-        """Its word alignment."""
-        return self.path / "aligned.grow-diag-final-and"
-
-    @property
-    def lexical_tables(self) -> tuple[Path, Path]:
-        """p(source word | target word) and p(target word | source word)."""
-        return self.path / "lex.e2f", self.path / "lex.f2e"
-
-    @property
-    def tables(self) -> tuple[Path, Path]:
-        """The phrase table and the reordering table."""
-        return self.path / "phrase-table.gz", self.path / "reordering-table.gz"
-
-    @property
-    def language_model(self) -> Path:
-        """The language model of the target side."""
-        return self.path / "lm.arpa.gz"
-
-    @property
-    def inis(self) -> tuple[Path, Path]:
-        """The moses.ini, and how text for it is prepared."""
-        return self.path / "moses.ini", self.path / SETTINGS_FILE
-
-
-def check_ini_path(path: Path) -> None:
-    """Make sure that Moses could read a path from an ini.
-
-    Raises:
-        SettingsError: It holds a blank or a number sign.
-    """
-    for character in _FORBIDDEN:
-        if character in str(path):
-            raise SettingsError(
-                f"the folder's path holds {character!r}, which a moses.ini cannot express",
-                path=path,
-                remedy="name another folder",
-            )
-
-
-def default_ini(
-    phrase_table: Path,
-    reordering_table: Path,
-    language_model: Path,
-    *,
-    order: int,
-    distortion_limit: int,
-) -> bytes:
-    """Return the text of the ini.
-
-    Args:
-        phrase_table: As it is to stand in the ini; relative paths resolve against the current
-            directory of whoever reads the ini, as in Moses.
-        reordering_table: The same.
-        language_model: The same.
-        order: The order of the language model.
-        distortion_limit: How far a phrase may jump; -1 is without limit.
-    """
+def default_ini(folder: SystemFolder, settings: BuildSettings) -> bytes:
+    """Return the text of the ini; relative paths resolve against its reader's current directory."""
+    phrase_table, reordering_table = folder.tables
     return _TEMPLATE.format(
         phrase_table=phrase_table,
         reordering_table=reordering_table,
-        language_model=language_model,
-        order=order,
-        distortion_limit=distortion_limit,
+        language_model=folder.language_model,
+        order=settings.lm_order,
+        distortion_limit=settings.distortion_limit,
     ).encode()

@@ -7,18 +7,18 @@ Kept lines are copied byte for byte, in order.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import itertools
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
 from moses_integration.ini.model_files import find_binary_file, find_model_file
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
-from phrasescore.errors import InputError, PhraseTableError, ResumeError
+from phrasescore.errors import InputError, PhraseTableError, ResumeError, SettingsError
 from phrasescore.runs.file_kinds import only_regular_files
 from phrasescore.runs.final_names import (
     file_name,
@@ -28,16 +28,15 @@ from phrasescore.runs.final_names import (
     write_atomically,
 )
 from phrasescore.runs.identity import file_state
-from phrasescore.runs.json_files import JsonError, read_object, write_json
+from phrasescore.runs.json_files import JsonError, read_object
 from phrasescore.runs.lock import held
+from phrasescore.runs.results import RESULT, FilteredTable, FilterRecord, parse_record
 from phrasescore.runs.steps import DIGESTS, Step, Steps
 from phrasescore.table.block_stream import BlockStream
 from phrasescore.table.input_files import open_input
 from phrasescore.table.phrase_table import phrase_tokens
 
 INI_NAME = "moses.ini"
-# what a folder was made from, and the lines of its tables
-_RECORD = "filtered.json"
 _STEPS = "steps"  # the stamps of tables, while the folder is made
 _UNFINISHED = ("part", "journal")
 _REORDERING = "LexicalReordering"
@@ -91,29 +90,14 @@ def _words(line: bytes) -> list[bytes]:
 
 
 @dataclass(frozen=True)
-class FilteredTable:
-    """What filtering one table did.
-
-    Args:
-        name: The feature that uses it.
-        lines: How many lines it had.
-        kept: How many are left.
-    """
-
-    name: str
-    lines: int
-    kept: int
-
-
-@dataclass(frozen=True)
-class _Counts:
-    """How many lines were read, and how many of them stay."""
+class LineCounts:
+    """How many lines a table had, and how many of them stay."""
 
     lines: int = 0
     kept: int = 0
 
 
-def filter_table(source: str | Path, output: str | Path, phrases: PhraseFilter) -> tuple[int, int]:
+def filter_table(source: str | Path, output: str | Path, phrases: PhraseFilter) -> LineCounts:
     """Copy the lines whose source phrase occurs; return how many there were and how many stay.
 
     The same call continues where an earlier one was killed.
@@ -124,24 +108,26 @@ def filter_table(source: str | Path, output: str | Path, phrases: PhraseFilter) 
         phrases: Those that occur.
     """
 
-    def work(block: list[bytes], counts: _Counts) -> tuple[bytes, _Counts]:
+    def work(block: list[bytes], counts: LineCounts) -> tuple[bytes, LineCounts]:
         chosen = [line for line in block if phrases.occurs(line.partition(_PIPES)[0])]
         # the text loader of reordering tables ignores a last line without a line feed
         kept = b"".join(line if line.endswith(b"\n") else line + b"\n" for line in chosen)
-        return kept, _Counts(counts.lines + len(block), counts.kept + len(chosen))
+        return kept, LineCounts(counts.lines + len(block), counts.kept + len(chosen))
 
-    stream = BlockStream(
-        inputs=[],  # a table counts by its size and time of change: reading it takes too long
-        asked={"text": phrases.digest, "table": file_state(source)},
-        read=lambda _, done: itertools.islice(_line_lists(source), done, None),
-        work=work,
-        nothing=_Counts(),
-        unlike="another table or text",
-        what=f"filtering {Path(source).name}",
-        unit="lines",
+    return (
+        BlockStream(
+            inputs=[],  # a table counts by its size and time of change: reading it takes too long
+            asked={"text": phrases.digest, "table": file_state(source)},
+            read=lambda _, done: itertools.islice(_line_lists(source), done, None),
+            work=work,
+            nothing=LineCounts(),
+            unlike="another table or text",
+            what=f"filtering {Path(source).name}",
+            unit="lines",
+        )
+        .write(output)
+        .counts
     )
-    counts = stream.write(output).counts
-    return counts.lines, counts.kept
 
 
 def _line_lists(path: str | Path) -> Iterator[list[bytes]]:
@@ -204,25 +190,27 @@ def filter_system(
         tables = [find_model_file(each.options["path"], ini=ini.path).path for each, _ in names]
         _make_ready(part, [name for _, name in names])
         phrases = PhraseFilter(text)
-        done: dict[str, tuple[int, int]] = {}
+        done: list[FilteredTable] = []
         try:
             for (feature, name), table in zip(names, tables, strict=True):
-                done[name] = _filtered_once(table, part / name, phrases, f"table{len(done)}")
+                counts = _filtered_once(table, part / name, phrases, f"table{len(done)}")
+                done.append(FilteredTable(feature.name, **counts))
                 ini = ini.with_feature_option(feature.name, "path", str(folder / name))
         except InputError:
             shutil.rmtree(part)  # a table that must be repaired will be another one
             raise
-        write_json(part / _RECORD, {"asked": asked, "tables": done})
+        FilterRecord(asked, tuple(done)).write(part / RESULT)
         write_atomically(part / INI_NAME, ini.to_bytes())
         shutil.rmtree(part / _STEPS, ignore_errors=True)
         part.rename(folder)
-    return ini, [FilteredTable(feature.name, *done[name]) for feature, name in names]
+    return ini, done
 
 
 def is_filtered(ini: MosesIni, text: Sequence[bytes], folder: Path) -> bool:
     """Tell whether a folder has all of what ``filter_system`` would make of these."""
-    with contextlib.suppress(OSError, JsonError, KeyError):
-        same: bool = read_object(folder / _RECORD)["asked"] == _asked(ini, text)
+    with contextlib.suppress(OSError, JsonError, SettingsError):
+        record = parse_record(read_object(folder / RESULT))
+        same = isinstance(record, FilterRecord) and record.asked == _asked(ini, text)
         return same and (folder / INI_NAME).exists()
     return False
 
@@ -242,7 +230,7 @@ def _make_ready(part: Path, names: Sequence[str]) -> None:
     locks = tuple(hidden(name, "lock").name for name in names)
     stamps = (f"{_STEPS}/table{number}.json" for number in range(len(names)))
     unfinished = (hidden(name, ending).name for name in names for ending in _UNFINISHED)
-    ours = {_RECORD, INI_NAME, _STEPS, f"{_STEPS}/{DIGESTS}", *stamps, *names, *unfinished}
+    ours = {RESULT, INI_NAME, _STEPS, f"{_STEPS}/{DIGESTS}", *stamps, *names, *unfinished}
     found = whole_names(part)
     if any(name not in ours and not name.startswith(locks) for name in found.values()):
         raise _foreign(part)
@@ -253,20 +241,19 @@ def _make_ready(part: Path, names: Sequence[str]) -> None:
             remove(path)
 
 
-def _filtered_once(table: Path, output: Path, phrases: PhraseFilter, name: str) -> tuple[int, int]:
+def _filtered_once(
+    table: Path, output: Path, phrases: PhraseFilter, name: str
+) -> Mapping[str, int]:
     """Filter a table unless a killed call has done that; return its lines and those that stay."""
     settings = {"text": phrases.digest, "table": file_state(table)}
-    step = Step(name, None, settings, (), (output,), intermediate=True)
     steps = Steps(output.parent / _STEPS)
-
-    def work() -> dict[str, Any]:
-        lines, kept = filter_table(table, output, phrases)
-        return {"counts": {"lines": lines, "kept": kept}}
-
-    steps.do(step, work)
+    steps.do(
+        Step(name, None, settings, (), (output,), intermediate=True),
+        lambda: {"counts": dataclasses.asdict(filter_table(table, output, phrases))},
+    )
     stamp = steps.read(name)
     assert stamp is not None
-    return stamp.counts["lines"], stamp.counts["kept"]
+    return stamp.counts
 
 
 def _foreign(part: Path) -> ResumeError:

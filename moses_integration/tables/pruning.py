@@ -8,8 +8,9 @@ length. The same command continues after ``kill -9`` and arrives at the same byt
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import math
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -17,16 +18,103 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.tables.drop_list import DropList
+from moses_integration.tables.reordering_pruning import (
+    CutReordering,
+    check_reordering,
+    chosen_lines,
+    prune_reordering,
+)
 from moses_integration.tables.score_survey import refuse_infinite
 from moses_integration.tables.significance import SignificanceLevel
 from phrasescore.compiled import compiled
-from phrasescore.errors import IniError, PhraseTableError, SettingsError, counted
+from phrasescore.errors import (
+    IniError,
+    InputError,
+    PhraseTableError,
+    SettingsError,
+    counted,
+    visible,
+)
 from phrasescore.runs.journal import JournaledOutputs
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, read_source_runs
-from phrasescore.table.block_stream import BlockStream
+from phrasescore.table.block_stream import BlockStream, StreamReport
+from phrasescore.table.input_files import read_lines
+from phrasescore.table.phrase_table import phrase_tokens
+from phrasescore.table.scanning import TARGET, TARGET_END
 
 _LOWEST_LN = np.float32(-100.0)  # Moses's floor
+
+
+@dataclass(frozen=True)
+class DropList:
+    """Phrase pairs to drop, held in memory: source and target of a line, with a tab between them.
+
+    Further columns are ignored, so a list may say why. Phrases are compared as sequences of tokens,
+    whatever blanks separate them.
+
+    Args:
+        targets: Of each source, as tokens separated by single blanks.
+        digest: SHA-256 of the list's lines.
+    """
+
+    targets: Mapping[bytes, set[bytes]]
+    digest: str
+
+    def __len__(self) -> int:
+        return sum(map(len, self.targets.values()))
+
+    @classmethod
+    def read(cls, path: str | Path) -> DropList:
+        """Read a plain or gzip file, or ``-``; a pair that stands twice counts once.
+
+        Raises:
+            InputError: The file cannot be read, or a line has no tab or no source.
+        """
+        targets: dict[bytes, set[bytes]] = {}
+        digest = hashlib.sha256()
+        for number, line in enumerate(read_lines(path), 1):
+            digest.update(line + b"\n")
+            source, tab, rest = line.rstrip(b"\r").partition(b"\t")
+            if not tab or not source.strip(b" "):
+                raise InputError(
+                    f"no phrase pair: {visible(line, 60)!r}",
+                    path=path,
+                    line=number,
+                    remedy="write source, tab, target",
+                )
+            targets.setdefault(_joined(source), set()).add(_joined(rest.partition(b"\t")[0]))
+        return cls(targets, digest.hexdigest())
+
+    def find(self, block: TableBlock) -> tuple[NDArray[np.bool_], int]:
+        """Look for the pairs among lines that hold all that the table has of their sources.
+
+        Returns:
+            (lines,) bool: which are listed; and how many pairs of the list are among them.
+        """
+        listed = np.zeros(len(block), np.bool_)
+        found = 0
+        text, starts = block.text, block.run_offsets
+        # the spans have no blanks around the phrases; nearly all tables have single ones inside
+        odd = b"  " in text or b"\t" in text
+        for run, (begin, end) in enumerate(block.spans[starts[:-1], :TARGET].tolist()):
+            source = text[begin:end]
+            targets = self.targets.get(_joined(source) if odd else source)
+            if targets is None:
+                continue
+            here = set()
+            for line in range(starts[run], starts[run + 1]):
+                begin, end = block.spans[line, TARGET : TARGET_END + 1].tolist()
+                target = _joined(text[begin:end])
+                if target in targets:
+                    listed[line] = True
+                    here.add(target)
+            found += len(here)
+        return listed, found
+
+
+def _joined(phrase: bytes) -> bytes:
+    """Return the tokens of a phrase with single blanks between them."""
+    return b" ".join(phrase_tokens(phrase.strip(b" \t\r")))
 
 
 @dataclass(frozen=True)
@@ -187,17 +275,18 @@ class PruningReport:
 
     Args:
         conditions: What was asked.
-        counts: Over the whole table, what an earlier, interrupted run did included.
-        resumed: How many pairs an earlier run had judged.
-        seconds: How long this run took.
-        table_sha256: The digest of the table's file; ``None`` for a pipe.
+        made: The counts over the whole table, and how the run went.
+        reordering: What was done to the reordering table, if there is one.
     """
 
     conditions: PruningConditions
-    counts: PruningCounts
-    resumed: int
-    seconds: float
-    table_sha256: str | None
+    made: StreamReport[PruningCounts]
+    reordering: CutReordering | None = None
+
+    @property
+    def counts(self) -> PruningCounts:
+        """What became of the pairs, what an earlier, interrupted run did included."""
+        return self.made.counts
 
     @property
     def listed_missing(self) -> int:
@@ -207,8 +296,8 @@ class PruningReport:
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON values."""
-        counts = self.counts
-        return {
+        counts, made = self.counts, self.made
+        result = {
             "pairs": counts.lines,
             "kept": counts.kept,
             "sources": counts.sources,
@@ -221,10 +310,13 @@ class PruningReport:
             },
             "listed_missing": self.listed_missing,
             "more_counted_than_sentences": counts.cramped,
-            "resumed_pairs": self.resumed,
-            "seconds": round(self.seconds, 3),
-            "table_sha256": self.table_sha256,
+            "resumed_pairs": made.resumed,
+            "seconds": round(made.seconds, 3),
+            "table_sha256": made.sha256[0] if made.sha256 else None,
         }
+        if self.reordering is not None:
+            result["reordering"] = vars(self.reordering)
+        return result
 
     def __str__(self) -> str:
         asked, counts = self.conditions, self.counts
@@ -250,6 +342,8 @@ class PruningReport:
             lines.append(f"dropped: {counts.below:,} below {asked.threshold:g}")
         if asked.top is not None:
             lines.append(f"dropped: {counts.beyond:,} beyond the best {asked.top:,} of a source")
+        if self.reordering is not None:
+            lines.append(str(self.reordering))
         return "\n".join(lines)
 
 
@@ -258,8 +352,8 @@ def prune_table(
     output: str | Path,
     conditions: PruningConditions,
     *,
+    reordering: tuple[str, str] | None = None,
     lines_per_block: int = LINES_PER_BLOCK,
-    before_name: Callable[[JournaledOutputs], None] = lambda outputs: None,
 ) -> PruningReport:
     """Write the lines of a table that meet all conditions, byte for byte and in order.
 
@@ -267,8 +361,8 @@ def prune_table(
         table: A plain or gzip phrase table, sorted as Moses sorts it, or ``-``.
         output: Where to; gzip if the name ends in ``.gz``; ``-`` is standard output.
         conditions: What a pair must meet.
+        reordering: A reordering table to be cut to the same pairs, and where to write it.
         lines_per_block: How many lines to hold at a time.
-        before_name: What to do when all is written, before the output gets its name.
 
     Raises:
         InputError: The table cannot be read, breaks its format or is not sorted, or nothing is
@@ -276,33 +370,36 @@ def prune_table(
         SettingsError: The conditions do not fit together or to the table.
     """
     conditions.check()
-    asked = {"conditions": conditions.to_json(), "lines_per_block": lines_per_block}
+    if reordering is not None:
+        check_reordering(reordering[0])
+    cut: CutReordering | None = None
 
     def work(block: TableBlock, counts: PruningCounts) -> tuple[bytes, PruningCounts]:
         kept, judged = judge(block, conditions)
         return chosen_lines(block, kept), counts + judged
 
-    def refuse_nothing(outputs: JournaledOutputs, counts: PruningCounts) -> None:
+    def finish(outputs: JournaledOutputs, counts: PruningCounts) -> None:
+        """Cut the other table while the first has no name yet: both are there, or none."""
+        nonlocal cut
         if not counts.kept:
             raise PhraseTableError(
                 "no pair meets the conditions, so nothing would be left",
                 path=table,
                 remedy="check --threshold, --significance and the column",
             )
-        before_name(outputs)
+        if reordering is not None:
+            cut = prune_reordering(*reordering, outputs.part_path)
 
-    stream = BlockStream(
+    made = BlockStream(
         [table],
-        asked,
+        {"conditions": conditions.to_json(), "lines_per_block": lines_per_block},
         lambda counts, _: read_source_runs(table, lines_per_block, skip_lines=counts.lines),
         work,
         PruningCounts(),
         "other conditions or another table",
         what="pruning",
-    )
-    made = stream.write(output, refuse_nothing)
-    sha256 = made.sha256[0] if made.sha256 else None
-    return PruningReport(conditions, made.counts, made.resumed, made.seconds, sha256)
+    ).write(output, finish)
+    return PruningReport(conditions, made, cut)
 
 
 def judge(
@@ -377,12 +474,3 @@ def best_of_runs(
     # sorted by runs as the lines are, so the ranks are those of the sorted lines
     chosen[lines[order[rank < most]]] = True
     return chosen
-
-
-def chosen_lines(block: TableBlock, chosen: NDArray[np.bool_]) -> bytes:
-    """Return the bytes of some of the lines."""
-    data = np.frombuffer(block.text, np.uint8)
-    ends = np.flatnonzero(data == ord("\n")) + 1
-    if len(ends) < len(block):
-        ends = np.append(ends, len(data))
-    return data[np.repeat(chosen, np.diff(ends, prepend=0))].tobytes()

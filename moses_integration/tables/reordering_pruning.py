@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from moses_integration.tables.pruning import chosen_lines
 from phrasescore.compiled import borrowed, compiled
 from phrasescore.errors import counted
 from phrasescore.runs.file_kinds import can_be_read_again
@@ -84,6 +84,15 @@ def prune_reordering(
         unit="lines",
     )
     return stream.write(output).counts
+
+
+def chosen_lines(block: TableBlock, chosen: NDArray[np.bool_]) -> bytes:
+    """Return the bytes of some of the lines."""
+    data = np.frombuffer(block.text, np.uint8)
+    ends = np.flatnonzero(data == ord("\n")) + 1
+    if len(ends) < len(block):
+        ends = np.append(ends, len(data))
+    return data[np.repeat(chosen, np.diff(ends, prepend=0))].tobytes()
 
 
 class _Pairs:

@@ -107,17 +107,6 @@ def argument(kind: Any, metavar: str | None = None, **attributes: Any) -> Any:
     return _Declared(click.argument, (), {"type": kind, "metavar": metavar} | attributes)
 
 
-def with_options(kind: type[Options]) -> _Decorator:
-    """Return a decorator that adds the options of a class to a function for click."""
-
-    def add(function: Callable[..., Any]) -> Callable[..., Any]:
-        for name, declared in reversed(kind.declared().items()):
-            function = declared.named(name)(function)
-        return function
-
-    return add
-
-
 def command(
     name: str, kind: type[_Given], **settings: Any
 ) -> Callable[[Callable[[_Given], None]], click.Command]:
@@ -133,8 +122,11 @@ def command(
         def run(**values: Any) -> None:
             function(kind(**values))
 
+        wanted: Callable[..., Any] = run
+        for each, declared in reversed(kind.declared().items()):
+            wanted = declared.named(each)(wanted)
         decorator: _Decorator = click.command(name, help=inspect.getdoc(function), **settings)
-        made = decorator(with_options(kind)(run))
+        made = decorator(wanted)
         assert isinstance(made, click.Command)
         return made
 

@@ -22,8 +22,9 @@ from phrasescore.errors import SettingsError
 from phrasescore.runs.identity import provenance
 
 if TYPE_CHECKING:
-    from phrasescore.generation.phrase_output import GenerationReport
+    from phrasescore.generation.table_output import ReorderingCounts
     from phrasescore.generation.targets import Method
+    from phrasescore.table.block_stream import StreamReport
 
 
 class GenerateOptions(LengthNormalisation, Reordering, Computing, Result):
@@ -99,7 +100,8 @@ def generate(options: GenerateOptions) -> None:
     asked["model"] = loaded.digest
     asked["numerics"] = {"device": str(generator.device), "batch_size": options.batch_size}
     path = str(options.table or options.input)
-    report: GenerationReport[Any]
+    report: StreamReport[Any]
+    reordered: ReorderingCounts | None = None
     with resumable([path], [options.output]):
         if options.table is not None:
             from phrasescore.generation.table_output import TableWriter, generate_table
@@ -108,7 +110,7 @@ def generate(options: GenerateOptions) -> None:
             asked["form"] = "extended" if options.extend else "table"
             scorer = SharedScorer(loaded.model, str(generator.device), "fp32")
             tables = TableWriter(loaded, generator, scorer, options.extend)
-            report = generate_table(path, options.output, tables, asked, reordering)
+            report, reordered = generate_table(path, options.output, tables, asked, reordering)
         else:
             from phrasescore.generation.phrase_output import PhraseWriter, generate_for_phrases
 
@@ -116,9 +118,14 @@ def generate(options: GenerateOptions) -> None:
             drawn = options.samples is not None
             phrases = PhraseWriter(loaded, generator, asked["form"], drawn=drawn)
             report = generate_for_phrases(path, options.output, phrases, asked)
-    click.echo(str(report), err=True)
+    result = report.to_json()
+    click.echo(str(report.counts), err=True)
+    if reordered is not None:
+        click.echo(str(reordered), err=True)
+        result["reordering"] = reordered.to_json()
+    click.echo(f"{report.seconds:,.1f} s", err=True)
     settings = {**asked, "model": options.model}
-    options.show({**report.to_json(), "provenance": provenance(settings=settings)})
+    options.show({**result, "provenance": provenance(settings=settings)})
 
 
 def _check_input(options: GenerateOptions) -> None:

@@ -76,13 +76,10 @@ THREADS = Whole(1, 256)
 # exact in JSON, which some read as floating point
 SEED = Whole(0, 1 << 53)
 FACTOR = Whole(0, 99)
-# units of a layer; a square matrix of them has a thousand million weights
-UNITS = Whole(1, 1 << 15)
 # words of a sentence or phrase
 WORDS = Whole(1, 10_000)
 # pairs, sentences, words of a list: as many as a corpus has
 ITEMS = Whole(1, 10**12)
-ITEMS_OR_NONE = Whole(0, 10**12)
 # what is computed at a time
 BATCH = Whole(1, 10**6)
 # hypotheses of a neural model for each source

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from phrasescore.commands.declarations import Options, flag, option, with_options
+from phrasescore.commands.declarations import Options, flag, option
 from phrasescore.commands.numbers import FACTOR, THREADS, Real
 from phrasescore.commands.paths import INPUT_FOLDER, OUTPUT, takes_standard_output
 from phrasescore.errors import SettingsError
@@ -149,37 +149,24 @@ class Result(JsonFile):
     def show(self, result: Mapping[str, Any]) -> None:
         """Print a result as JSON, write it to a file, or both; text is for the caller to print.
 
+        Args:
+            result: JSON values by name; printed in this order, and sorted in the file.
+
         Raises:
             SettingsError: The file cannot be written.
         """
-        print_result(result, self.as_json, self.json_file)
+        from phrasescore.runs.json_files import json_bytes, write_json
+        from phrasescore.runs.results import VERSION
 
-
-def print_result(result: Mapping[str, Any], as_json: bool, json_file: str | None) -> None:
-    """Print a result as JSON, write it to a file, or both, as `json_options` says.
-
-    Text is the caller's to print where ``as_json`` is false.
-
-    Args:
-        result: JSON values by name; printed in this order, and sorted in the file.
-        as_json: Whether to print it on standard output.
-        json_file: Where to write it, if anywhere.
-
-    Raises:
-        SettingsError: The file cannot be written.
-    """
-    from phrasescore.runs.json_files import json_bytes, write_json
-    from phrasescore.runs.results import VERSION
-
-    context = click.get_current_context()
-    kind = context.command_path.removeprefix(context.find_root().command_path).strip()
-    result = {"kind": kind, "version": VERSION, **result}
-    if as_json:
-        sys.stdout.buffer.write(json_bytes(result))
-    # a file that says all went well is not written if nobody can be told
-    sys.stdout.flush()
-    if json_file is not None:
-        write_json(json_file, result)
+        context = click.get_current_context()
+        kind = context.command_path.removeprefix(context.find_root().command_path).strip()
+        result = {"kind": kind, "version": VERSION, **result}
+        if self.as_json:
+            sys.stdout.buffer.write(json_bytes(result))
+        # a file that says all went well is not written if nobody can be told
+        sys.stdout.flush()
+        if self.json_file is not None:
+            write_json(self.json_file, result)
 
 
 class LengthNormalisation(Options):
@@ -248,7 +235,3 @@ def resumable(inputs: Iterable[str], outputs: Iterable[str]) -> Iterator[None]:
             yield
     else:
         yield
-
-
-# until `train` and `analyze` declare their options as fields
-device_option, json_options = with_options(Device), with_options(Result)

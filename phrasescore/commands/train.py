@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from types import NoneType
@@ -13,16 +13,17 @@ from typing import Any
 import click
 
 from phrasescore.closed_settings import bounds_of
+from phrasescore.commands.declarations import Options, argument, command, flag, option
 from phrasescore.commands.numbers import Real, Whole
-from phrasescore.commands.options import Duration, OptionalNumber, device_option
+from phrasescore.commands.options import Device, Duration, OptionalNumber
 from phrasescore.commands.paths import PathName, Use, refuse_unwritable_folder
 from phrasescore.model.kinds import KINDS, kind_named
 from phrasescore.training.settings import TrainingSettings
 
 _HELD_OUT_TEXT = "--held-out-text"
 # how click reads an option of which the type of its field does not say it
-_TYPES: dict[str, click.ParamType] = {  # type: ignore[type-arg]  # generic in new versions only
-    "kind": click.Choice([kind.option for kind in KINDS]),
+_TYPES: dict[str, Any] = {
+    "kind": [kind.option for kind in KINDS],
     "max_time": Duration(),
     "self_normalise": OptionalNumber(),
     "held_out_text": PathName(Use.READ, Path),
@@ -31,27 +32,27 @@ _TYPES: dict[str, click.ParamType] = {  # type: ignore[type-arg]  # generic in n
 }
 
 
-def _options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add an option for each field of the settings that is declared as one."""
+def _declared() -> dict[str, Any]:
+    """Declare the arguments, and an option for each field of the settings that is meant as one."""
+    paths = argument(PathName(Use.READ, Path), "INPUT... MODEL/", nargs=-1, required=True)
+    declared = {"paths": paths}
     hints = typing.get_type_hints(TrainingSettings, include_extras=True)
-    for field in reversed(dataclasses.fields(TrainingSettings)):
-        if field.name == "device":
-            command = device_option(command)
-        elif "click" in field.metadata:
-            asked = {"default": field.default, **field.metadata["click"]}
-            if hints[field.name] is bool:
-                asked["is_flag"] = True
-            else:
-                asked["type"] = _TYPES.get(field.name) or _type_of(hints[field.name])
-            option = f"--{field.name.replace('_', '-')}"
-            command = click.option(option, field.name, **asked)(command)
-    return command
+    for field in dataclasses.fields(TrainingSettings):
+        name, hint, asked = field.name, hints[field.name], field.metadata.get("click", {})
+        if name == "device":
+            declared |= Device.declared()
+        elif asked and hint is bool:
+            declared[name] = flag(**asked)
+        elif asked:
+            kind = _TYPES.get(name) or _type_of(hint)
+            declared[name] = option(kind, **{"default": field.default, **asked})
+    return declared
 
 
-def _type_of(hint: Any) -> click.ParamType:  # type: ignore[type-arg]
-    """Return how click reads a text, a choice, or a number within bounds, which may be optional."""
+def _type_of(hint: Any) -> Any:
+    """Return how click reads a choice, or a number within bounds, which may be optional."""
     if typing.get_origin(hint) is typing.Literal:
-        return click.Choice(typing.get_args(hint))
+        return typing.get_args(hint)
     bounds = bounds_of(hint)
     if bounds is None:
         return click.STRING
@@ -59,6 +60,9 @@ def _type_of(hint: Any) -> click.ParamType:  # type: ignore[type-arg]
     if int in (numbers[0], *typing.get_args(numbers[0])):
         return Whole(int(bounds.low), int(bounds.high))
     return Real(bounds.low, bounds.high, above=bounds.above, below=bounds.below)
+
+
+TrainOptions: type[Options] = type("TrainOptions", (Options,), _declared())
 
 
 class _Train(click.Command):
@@ -85,20 +89,8 @@ def _kind_among(args: Sequence[str]) -> str:
     return asked[-1] if asked else known[0]
 
 
-@click.command(
-    cls=_Train,
-    context_settings={"show_default": True},
-    options_metavar="[OPTIONS]",
-)
-@click.argument(
-    "paths",
-    metavar="INPUT... MODEL/",
-    nargs=-1,
-    required=True,
-    type=PathName(Use.READ, Path),
-)
-@_options
-def train(paths: tuple[Path, ...], **options: Any) -> None:
+@command("train", TrainOptions, cls=_Train, options_metavar="[OPTIONS]")
+def train(options: Options) -> None:
     """Learn p(target | source), or p(text), and write the model to the folder MODEL/.
 
     Models of phrases learn from a phrase table, in which each distinct pair counts once:
@@ -123,8 +115,9 @@ def train(paths: tuple[Path, ...], **options: Any) -> None:
     """  # noqa: D301 - click knows a paragraph that keeps its lines by this character
     from phrasescore.training.session import train_model
 
-    refuse_unwritable_folder(paths[-1])
-    train_model(settings_of(paths, **options))
+    given = vars(options)
+    refuse_unwritable_folder(given["paths"][-1])
+    train_model(settings_of(**given))
 
 
 def settings_of(paths: tuple[Path, ...], **options: Any) -> TrainingSettings:

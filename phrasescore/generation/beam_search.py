@@ -11,6 +11,7 @@ that a search gives the same targets however it is cut into groups.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,77 +23,49 @@ from phrasescore.compiled import compiled
 from phrasescore.generation.targets import (
     BeamSettings,
     Found,
-    ModelRows,
-    Targets,
+    Prefixes,
+    Rows,
     TargetSettings,
-    ranked,
 )
 from phrasescore.model.fast_math import order, unorder
-from phrasescore.model.sequence_model import END, StepModel
-from phrasescore.words.token_sequences import TokenSequences
+from phrasescore.model.sequence_model import END
 
 _LEAST_KEY = np.int32(-0x80000000)
 _BLOCK = 64  # words compared at once with the worst that is kept
 
 
+@dataclass(frozen=True)
 class BeamSearch:
-    """Finds targets with one model.
+    """Finds the most probable targets; a `Method`.
 
     Args:
         settings: Of the search.
         allowed: Which targets are allowed.
     """
 
-    def __init__(self, settings: BeamSettings, allowed: TargetSettings) -> None:
-        self._settings, self._allowed = settings, allowed
+    settings: BeamSettings
+    allowed: TargetSettings
 
-    def targets(
-        self, model: StepModel, sources: TokenSequences, numbers: NDArray[np.int64], chunk: int
-    ) -> Targets:
-        """Return the best targets of N sources.
-
-        Args:
-            model: In evaluation mode.
-            sources: Of ids of the side that the model reads.
-            numbers: (N,) the number of each among all sources; a search needs none.
-            chunk: How many prefixes to take at a time.
-        """
-        lengths = sources.lengths
-        beam = _Beam(self._allowed.limits(lengths), self._allowed.least(lengths), self._settings)
-        ModelRows(model, self._allowed.unknown, chunk).search(sources, beam)
-        normalised = self._settings.length_normalisation
-        return ranked(
-            beam.found, len(sources), self._settings.best, length_normalisation=normalised
-        )
+    def prefixes(self, numbers: Rows, lengths: Rows) -> Prefixes:
+        """See `Method`; a search needs no numbers."""
+        return _Beam(self.settings, self.allowed, lengths)
 
 
-class _Beam:
-    """The prefixes of a step, a row each; those of a source are neighbours."""
+class _Beam(Prefixes):
+    """The prefixes of a step; those of a source are neighbours."""
 
-    def __init__(
-        self, limits: NDArray[np.int64], least: NDArray[np.int64], settings: BeamSettings
-    ) -> None:
-        sources = len(limits)
-        self._limits, self._least, self._settings = limits, least, settings
-        self.found: list[Found] = []
-        self._owners = np.arange(sources)
-        self._totals = np.zeros(sources, np.float64)
-        self._prefixes = np.empty((sources, 0), np.int32)
-        self._room = np.full(sources, settings.size, np.int64)
-        self._finished = np.full((sources, settings.size), -np.inf)  # ln p of what has ended
-
-    @property
-    def last_words(self) -> NDArray[np.int64]:
-        """(rows,) the word that each row reads next."""
-        return self._prefixes[:, -1].astype(np.int64)
+    def __init__(self, settings: BeamSettings, allowed: TargetSettings, lengths: Rows) -> None:
+        normalised = settings.length_normalisation
+        super().__init__(allowed, lengths, settings.best, length_normalisation=normalised)
+        self._settings = settings
+        self._room = np.full(len(lengths), settings.size, np.int64)
+        self._finished = np.full((len(lengths), settings.size), -np.inf)  # ln p of what has ended
 
     def prepare(self) -> None:
-        """Make place for the words that follow each row."""
+        """Make place for the best words that follow each row."""
+        super().prepare()
         rows, K = len(self._owners), self._settings.size
         self._most = self._room[self._owners]
-        length = self._prefixes.shape[1]
-        self._ending = self._limits[self._owners] <= length
-        self._early = self._least[self._owners] > length  # must not end yet
         self._words = np.empty((rows, K), np.int64)
         self._gains = np.empty((rows, K), np.float32)
 
@@ -120,9 +93,8 @@ class _Beam:
             best = self._settings.best
             bound = -np.partition(-self._finished, best - 1, axis=1)[:, best - 1]
             alive &= sums > bound[owners]
-        parents, words = parents[alive], words[alive]
-        self._owners, self._totals = owners[alive], sums[alive]
-        self._prefixes = np.column_stack([self._prefixes[parents], words.astype(np.int32)])
+        parents = parents[alive]
+        self._go_on(parents, words[alive], sums[alive])
         return parents
 
     def _chosen(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
@@ -140,7 +112,7 @@ class _Beam:
     def _keep_ended(self, rows: NDArray[np.int64], ln_p: NDArray[np.float64]) -> None:
         owners = self._owners[rows]
         ones = np.ones(len(rows), np.int64)
-        self.found.append(Found(owners, self._prefixes[rows], ln_p, ones))
+        self._found.append(Found(owners, self._prefixes[rows], ln_p, ones))
         before = np.arange(len(owners)) - np.searchsorted(owners, owners)
         self._finished[owners, self._settings.size - self._room[owners] + before] = ln_p
         np.subtract.at(self._room, owners, 1)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from phrasescore.errors import CorpusError, visible
 from phrasescore.generation.targets import TargetGenerator, Targets
 from phrasescore.model.folder import LoadedModel
 from phrasescore.scoring.probability_column import ln_p_texts, probability_texts
-from phrasescore.table.block_stream import BlockStream, LineCounts, StreamReport
+from phrasescore.table.block_stream import BlockStream, StreamReport
 from phrasescore.table.phrase_table import SEPARATOR
 from phrasescore.table.text_blocks import TextBlock, Texts
 from phrasescore.words.known_words import warning_of
@@ -27,7 +26,6 @@ _BAR = b"|"
 _SHOWN = 60
 
 OutputFormat: TypeAlias = Literal["tsv", "json", "moses"]
-# of an output's block: some seconds of work, which is what a kill can lose
 # what the user sees of a stream that writes targets
 STREAM_SETTINGS: dict[str, Any] = {
     "changed": "the file changed while it was being read",
@@ -35,9 +33,8 @@ STREAM_SETTINGS: dict[str, Any] = {
     "what": "generating",
     "unit": "lines",
 }
+# of an output's block: some seconds of work, which is what a kill can lose
 PHRASES_PER_BLOCK = 2048
-
-Counts = TypeVar("Counts", bound=LineCounts)
 
 
 @dataclass(frozen=True)
@@ -118,7 +115,7 @@ class PhraseWriter:
     def _lines(self, phrases: list[bytes], targets: Targets) -> bytes:
         texts = phrase_texts(targets.words, self._loaded.target_vocabulary)
         if self._form == "json":
-            return b"".join(self._json_line(*each) for each in _by_source(phrases, targets, texts))
+            return b"".join(self._json_lines(phrases, targets, texts))
         if self._form == "moses":
             refuse_bars([*phrases, *texts])
         sources = np.repeat(np.arange(len(phrases)), np.diff(targets.offsets)).tolist()
@@ -133,16 +130,19 @@ class PhraseWriter:
             lines.append(b"%s\t%s\t%s%s\n" % (phrases[source], text, ln_p, drawn))
         return b"".join(lines)
 
-    def _json_line(
-        self, phrase: bytes, texts: list[bytes], ln_p: list[float], counts: list[int]
-    ) -> bytes:
-        written = [
-            {"target": _as_text(text), "ln_p": round(value, 6)}
-            | ({"count": count} if self._drawn else {})
-            for text, value, count in zip(texts, ln_p, counts, strict=True)
-        ]
-        line = {"source": _as_text(phrase), "targets": written}
-        return json.dumps(line, ensure_ascii=False).encode() + b"\n"
+    def _json_lines(
+        self, phrases: list[bytes], targets: Targets, texts: list[bytes]
+    ) -> Iterator[bytes]:
+        ln_p, counts = targets.ln_p.tolist(), targets.counts.tolist()
+        offsets = itertools.pairwise(targets.offsets.tolist())
+        for phrase, (begin, end) in zip(phrases, offsets, strict=True):
+            written = [
+                {"target": _as_text(texts[row]), "ln_p": round(ln_p[row], 6)}
+                | ({"count": counts[row]} if self._drawn else {})
+                for row in range(begin, end)
+            ]
+            line = {"source": _as_text(phrase), "targets": written}
+            yield json.dumps(line, ensure_ascii=False).encode() + b"\n"
 
 
 def phrase_texts(phrases: TokenSequences, vocabulary: Vocabulary) -> list[bytes]:
@@ -168,41 +168,13 @@ def refuse_bars(phrases: Sequence[bytes]) -> None:
             )
 
 
-def _by_source(
-    phrases: list[bytes], targets: Targets, texts: list[bytes]
-) -> list[tuple[bytes, list[bytes], list[float], list[int]]]:
-    offsets = targets.offsets.tolist()
-    parts = [slice(a, b) for a, b in itertools.pairwise(offsets)]
-    ln_p, counts = targets.ln_p.tolist(), targets.counts.tolist()
-    return [
-        (phrase, texts[part], ln_p[part], counts[part])
-        for phrase, part in zip(phrases, parts, strict=True)
-    ]
-
-
 def _as_text(phrase: bytes) -> str:
     return phrase.decode("utf-8", "backslashreplace")
 
 
-class GenerationReport(StreamReport[Counts]):
-    """The result of a run."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the report as JSON values."""
-        return {
-            **dataclasses.asdict(self.counts),
-            "resumed_lines": self.resumed,
-            "seconds": round(self.seconds, 3),
-            "input_sha256": self.sha256[0] if self.sha256 else None,
-        }
-
-    def __str__(self) -> str:
-        return f"{self.counts}\n{self.seconds:,.1f} s"
-
-
 def generate_for_phrases(
     path: str | Path, output: str | Path, writer: PhraseWriter, asked: dict[str, Any]
-) -> GenerationReport[PhraseCounts]:
+) -> StreamReport[PhraseCounts]:
     """Write a model's targets of the phrases in a file, a phrase in the first column of each line.
 
     Args:
@@ -226,5 +198,4 @@ def generate_for_phrases(
         check=texts.blocks,
         **STREAM_SETTINGS,
     )
-    done = stream.write(output)
-    return GenerationReport(done.counts, done.resumed, done.seconds, done.sha256)
+    return stream.write(output)

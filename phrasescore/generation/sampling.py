@@ -7,6 +7,7 @@ grouped changes no sample.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,83 +17,52 @@ from torch import Tensor
 from phrasescore.compiled import compiled
 from phrasescore.generation.targets import (
     Found,
-    ModelRows,
+    Prefixes,
+    Rows,
     SampleSettings,
-    Targets,
     TargetSettings,
-    ranked,
 )
 from phrasescore.model.fast_math import exp, order, unorder
-from phrasescore.model.sequence_model import END, StepModel
-from phrasescore.words.token_sequences import TokenSequences
+from phrasescore.model.sequence_model import END
 
 _LEAST_KEY = np.int32(-0x80000000)
 
 
+@dataclass(frozen=True)
 class Sampling:
-    """Draws targets with one model.
+    """Draws distinct targets; their ln p is the model's at any temperature; a `Method`.
 
     Args:
         settings: How to draw.
         allowed: Which targets are allowed; without ``<unk>`` the other words share its p.
     """
 
-    def __init__(self, settings: SampleSettings, allowed: TargetSettings) -> None:
-        self._settings, self._allowed = settings, allowed
+    settings: SampleSettings
+    allowed: TargetSettings
 
-    def targets(
-        self, model: StepModel, sources: TokenSequences, numbers: NDArray[np.int64], chunk: int
-    ) -> Targets:
-        """Draw targets of N sources.
-
-        Args:
-            model: In evaluation mode.
-            sources: Of ids of the side that the model reads.
-            numbers: (N,) the number of each among all sources.
-            chunk: How many prefixes to take at a time.
-
-        Returns:
-            The distinct ones; ln p is the model's at any temperature.
-        """
-        lengths = sources.lengths
-        limits, least = self._allowed.limits(lengths), self._allowed.least(lengths)
-        samples = _Samples(numbers, limits, least, self._settings)
-        ModelRows(model, self._allowed.unknown, chunk).search(sources, samples)
-        return ranked(samples.found, len(sources), self._settings.best)
+    def prefixes(self, numbers: Rows, lengths: Rows) -> Prefixes:
+        """See `Method`."""
+        return _Samples(self.settings, self.allowed, numbers, lengths)
 
 
-class _Samples:
-    """The distinct prefixes of a step, a row each, and the samples that stand at each."""
+class _Samples(Prefixes):
+    """The distinct prefixes of a step, and the samples that stand at each."""
 
     def __init__(
-        self,
-        numbers: NDArray[np.int64],
-        limits: NDArray[np.int64],
-        least: NDArray[np.int64],
-        settings: SampleSettings,
+        self, settings: SampleSettings, allowed: TargetSettings, numbers: Rows, lengths: Rows
     ) -> None:
+        super().__init__(allowed, lengths, settings.best)
         N, count = len(numbers), settings.count
-        self.found: list[Found] = []
-        self._limits, self._least = limits, least
         self._inverse = np.float32(1 / settings.temperature)
         self._seed, self._numbers = settings.seed, numbers
-        self._owners = np.arange(N)
-        self._totals = np.zeros(N, np.float64)
-        self._prefixes = np.empty((N, 0), np.int32)
         # of each sample that goes on: its row, and its number among all of the group
         self._rows, self._samples = np.repeat(np.arange(N), count), np.arange(N * count)
         self._count = count
 
-    @property
-    def last_words(self) -> NDArray[np.int64]:
-        """(rows,) the word that each row reads next."""
-        return self._prefixes[:, -1].astype(np.int64)
-
     def prepare(self) -> None:
-        """Make place for the words that follow each row."""
+        """Make place for the words that are drawn for the samples."""
+        super().prepare()
         length = self._prefixes.shape[1]
-        self._ending = self._limits[self._owners] <= length
-        self._early = self._least[self._owners] > length  # must not end yet
         self._begins = np.searchsorted(self._rows, np.arange(len(self._owners) + 1))
         self._drawn = np.empty(len(self._rows), np.int64)
         self._gains = np.empty(len(self._rows), np.float32)
@@ -123,7 +93,7 @@ class _Samples:
         totals = self._totals[parents] + self._gains[first]
         owners, ended = self._owners[parents], last == END
         done = parents[ended]
-        self.found.append(Found(owners[ended], self._prefixes[done], totals[ended], counts[ended]))
+        self._found.append(Found(owners[ended], self._prefixes[done], totals[ended], counts[ended]))
         alive = ~ended
         number = np.cumsum(alive) - 1
         going_on = alive[members]
@@ -131,8 +101,7 @@ class _Samples:
         order = np.argsort(rows, kind="stable")
         self._rows, self._samples = rows[order], samples[order]
         parents = parents[alive]
-        self._owners, self._totals = owners[alive], totals[alive]
-        self._prefixes = np.column_stack([self._prefixes[parents], last[alive].astype(np.int32)])
+        self._go_on(parents, last[alive], totals[alive])
         return parents
 
 

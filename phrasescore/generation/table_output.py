@@ -24,18 +24,16 @@ from numpy.typing import NDArray
 from phrasescore.errors import PhraseTableError
 from phrasescore.generation.phrase_output import (
     STREAM_SETTINGS,
-    GenerationReport,
     phrase_texts,
     refuse_bars,
 )
 from phrasescore.generation.targets import TargetGenerator, Targets
 from phrasescore.model.folder import LoadedModel
 from phrasescore.runs.journal import JournaledOutputs
-from phrasescore.runs.progress import Progress
 from phrasescore.scoring.probability_column import FLOOR_LN, count_texts, probability_texts
 from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.table.block import TableBlock, TokenSpans, read_source_runs
-from phrasescore.table.block_stream import BlockStream
+from phrasescore.table.block_stream import BlockStream, StreamReport
 from phrasescore.table.phrase_table import SEPARATOR, TableFormat
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import UNK_ID
@@ -242,14 +240,20 @@ class ReorderingCounts:
     """What was written to a reordering table.
 
     Args:
+        lines: Pairs of the phrase table.
         kept: Lines of the old one.
         estimated: Lines of new pairs.
         without: Pairs without a line, because the old table has none of their source.
     """
 
+    lines: int = 0
     kept: int = 0
     estimated: int = 0
     without: int = 0
+
+    def to_json(self) -> dict[str, int]:
+        """Return what became of the pairs, as JSON values."""
+        return {"kept": self.kept, "estimated": self.estimated, "without": self.without}
 
     def __str__(self) -> str:
         text = f"reordering table: {self.kept:,} lines as they were, {self.estimated:,} estimated"
@@ -270,29 +274,39 @@ def generate_reordering(
         InputError: A table cannot be read, breaks its format or is not sorted.
         SettingsError: The output cannot be written.
     """
-    kept = estimated = without = 0
     known = _Sources(read_source_runs(old, format_of=TableFormat.of_reordering))
-    # quickly made again, so nothing is kept of an interrupted run
-    with (
-        JournaledOutputs([output], None) as made_lines,
-        Progress("writing the reordering table", unit="pairs") as progress,
-    ):
-        for block in read_source_runs(phrase_table):
-            lines: list[bytes] = []
-            for source, targets in _runs(block):
-                own, mean = known.find(source)
-                new = [target for target in targets if target not in own]
-                without += 0 if own else len(new)
-                estimated += len(new) if own else 0
-                kept += len(targets) - len(new)
-                for target in targets:
-                    if own:
-                        made = SEPARATOR.join((source, target, mean)) + b"\n"
-                        lines.append(own.get(target, made))
-            made_lines.append([b"".join(lines)], {})
-            progress.advance(len(block))
-        made_lines.finish()
-    return ReorderingCounts(kept, estimated, without)
+
+    def work(block: TableBlock, before: ReorderingCounts) -> tuple[bytes, ReorderingCounts]:
+        lines: list[bytes] = []
+        estimated = without = 0
+        for source, targets in _runs(block):
+            own, mean = known.find(source)
+            new = sum(target not in own for target in targets)
+            if not own:
+                without += new
+                continue
+            estimated += new
+            for target in targets:
+                made = SEPARATOR.join((source, target, mean)) + b"\n"
+                lines.append(own.get(target, made))
+        counts = ReorderingCounts(
+            lines=before.lines + len(block),
+            kept=before.kept + len(block) - estimated - without,
+            estimated=before.estimated + estimated,
+            without=before.without + without,
+        )
+        return b"".join(lines), counts
+
+    stream = BlockStream(
+        [phrase_table],
+        None,  # quickly made again, so nothing is kept of an interrupted run
+        lambda *_: read_source_runs(phrase_table),
+        work,
+        ReorderingCounts(),
+        unlike="another table",
+        what="writing the reordering table",
+    )
+    return stream.write(output).counts
 
 
 class _Sources:
@@ -337,33 +351,13 @@ def _means(block: TableBlock) -> NDArray[np.float64]:
     return means
 
 
-@dataclass(frozen=True)
-class TableReport(GenerationReport[TableCounts]):
-    """The result of a run.
-
-    Args:
-        reordering: What was done to a reordering table.
-    """
-
-    reordering: ReorderingCounts | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the report as JSON values."""
-        reordering = {"reordering": vars(self.reordering)} if self.reordering else {}
-        return {**super().to_json(), **reordering}
-
-    def __str__(self) -> str:
-        reordering = f"{self.reordering}\n" if self.reordering else ""
-        return f"{self.counts}\n{reordering}{self.seconds:,.1f} s"
-
-
 def generate_table(
     path: str | Path,
     output: str | Path,
     writer: TableWriter,
     asked: dict[str, Any],
     reordering: tuple[str | Path, str | Path] | None = None,
-) -> TableReport:
+) -> tuple[StreamReport[TableCounts], ReorderingCounts | None]:
     """Write a phrase table of a model's targets for the sources of another one.
 
     Args:
@@ -373,6 +367,9 @@ def generate_table(
         asked: All else that decides the output's bytes, as JSON values.
         reordering: The reordering table of the system, and where to write one for the output,
             which must be a file then.
+
+    Returns:
+        What was done to the table, and to a reordering table.
 
     Raises:
         InputError: A table cannot be read, breaks its format or is not sorted.
@@ -396,6 +393,4 @@ def generate_table(
             made.append(generate_reordering(*reordering, outputs.part_path))
 
     done = stream.write(output, write_reordering)
-    return TableReport(
-        done.counts, done.resumed, done.seconds, done.sha256, made[0] if made else None
-    )
+    return done, made[0] if made else None

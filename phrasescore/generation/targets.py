@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
@@ -22,8 +23,6 @@ from phrasescore.words.token_sequences import TokenSequences, as_matrix
 # of the longest target without --max-length: times the source's words, and at least
 _TIMES_SOURCE, _SHORTEST_LIMIT = 3, 10
 Rows = NDArray[np.int64]
-# what to do with the ln p of rows a to b, (b - a, V) float32, where the model is
-Look = Callable[[int, int, Tensor], None]
 _GROUP = {"cpu": 128, "cuda": 4096}  # sources
 _AREA = {"cpu": 4096, "cuda": 65536}  # sources times words of the longest, in a group
 _CHUNK = {"cpu": 128, "cuda": 8192}  # prefixes
@@ -144,122 +143,128 @@ def ranking_scores(
     return ln_p / (lengths + 1) if length_normalisation else ln_p
 
 
-def ranked(
-    found: list[Found], sources: int, best: int | None, *, length_normalisation: bool = False
-) -> Targets:
-    """Put targets in the order of their sources and, of each, of their ln p.
+class Prefixes(ABC):
+    """The prefixes of a step of a search, a row each; at first the empty prefix of each source.
 
     Args:
-        found: Of the steps of one search, in their order; what ended earlier wins a tie.
-        sources: N.
+        allowed: Which targets are allowed.
+        lengths: (N,) the words of each source.
         best: How many targets of a source to keep; ``None`` for all.
-        length_normalisation: Order by ln p divided by the words, </s> counted.
+        length_normalisation: Whether to rank by ln p divided by the words, </s> counted.
+
+    Attributes:
+        unknown: Whether ``<unk>`` may be a word; if not, its ln p is -inf.
     """
-    owners = np.concatenate([each.owners for each in found])
-    ln_p = np.concatenate([each.ln_p for each in found])
-    counts = np.concatenate([each.counts for each in found])
-    lengths = np.concatenate([np.full(len(f.owners), f.words.shape[1], np.int64) for f in found])
-    tokens = np.concatenate([each.words.ravel() for each in found])
-    score = ranking_scores(ln_p, lengths, length_normalisation)
-    order = np.lexsort((np.arange(len(owners)), -score, owners))
-    begins = np.searchsorted(owners[order], np.arange(sources + 1))
-    if best is not None:
-        rank = np.arange(len(order)) - begins[owners[order]]
-        order = order[rank < best]
-        begins = np.searchsorted(owners[order], np.arange(sources + 1))
-    offsets = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    words = TokenSequences(tokens.astype(np.int32), offsets).select(order)
-    return Targets(begins.astype(np.int64), words, ln_p[order], counts[order])
 
-
-class Prefixes(Protocol):
-    """The prefixes of a search, a row each."""
+    def __init__(
+        self,
+        allowed: TargetSettings,
+        lengths: Rows,
+        best: int | None,
+        *,
+        length_normalisation: bool = False,
+    ) -> None:
+        self.unknown = allowed.unknown
+        self._limits, self._least = allowed.limits(lengths), allowed.least(lengths)
+        self._best, self._normalised = best, length_normalisation
+        self._found: list[Found] = []
+        self._owners = np.arange(len(lengths))
+        self._totals = np.zeros(len(lengths), np.float64)
+        self._prefixes = np.empty((len(lengths), 0), np.int32)
 
     @property
     def last_words(self) -> Rows:
         """(rows,) the word that each row reads next."""
-        ...
+        return self._prefixes[:, -1].astype(np.int64)
 
     def prepare(self) -> None:
         """Make place for the words that follow each row."""
-        ...
+        length = self._prefixes.shape[1]
+        self._ending = self._limits[self._owners] <= length
+        self._early = self._least[self._owners] > length  # must not end yet
 
+    @abstractmethod
     def look(self, a: int, b: int, ln_p: Tensor) -> None:
-        """Note of rows ``a`` to ``b`` what it needs of ``ln_p (b - a, V)``."""
-        ...
+        """Note of rows ``a`` to ``b`` what the search needs of ``ln_p (b - a, V)``."""
 
+    @abstractmethod
     def extend(self) -> Rows:
-        """Choose what goes on; return the row that each new prefix came from."""
-        ...
+        """Select the prefixes that go on; return the row that each new prefix came from."""
 
+    def _go_on(self, parents: Rows, words: Rows, totals: NDArray[np.float64]) -> None:
+        """Replace the prefixes by continuations of some of them."""
+        self._owners, self._totals = self._owners[parents], totals
+        self._prefixes = np.column_stack([self._prefixes[parents], words.astype(np.int32)])
 
-class ModelRows:
-    """The states of the prefixes of a search.
+    def targets(self) -> Targets:
+        """Return what was found, in the order of the sources and, of each, of what ranks targets.
 
-    Args:
-        model: In evaluation mode, where it is to compute; several threads may share it.
-        unknown: Whether ``<unk>`` may be a word; if not, its ln p is -inf.
-        chunk: How many rows to take at a time, few enough that their ln p stay in the caches.
-    """
-
-    def __init__(self, model: StepModel, unknown: bool, chunk: int) -> None:
-        self._model, self._unknown, self._chunk = model, unknown, chunk
-        self._state: State
-
-    def search(self, sources: TokenSequences, prefixes: Prefixes) -> None:
-        """Read sources, a row for each, and then word after word until no prefix goes on."""
-        prefixes.prepare()
-        self._begin(sources, prefixes.look)
-        while len(parents := prefixes.extend()):
-            prefixes.prepare()
-            self._advance(parents, prefixes.last_words, prefixes.look)
-
-    def _begin(self, sources: TokenSequences, look: Look) -> None:
-        """Read sources, a row for each."""
-        kept = []
-        for a in range(0, len(sources), self._chunk):
-            b = min(a + self._chunk, len(sources))
-            ids, lengths = as_matrix(sources.select(np.arange(a, b)), END)
-            state, ln_p = self._model.start(self._index(ids), self._index(lengths), torch.float32)
-            self._show(a, b, ln_p, look)
-            kept.append(state)
-        self._state = kept[0].followed_by(kept[1:])
-
-    def _advance(self, rows: Rows, words: Rows, look: Look) -> None:
-        """Replace the rows by some of them, each with one more word.
-
-        Args:
-            rows: (R,) which; a row may come again.
-            words: (R,) the word that each reads.
-            look: Is shown ln p of what follows.
+        Of equals the one that ended earlier comes first.
         """
-        kept = []
-        for a in range(0, len(rows), self._chunk):
-            b = min(a + self._chunk, len(rows))
-            before = self._state.gathered(self._index(rows[a:b]))
-            state, ln_p = self._model.step(before, self._index(words[a:b]))
-            self._show(a, b, ln_p, look)
-            kept.append(state)
-        self._state = kept[0].followed_by(kept[1:])
-
-    def _show(self, a: int, b: int, ln_p: Tensor, look: Look) -> None:
-        if not self._unknown:
-            ln_p[:, UNKNOWN] = -np.inf
-        look(a, b, ln_p)
-
-    def _index(self, numbers: Rows) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(numbers)).to(self._model.device)
+        found, sources = self._found, np.arange(len(self._limits) + 1)
+        owners = np.concatenate([each.owners for each in found])
+        ln_p = np.concatenate([each.ln_p for each in found])
+        counts = np.concatenate([each.counts for each in found])
+        lengths = np.concatenate([np.full(len(f.owners), f.words.shape[1]) for f in found])
+        tokens = np.concatenate([each.words.ravel() for each in found])
+        score = ranking_scores(ln_p, lengths, self._normalised)
+        order = np.lexsort((np.arange(len(owners)), -score, owners))
+        begins = np.searchsorted(owners[order], sources)
+        if self._best is not None:
+            rank = np.arange(len(order)) - begins[owners[order]]
+            order = order[rank < self._best]
+            begins = np.searchsorted(owners[order], sources)
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        words = TokenSequences(tokens.astype(np.int32), offsets).select(order)
+        return Targets(begins.astype(np.int64), words, ln_p[order], counts[order])
 
 
 class Method(Protocol):
     """Beam search or sampling."""
 
-    def targets(
-        self, model: StepModel, sources: TokenSequences, numbers: NDArray[np.int64], chunk: int
-    ) -> Targets:
-        """Return targets of N sources, the ``numbers`` among all, ``chunk`` prefixes at a time."""
+    def prefixes(self, numbers: Rows, lengths: Rows) -> Prefixes:
+        """Return the empty prefixes of N sources.
+
+        Args:
+            numbers: (N,) of the sources among all, for their random numbers.
+            lengths: (N,) their words.
+        """
         ...
+
+
+def search(model: StepModel, sources: TokenSequences, prefixes: Prefixes, chunk: int) -> Targets:
+    """Read sources, a row for each, and then word after word until no prefix goes on.
+
+    Args:
+        model: In evaluation mode, where it is to compute; several threads may share it.
+        sources: Of ids of the side that the model reads.
+        prefixes: Takes ln p of the words that follow each row, and chooses among them.
+        chunk: How many rows to take at a time, few enough that their ln p stay in the caches.
+    """
+
+    def placed(numbers: Rows) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(numbers)).to(model.device)
+
+    state: State | None = None
+    parents = np.arange(len(sources))
+    while len(parents):
+        prefixes.prepare()
+        kept = []
+        for a in range(0, len(parents), chunk):
+            rows = parents[a : a + chunk]
+            if state is None:
+                ids, lengths = as_matrix(sources.select(rows), END)
+                made, ln_p = model.start(placed(ids), placed(lengths), torch.float32)
+            else:
+                words = prefixes.last_words[a : a + chunk]
+                made, ln_p = model.step(state.gathered(placed(rows)), placed(words))
+            if not prefixes.unknown:
+                ln_p[:, UNKNOWN] = -np.inf
+            prefixes.look(a, a + len(rows), ln_p)
+            kept.append(made)
+        state = kept[0].followed_by(kept[1:])
+        parents = prefixes.extend()
+    return prefixes.targets()
 
 
 class TargetGenerator:
@@ -309,10 +314,10 @@ class TargetGenerator:
         cuts = cut_by_area(sources.lengths[order], self._group, self._area)
 
         def work(rows: NDArray[np.int64]) -> Targets:
+            part = sources.select(rows)
+            prefixes = self._method.prefixes(rows + first, part.lengths)
             with torch.inference_mode():
-                return self._method.targets(
-                    self._model, sources.select(rows), rows + first, self._chunk
-                )
+                return search(self._model, part, prefixes, self._chunk)
 
         groups = [order[c] for c in cuts]
         parts = each_on_one_core(self._pool, lambda rows: in_fitting_parts(work, rows), groups)

@@ -45,13 +45,12 @@ class Kind:
         network: ``module:class`` of the :class:`SequenceModel`, made from the settings.
         feature: What its scores are called in an n-best list; a number follows.
         reads_source: Whether it has a source and so two vocabularies; a language model has none.
-        of_sentences: Whether it is learned from, and scores, whole sentences; otherwise phrases.
+        of_sentences: Whether it is learned from, and scores, whole sentences, with dropout and
+            smoothed labels if wanted; otherwise phrases.
         aligns: Whether it says which source words it looks at (``AttentionModel.alignments``).
         summarises: Whether it reads a source into one vector c (``summaries``).
-        regularised: Whether training may drop out units and smooth labels.
         widths_compared: Whether several widths were compared in the same time, so that training may
             advise a narrower one.
-        expects_words: Whether recipe fast begins with the frequencies of words (``expect_words``).
         fast_sizes: Sizes for the recipe ``fast`` where the settings' own are those of a paper that
             trained for days.
     """
@@ -66,9 +65,7 @@ class Kind:
     of_sentences: bool = False
     aligns: bool = False
     summarises: bool = False
-    regularised: bool = False
     widths_compared: bool = False
-    expects_words: bool = False
     fast_sizes: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -91,7 +88,6 @@ def _language_model(
         feature="NeuralLM",
         reads_source=False,
         of_sentences=True,
-        regularised=True,
         fast_sizes=fast_sizes,
     )
 
@@ -111,7 +107,6 @@ def _sentence_kind(option: str, settings: type[ModelSettings]) -> Kind:
         of_sentences=True,
         aligns=settings is RnnSearchSettings,
         summarises=settings is RnnEncdecSettings,
-        regularised=True,
         fast_sizes=_FAST_SIZES,
     )
 
@@ -125,7 +120,6 @@ KINDS = (
         "phrasescore.model.networks.encoder_decoder:EncoderDecoder",
         summarises=True,
         widths_compared=True,
-        expects_words=True,
     ),
     Kind(
         "feed-forward-phrase",

@@ -179,7 +179,7 @@ class SequenceModel(StepModel):
             batch: On the model's device.
             dtype: What the matrix products run in, ``None`` for the parameters' own; sums stay in
                 float32 or better.
-            regularisation: For kinds that have it (``Kind.regularised``).
+            regularisation: For kinds that learn from sentences.
         """
 
     def multiplied(self) -> list[nn.Parameter]:
@@ -192,12 +192,11 @@ class SequenceModel(StepModel):
     def expect_words(self, counts: Tensor) -> None:
         """Let the output begin at how often words stand in the training text, not at all alike.
 
-        Only for kinds with ``Kind.expects_words``.
+        Kinds for which this was not tried do nothing.
 
         Args:
             counts: ``(V,)`` of each word and of </s>.
         """
-        raise NotImplementedError(f"{type(self).__name__} begins with all words alike")
 
     def log_normalisers(self, batch: Batch) -> Tensor:
         """Return ln Z of every target word and final </s>, ``(N,)``.

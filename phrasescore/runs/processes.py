@@ -9,11 +9,12 @@ modules in the current folder first, whatever they are called.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +144,17 @@ def _bound(report: int) -> list[str]:
     return [sys.executable, "-I", "-S", str(_SCRIPT), str(os.getpid()), str(report), signals]
 
 
+@contextlib.contextmanager
+def waiting_for(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+    """Wait for the end of a program behind the block; kill the program if the block raises."""
+    with process:
+        try:
+            yield process
+        except BaseException:
+            process.kill()
+            raise
+
+
 def run(
     command: Sequence[str], *, timeout: float | None = None, **options: Any
 ) -> subprocess.CompletedProcess[bytes]:
@@ -157,10 +169,12 @@ def run(
         OSError: The program cannot be started.
         subprocess.TimeoutExpired: It took too long.
     """
-    with start(command, **options) as process:
-        try:
-            output, errors = process.communicate(timeout=timeout)
-        except BaseException:
-            process.kill()
-            raise
+    with waiting_for(start(command, **options)) as process:
+        output, errors = process.communicate(timeout=timeout)
     return subprocess.CompletedProcess(command, process.returncode, output, errors)
+
+
+def last_line(log: Path) -> str:
+    """Return the last line that a program wrote into a log, without a full stop."""
+    lines = [line for line in log.read_text("utf-8", "replace").split("\n") if line.strip()]
+    return lines[-1].strip().rstrip(".") if lines else "it said nothing"

@@ -332,6 +332,24 @@ class BuildRecord(Record):
 
 
 @dataclass(frozen=True)
+class FilteredTable:
+    """What filtering one table did: the feature that uses the table, its lines before and after."""
+
+    name: str
+    lines: Count
+    kept: Count
+
+
+@dataclass(frozen=True)
+class FilterRecord(Record):
+    """The record of ``filter``: digests of the ini and the texts, and the tables."""
+
+    kind: ClassVar[str] = "filter"
+    asked: dict[str, str]
+    tables: tuple[FilteredTable, ...]
+
+
+@dataclass(frozen=True)
 class SystemGain:
     """How a system of an experiment differs from the first one; fractions."""
 

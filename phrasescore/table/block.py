@@ -97,6 +97,15 @@ class TokenSpans:
         count = find_tokens(data, begins, ends, factor, hierarchical, spans, offsets, doubtful)
         return cls(data, spans[0, :count], spans[1, :count], offsets), doubtful
 
+    @classmethod
+    def of_texts(cls, texts: Sequence[bytes], factor: int) -> tuple[TokenSpans, NDArray[np.bool_]]:
+        """Find the tokens of some texts, and the texts that lack a factor, as `of` does."""
+        lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+        # a byte behind each text, as an array of no bytes is refused
+        data = np.frombuffer(b"\n".join([*texts, b""]), np.uint8)
+        ends = np.cumsum(lengths + 1) - 1
+        return cls.of(data, ends - lengths, ends, factor)
+
     def tokens(self, line: int) -> list[bytes]:
         """Return the tokens of one phrase as bytes."""
         return [
@@ -270,13 +279,19 @@ def read_blocks(
         InputError: The file cannot be read.
         PhraseTableError: It breaks the format; the error names the file and the line.
     """
-    sizes = _block_sizes(first or lines, lines)
+    sizes = block_sizes(lines, first or lines)
     skipped = sum(itertools.islice(sizes, skip))
     return _checked_blocks(path, skipped, lambda: next(sizes), format_of, on_fault)
 
 
-def _block_sizes(first: int, most: int) -> Iterator[int]:
-    size = min(first, most)
+def block_sizes(most: int, first: int | None = None) -> Iterator[int]:
+    """Yield how much the next block may hold: small at first, so that first results come soon.
+
+    Args:
+        most: Of any block.
+        first: Of the first block, by default a sixteenth; each next may hold four times as much.
+    """
+    size = min(first or -(-most // 16), most)
     while True:
         yield size
         size = min(4 * size, most)

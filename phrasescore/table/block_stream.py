@@ -62,6 +62,15 @@ class StreamReport(Generic[Counts]):
         """Lines that this run did in a second."""
         return (self.counts.lines - self.resumed) / max(self.seconds, 1e-9)
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as JSON values."""
+        return {
+            **dataclasses.asdict(self.counts),
+            "resumed_lines": self.resumed,
+            "seconds": round(self.seconds, 3),
+            "input_sha256": self.sha256[0] if self.sha256 else None,
+        }
+
 
 @dataclass(frozen=True)
 class BlockStream(Generic[Block, Counts]):
@@ -125,7 +134,8 @@ class BlockStream(Generic[Block, Counts]):
         with JournaledOutputs([*beside, output], identity) as outputs:
             counts = outputs.restored(self.nothing)
             resumed = counts.lines
-            outputs.announce(resumed, self.unlike)
+            if self.asked is not None:
+                outputs.announce(resumed, self.unlike)
             counts = self._stream(outputs, counts, check)
             before_name(outputs, counts)
             outputs.finish()

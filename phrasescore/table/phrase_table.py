@@ -22,6 +22,7 @@ from phrasescore.table.look_alikes import look_alike
 
 SEPARATOR = b" ||| "
 PIPES = b"|||"
+BLANKS = b" \t\r"  # around columns, and between scores
 COLUMNS = ("source", "target", "scores", "alignment", "counts", "sparse features", "properties")
 # what a gap of a hierarchical rule becomes: one token, whatever its label on either side
 GAP = b"[X]"
@@ -133,7 +134,7 @@ def parse_entry(line: bytes) -> Entry:
     Raises:
         PhraseTableError: The line is blank, has fewer than three columns or no source phrase.
     """
-    columns = [column.strip(b" \t\r") for column in line.split(b"|||", 6)]
+    columns = [column.strip(BLANKS) for column in line.split(b"|||", 6)]
     if len(columns) < 3:
         if not any(columns):
             raise PhraseTableError(

@@ -12,25 +12,19 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.compiled import borrowed, compiled
 from phrasescore.errors import CorpusError, PhraseTableError
-from phrasescore.table.block import LINES_PER_BLOCK, TokenSpans
-from phrasescore.table.byte_scanning import BLANKS, RETURN, TAB, find_byte, trim
+from phrasescore.table.block import LINES_PER_BLOCK, TokenSpans, block_sizes
 from phrasescore.table.input_files import open_input, truncation_named
-from phrasescore.table.phrase_table import Side, scored_tokens
+from phrasescore.table.phrase_table import BLANKS, Side, scored_tokens
 
 BYTES_PER_BLOCK = 1 << 20
-# the first block is this many times smaller, the next is four times larger, up to a whole one
-_FIRST = 16
 
 # one line of each file, without line feeds; None after the end of a file
 Lines = tuple["bytes | None", ...]
-Positions = NDArray[np.int64]
 
 # why a line cannot be scored, the first reason that applies
 _FINE, _NO_COUNTERPART, _NO_TAB, _EMPTY, _NO_FACTOR = range(5)
@@ -41,24 +35,21 @@ class TextBlock:
     r"""Some consecutive lines.
 
     Args:
-        text: Their bytes as they are written, a ``\n`` after each; texts of several files have a
-            tab between them.
+        lines: Their bytes without line feeds; texts of several files have a tab between them.
         first_line: The 1-based number of the first.
         path: The file, or that of the first texts, for errors.
-        ends: (lines,) where new columns go, before a carriage return at the end of a line.
         tokens: The tokens of each text that a model sees; those of faulty lines mean nothing.
         faulty: (lines,) bool, whether a line cannot be scored.
     """
 
-    text: bytes
+    lines: Sequence[bytes]
     first_line: int
     path: str | Path
-    ends: Positions
     tokens: tuple[TokenSpans, ...]
     faulty: NDArray[np.bool_]
 
     def __len__(self) -> int:
-        return len(self.ends)
+        return len(self.lines)
 
     def with_columns(self, columns: Sequence[Sequence[bytes]]) -> bytes:
         """Return the lines with columns added at their ends, every other byte as it was.
@@ -66,11 +57,10 @@ class TextBlock:
         Args:
             columns: One sequence of fields, as long as the block, for each new column.
         """
-        parts, position = [], 0
-        for end, fields in zip(self.ends.tolist(), zip(*columns, strict=True), strict=True):
-            parts += [self.text[position:end], b"\t", b"\t".join(fields)]
-            position = end
-        parts.append(self.text[position:])
+        parts = []
+        for line, *fields in zip(self.lines, *columns, strict=True):
+            end = b"\r\n" if line.endswith(b"\r") else b"\n"
+            parts += [b"\t".join([line.removesuffix(b"\r"), *fields]), end]
         return b"".join(parts)
 
 
@@ -123,11 +113,12 @@ class Texts:
             first_line += len(taken)
 
     def _cut(self, rows: Iterator[Lines]) -> Iterator[list[Lines]]:
-        part = _FIRST
-        while True:
-            most, size = -(-self.bytes_per_block // part), 0
+        for lines, most in zip(
+            block_sizes(self.lines_per_block), block_sizes(self.bytes_per_block), strict=True
+        ):
             taken: list[Lines] = []
-            for row in itertools.islice(rows, -(-self.lines_per_block // part)):
+            size = 0
+            for row in itertools.islice(rows, lines):
                 taken.append(row)
                 # with tabs and line feeds, so that both forms of the same texts are cut alike
                 size += sum(len(line or b"") + 1 for line in row)
@@ -136,52 +127,37 @@ class Texts:
             if not taken:
                 return
             yield taken
-            part = max(part // 4, 1)
 
     def _block(self, rows: list[Lines], first_line: int) -> TextBlock:
-        text = b"".join(b"\t".join([line or b"" for line in row]) + b"\n" for row in rows)
-        data = np.frombuffer(text, np.uint8)
-        spans, ends, faults = self._spans(data, rows)
+        columns, faults = self._columns(rows)
         tokens = []
-        for column in range(self.columns):
-            found, lacks_factor = self._tokens(data, spans, column)
+        for column in columns:
+            found, lacks_factor = TokenSpans.of_texts(column, self.factor)
             tokens.append(found)
             faults[lacks_factor & (faults == _FINE)] = _NO_FACTOR
         faulty = faults != _FINE
         if faulty.any() and not self.skips:
-            row = int(np.argmax(faulty))
-            texts = [text[begin:end] for begin, end in spans[row].reshape(-1, 2).tolist()]
-            raise self._error(int(faults[row]), rows[row], texts, first_line + row)
-        return TextBlock(text, first_line, self.paths[0], ends, tuple(tokens), faulty)
+            number = int(np.argmax(faulty))
+            texts = [column[number] for column in columns]
+            raise self._error(int(faults[number]), rows[number], texts, first_line + number)
+        lines = [b"\t".join([line or b"" for line in row]) for row in rows]
+        return TextBlock(lines, first_line, self.paths[0], tuple(tokens), faulty)
 
-    def _spans(
-        self, data: NDArray[np.uint8], rows: list[Lines]
-    ) -> tuple[Positions, Positions, NDArray[np.int64]]:
-        """Find the texts of some lines, where each line ends, and whether it lacks a text."""
-        lengths = np.array([[len(line or b"") for line in row] for row in rows], np.int64)
-        # behind each line of a file stands a tab or the line feed
-        stops = np.cumsum(lengths + 1).reshape(lengths.shape) - 1
-        spans = np.zeros((len(rows), 2 * self.columns), np.int64)
-        ends, faults = np.empty(len(rows), np.int64), np.full(len(rows), _FINE)
-        lacks_tab = np.zeros(len(rows), np.bool_)
+    def _columns(self, rows: list[Lines]) -> tuple[list[list[bytes]], NDArray[np.int64]]:
+        """Return the texts of lines, without the blanks around them, and what each line lacks."""
         if self.side_by_side:
-            spans[:, 0::2], spans[:, 1::2] = stops - lengths, stops
+            fields = [[line or b"" for line in row] for row in rows]
         else:
-            _find_columns(data, stops[:, 0] - lengths[:, 0], stops[:, 0], spans, lacks_tab)
-        _trim(data, spans)
-        _before_return(data, stops[:, -1], ends)
+            fields = [(row[0] or b"").split(b"\t", self.columns)[: self.columns] for row in rows]
+        # a line more, without text, says how many columns there are where every line has fewer
+        padded = itertools.zip_longest(*fields, [b""] * self.columns, fillvalue=b"")
+        columns = [[field.strip(BLANKS) for field in column[:-1]] for column in padded]
+        faults = np.full(len(rows), _FINE)
         if self.columns > 1 and not self.empties:
-            faults[spans[:, 0] == spans[:, 1]] = _EMPTY
-        faults[lacks_tab] = _NO_TAB
+            faults[[not text for text in columns[0]]] = _EMPTY
+        faults[[len(row) < self.columns for row in fields]] = _NO_TAB
         faults[[None in row for row in rows]] = _NO_COUNTERPART
-        return spans, ends, faults
-
-    def _tokens(
-        self, data: NDArray[np.uint8], spans: Positions, column: int
-    ) -> tuple[TokenSpans, NDArray[np.bool_]]:
-        """Find the tokens of one text of all lines, and the lines in which a factor is missing."""
-        begins, ends = spans[:, 2 * column], spans[:, 2 * column + 1]
-        return TokenSpans.of(data, begins, ends, self.factor)
+        return columns, faults
 
     def _error(self, fault: int, row: Lines, texts: Sequence[bytes], line: int) -> CorpusError:
         """Say why a line cannot be scored."""
@@ -224,46 +200,3 @@ def _read_lines(path: str | Path) -> Iterator[bytes]:
     with open_input(path) as stream, truncation_named(path):
         for line in stream:
             yield line.removesuffix(b"\n")
-
-
-@compiled
-def _find_columns(data: Any, begins: Any, ends: Any, spans: Any, lacks_tab: Any) -> None:
-    """Find the first columns of every line.
-
-    Args:
-        data: uint8.
-        begins: (lines,) where each line begins.
-        ends: (lines,) where it ends.
-        spans: (lines, 2 * columns), filled: begin and end of each column.
-        lacks_tab: (lines,) bool, filled: whether a column is missing; its span is empty.
-    """
-    data, begins, ends, spans, lacks_tab = borrowed((data, begins, ends, spans, lacks_tab))
-    for line in range(len(spans)):
-        at, end = begins[line], ends[line]
-        for column in range(0, spans.shape[1], 2):
-            if at > end:
-                lacks_tab[line] = True
-                at = end
-            stop = find_byte(data, at, end, TAB)
-            spans[line, column], spans[line, column + 1] = at, stop
-            at = stop + 1
-
-
-@compiled
-def _trim(data: Any, spans: Any) -> None:
-    """Leave out the blanks around every text."""
-    data, spans = borrowed((data, spans))
-    for line in range(len(spans)):
-        for column in range(0, spans.shape[1], 2):
-            begin, end = trim(data, spans[line, column], spans[line, column + 1], BLANKS)
-            spans[line, column], spans[line, column + 1] = begin, end
-
-
-@compiled
-def _before_return(data: Any, stops: Any, ends: Any) -> None:
-    """Fill in where each line ends without its line feed and the carriage return before that."""
-    begin = 0
-    for line in range(len(stops)):
-        stop = stops[line]
-        ends[line] = stop - 1 if stop > begin and data[stop - 1] == RETURN else stop
-        begin = stop + 1

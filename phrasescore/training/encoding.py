@@ -12,9 +12,9 @@ alone is the targets of pairs without a source.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
-import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 
 from phrasescore.errors import CorpusError, InputError, counted
 from phrasescore.runs.file_kinds import can_be_read_again
-from phrasescore.runs.final_names import own_file
 from phrasescore.runs.identity import sha256_of
 from phrasescore.runs.json_files import read_object, write_json
 from phrasescore.runs.progress import Progress
@@ -53,10 +52,8 @@ _SMALL_VOCABULARY = 1 << 16
 Mask = NDArray[np.bool_] | DiskArray
 
 
-def encode_once(
-    folder: Path,
-    identity: dict[str, Any],
-    write: Callable[[Path], dict[str, Any]],
+def _encode_once(
+    folder: Path, identity: dict[str, Any], write: Callable[[Path], dict[str, Any]]
 ) -> EncodedPairs:
     """Encode something into a work folder, or find it there from an earlier run.
 
@@ -67,8 +64,10 @@ def encode_once(
         write: Fills ``folder``, with a scratch folder for what it needs meanwhile; returns what
             the manifest says besides.
     """
-    if None not in identity["sha256"] and _is_encoded(folder, identity):
-        return load_pairs(folder)
+    if None not in identity["sha256"]:
+        with contextlib.suppress(OSError, ValueError, InputError):
+            if identity.items() <= read_object(folder / MANIFEST).items():
+                return load_pairs(folder)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / MANIFEST).unlink(missing_ok=True)
     scratch = folder / "scratch"
@@ -83,13 +82,13 @@ def encode_once(
     return load_pairs(folder)
 
 
-def _is_encoded(folder: Path, identity: dict[str, Any]) -> bool:
-    try:
-        manifest = read_object(folder / MANIFEST)
-        load_pairs(folder)
-    except (OSError, ValueError, InputError):
-        return False
-    return bool(all(manifest.get(key) == value for key, value in identity.items()))
+def _identity(form: int, paths: Sequence[str | Path], settings: PairSettings) -> dict[str, Any]:
+    """Return what encoded pairs depend on: the digest of a pipe is ``None``."""
+    return {
+        "format": form,
+        "sha256": [sha256_of(path) if can_be_read_again(path) else None for path in paths],
+        "settings": dataclasses.asdict(settings),
+    }
 
 
 @dataclass(frozen=True)
@@ -175,7 +174,7 @@ def stream_sides(
     scratch: Path,
     title: str,
     sides: Sequence[Side] = SIDES,
-) -> list[StreamedSide]:
+) -> dict[Side, StreamedSide]:
     """Read blocks of some sides once, into raw files of numbers, lengths and digests."""
     words = {side: WordTable() for side in sides}
     with ExitStack() as stack, Progress(title, unit="lines") as progress:
@@ -191,19 +190,20 @@ def stream_sides(
                 files[side, "lengths"].write(np.diff(spans.offsets).astype(np.int32).data)
                 files[side, "digests"].write(phrase_digests(numbers, spans.offsets).data)
             progress.advance(len(block[0].offsets) - 1)
-    return [
-        StreamedSide(
+    return {
+        side: StreamedSide(
             words[side],
             DiskArray(scratch / f"{side}.numbers", np.int32),
             DiskArray(scratch / f"{side}.lengths", np.int32),
             DiskArray(scratch / f"{side}.digests", (np.uint64, 2)),
         )
         for side in sides
-    ]
+    }
 
 
-# a change of the files' meaning must change this number
-_TABLE_FORMAT = 3
+# a change of the files' meaning must change these numbers
+_TABLE_FORMAT, _TEXT_FORMAT = 3, 2
+Paths = tuple[Path, ...]
 
 
 def encode_table(path: str | Path, folder: str | Path, settings: PairSettings) -> EncodedPairs:
@@ -217,12 +217,7 @@ def encode_table(path: str | Path, folder: str | Path, settings: PairSettings) -
     Raises:
         InputError: The table cannot be read or breaks its format.
     """
-    digest = sha256_of(path) if can_be_read_again(path) else None
-    identity = {
-        "format": _TABLE_FORMAT,
-        "sha256": [digest],
-        "settings": dataclasses.asdict(settings),
-    }
+    folder = Path(folder)
 
     def write(scratch: Path) -> dict[str, Any]:
         blocks = (
@@ -230,37 +225,15 @@ def encode_table(path: str | Path, folder: str | Path, settings: PairSettings) -
             for block in read_blocks(path)
         )
         sides = stream_sides(blocks, scratch, "reading the phrase table")
-        return _write_distinct(Path(folder), scratch, sides, settings)
-
-    return encode_once(Path(folder), identity, write)
-
-
-def _write_distinct(
-    folder: Path, scratch: Path, sides: list[StreamedSide], settings: PairSettings
-) -> dict[str, Any]:
-    source, target = sides
-    lines = len(source.lengths)
-    both = zip(source.digests.blocks(), target.digests.blocks(), strict=True)
-    distinct = RepeatedRows(itertools.starmap(pair_digests, both), lines, scratch, "pair").first
-    pairs = sum(int(block.sum()) for block in distinct.blocks())
-    summary = f"{lines:,} lines, {pairs:,} distinct pairs"
-    report: dict[str, Any] = {"summary": summary, "unit": "phrases", "set_aside": 0}
-    sizes = (settings.source_words, settings.target_words)
-    for side, streamed, size in zip(SIDES, sides, sizes, strict=True):
-        phrases = RepeatedRows(streamed.digests.blocks(), lines, scratch, side)
+        digests = zip(*(streamed.digests.blocks() for streamed in sides.values()), strict=True)
+        lines = len(sides["source"].lengths)
+        distinct = RepeatedRows(itertools.starmap(pair_digests, digests), lines, scratch, "pair")
         # the first line with a phrase is also the first line with its pair, hence kept
-        coverage, ids = streamed.write_words(folder, side, phrases.first, distinct, size)
-        blocks = zip(phrases.numbers(), distinct.blocks(), strict=True)
-        groups = (numbers[kept] for numbers, kept in blocks)
-        write_npy(folder / f"{side}.groups.npy", np.int32, pairs, groups)
-        streamed.write_ids(folder, side, distinct, ids)
-        report[side] = dataclasses.asdict(coverage)
-    return report
+        pairs, report = _write_sides(folder, scratch, sides, settings, distinct.first)
+        summary = f"{lines:,} lines, {pairs:,} distinct pairs"
+        return {"summary": summary, "unit": "phrases", "set_aside": 0, **report}
 
-
-# a change of the files' meaning must change this number
-_TEXT_FORMAT = 2
-Paths = tuple[Path, ...]
+    return _encode_once(folder, _identity(_TABLE_FORMAT, [path], settings), write)
 
 
 def encode_texts(
@@ -269,7 +242,7 @@ def encode_texts(
     settings: PairSettings,
     *,
     max_length: int,
-    held_out: Paths | None = None,
+    held_out: Paths = (),
 ) -> EncodedPairs:
     """Read texts into a work folder, or find them there from an earlier run.
 
@@ -286,41 +259,37 @@ def encode_texts(
         InputError: A text cannot be read.
         CorpusError: Two texts have different numbers of lines, or no pair of theirs is left.
     """
-    every = [*paths, *(held_out or ())]
-    names = SIDES[-len(paths) :]
-    identity = {
-        "format": _TEXT_FORMAT,
-        "sha256": [sha256_of(path) if can_be_read_again(path) else None for path in every],
-        "settings": dataclasses.asdict(settings),
-        "max_length": max_length,
-    }
+    folder, names = Path(folder), SIDES[-len(paths) :]
 
     def write(scratch: Path) -> dict[str, Any]:
-        lines = _TextsInTurn()
-        blocks = lines.read(paths, held_out, settings.factor)
-        sides = dict(zip(names, stream_sides(blocks, scratch, "reading texts", names), strict=True))
-        return _write(
-            Path(folder), scratch, sides, settings, lines.to_learn_from, max_length, every
-        )
+        lines: list[int] = []  # to learn from, and set aside
 
-    return encode_once(Path(folder), identity, write)
+        def blocks() -> Iterator[Sequence[TokenSpans]]:
+            for texts in filter(None, (paths, held_out)):
+                lines.append(0)
+                for block in _blocks(texts, settings.factor):
+                    lines[-1] += len(block)
+                    yield block.tokens
 
+        sides = stream_sides(blocks(), scratch, "reading texts", names)
+        lengths = np.stack([side.lengths[...] for side in sides.values()])
+        empty, long = (lengths == 0).any(axis=0), (lengths > max_length).any(axis=0)
+        learned = np.arange(lengths.shape[1]) < lines[0]
+        kept = ~empty & ~(long & learned)
+        for part, texts in ((learned, paths), (~learned, held_out)):
+            if texts and not (kept & part).any():
+                raise _nothing_left(int(part.sum()), len(sides), max_length, texts[0])
+        left_out = {"empty": empty & learned, f"over {max_length} words": long & learned}
+        _, report = _write_sides(folder, scratch, sides, settings, kept, kept & learned)
+        return {
+            "summary": _summary(lines[0], left_out, len(sides)),
+            "unit": "sentences",
+            "set_aside": int((kept & ~learned).sum()),
+            **report,
+        }
 
-class _TextsInTurn:
-    """Reads the texts, and then those to set aside."""
-
-    to_learn_from = 0  # lines of the texts that are not set aside
-
-    def read(
-        self, paths: Paths, held_out: Paths | None, factor: int
-    ) -> Iterator[Sequence[TokenSpans]]:
-        """Yield the sides of some lines at a time, those to learn from first."""
-        for block in _blocks(paths, factor):
-            self.to_learn_from += len(block)
-            yield block.tokens
-        if held_out:
-            for block in _blocks(held_out, factor):
-                yield block.tokens
+    identity = _identity(_TEXT_FORMAT, [*paths, *held_out], settings)
+    return _encode_once(folder, {**identity, "max_length": max_length}, write)
 
 
 def _blocks(paths: Paths, factor: int) -> Iterator[TextBlock]:
@@ -328,42 +297,43 @@ def _blocks(paths: Paths, factor: int) -> Iterator[TextBlock]:
     return texts.blocks()
 
 
-def _write(
+def _write_sides(
     folder: Path,
     scratch: Path,
     sides: Mapping[Side, StreamedSide],
     settings: PairSettings,
-    to_learn_from: int,
-    max_length: int,
-    paths: Sequence[Path],
-) -> dict[str, Any]:
-    lengths = np.stack([side.lengths[...] for side in sides.values()])
-    empty, long = (lengths == 0).any(axis=0), (lengths > max_length).any(axis=0)
-    learned = np.arange(lengths.shape[1]) < to_learn_from
-    kept = ~empty & ~(long & learned)
-    parts = [(learned, paths[0])]
-    if len(paths) > len(sides):
-        parts.append((~learned, paths[-len(sides)]))
-    for part, path in parts:
-        if not (kept & part).any():
-            raise _nothing_left(int(part.sum()), len(sides), max_length, path)
-    left_out = {"empty": empty & learned, f"over {max_length} words": long & learned}
-    report: dict[str, Any] = {
-        "summary": _summary(to_learn_from, left_out, len(sides)),
-        "unit": "sentences",
-        "set_aside": int((kept & ~learned).sum()),
-    }
+    kept: Mask,
+    counted: Mask | None = None,
+) -> tuple[int, dict[str, Any]]:
+    """Write word lists, groups and ids; return how many pairs there are, and each side's coverage.
+
+    Args:
+        folder: Where to.
+        scratch: The folder of the streamed sides.
+        sides: What was read.
+        settings: Sizes of the shortlists.
+        kept: Lines that become pairs.
+        counted: Lines in which words are counted; ``None`` for the first line of each phrase.
+    """
     sizes = {"source": settings.source_words, "target": settings.target_words}
+    pairs = sum(int(block.sum()) for block in _masks(kept))
+    report: dict[str, Any] = {}
     for side, streamed in sides.items():
-        words, size = kept & learned, sizes[side]
-        coverage, ids = streamed.write_words(folder, side, words, words, size)
-        sentences = RepeatedRows(streamed.digests.blocks(), len(kept), scratch, side)
-        groups = np.concatenate(list(sentences.numbers()))
-        with own_file(folder / f"{side}.groups.npy", os.O_TRUNC) as stream:
-            np.save(stream, groups[kept])
+        phrases = RepeatedRows(streamed.digests.blocks(), len(kept), scratch, side)
+        words = (phrases.first, kept) if counted is None else (counted, counted)
+        coverage, ids = streamed.write_words(folder, side, *words, sizes[side])
+        blocks = zip(phrases.numbers(), _masks(kept), strict=True)
+        groups = (numbers[chosen] for numbers, chosen in blocks)
+        write_npy(folder / f"{side}.groups.npy", np.int32, pairs, groups)
         streamed.write_ids(folder, side, kept, ids)
         report[side] = dataclasses.asdict(coverage)
-    return report
+    return pairs, report
+
+
+def _masks(kept: Mask) -> Iterator[NDArray[np.bool_]]:
+    """Yield which lines are kept, a million lines at a time."""
+    for begin in range(0, len(kept), ROWS_AT_ONCE):
+        yield kept[begin : begin + ROWS_AT_ONCE]
 
 
 def _nothing_left(lines: int, sides: int, max_length: int, path: Path) -> CorpusError:

@@ -8,15 +8,14 @@ from which a language model learns, is pairs without a source.
 from __future__ import annotations
 
 import dataclasses
-import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.closed_settings import Between, check_bounds, from_mapping
+from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import InputError, ModelError, SettingsError
 from phrasescore.model.model_settings import Direction
 from phrasescore.runs.json_files import read_object
@@ -41,12 +40,9 @@ class PairSettings:
         factor: Which factor of a factored token counts, from 0.
     """
 
-    source_words: Annotated[int, Between(1, math.inf)] = SHORTLIST_WORDS
-    target_words: Annotated[int, Between(1, math.inf)] = SHORTLIST_WORDS
-    factor: Annotated[int, Between(0, math.inf)] = 0
-
-    def __post_init__(self) -> None:
-        check_bounds(self)
+    source_words: int = SHORTLIST_WORDS
+    target_words: int = SHORTLIST_WORDS
+    factor: int = 0
 
 
 @dataclass(frozen=True)
@@ -135,14 +131,11 @@ def load_pairs(folder: str | Path) -> EncodedPairs:
     folder = Path(folder)
     try:
         content = read_object(folder / MANIFEST)
-        names = {each.name for each in dataclasses.fields(_Manifest)}
-        told = {name: value for name, value in content.items() if name in names}
-        manifest = from_mapping(_Manifest, told, where=MANIFEST)
+        manifest = from_mapping(_Manifest, content, where=MANIFEST, only_known=False)
         target = _load_side(folder, "target", manifest.target)
         source = PhraseSide.unread(target.groups)
-        if manifest.source:
-            coverage = from_mapping(Coverage, manifest.source, where=MANIFEST)
-            source = _load_side(folder, "source", coverage)
+        if manifest.source is not None:
+            source = _load_side(folder, "source", manifest.source)
         if len(source.groups) != len(target.groups):
             raise ValueError("its sides have different numbers of pairs")
         if not 0 <= manifest.set_aside < len(target.groups):
@@ -168,7 +161,7 @@ class _Manifest:
     unit: Unit
     set_aside: int
     target: Coverage
-    source: dict[str, Any] = field(default_factory=dict)  # of a text alone there is none
+    source: Coverage | None = None  # of a text alone there is none
 
 
 def _load_side(folder: Path, side: str, coverage: Coverage) -> PhraseSide:
@@ -258,8 +251,6 @@ def split(pairs: EncodedPairs, held_out_sources: int, held_out_pairs: int, seed:
     Raises:
         SettingsError: Nothing would be left to learn from.
     """
-    if min(held_out_sources, held_out_pairs) < 0:
-        raise SettingsError("the number of held-out pairs cannot be negative")
     N = len(pairs)
     if pairs.set_aside:
         aside = np.arange(N - pairs.set_aside, N)

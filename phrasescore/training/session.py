@@ -267,7 +267,7 @@ def _new_model(settings: TrainingSettings, pairs: EncodedPairs, parts: Split) ->
     model = build(settings.model_settings(*sizes))
     recipe = recipe_named(settings.recipe, settings.learns_from)
     model.initialise(torch.Generator().manual_seed(settings.seed), recipe.initialisation)
-    if settings.model_kind.expects_words and recipe.initialisation == "scaled":
+    if recipe.initialisation == "scaled":
         counts = word_counts(pairs.target, parts.training)
         counts[END] = len(parts.training)
         model.expect_words(torch.from_numpy(counts))

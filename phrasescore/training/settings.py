@@ -36,19 +36,48 @@ RecipeName = Literal["fast", "paper"]
 
 INPUT = "sha256 of the input"  # among what a run was asked for
 DEFAULT_EPOCHS = 10
-# Where a recipe decides and the user does not. The authors of the translation models held nothing
-# out and never stopped early; their language model stops after 10 passes without gain.
-PATIENCE: dict[RecipeName, int] = {"fast": 5, "paper": 0}
-PATIENCE_OF_TEXT: dict[RecipeName, int] = {"fast": 5, "paper": 10}
-EVALUATIONS = 10
-HELD_OUT: dict[RecipeName, int] = {"fast": 5000, "paper": 0}
-# A sentence stands in few pairs, so those drawn by source and at random would be much the same.
-HELD_OUT_SENTENCES: dict[RecipeName, int] = {"fast": 1000, "paper": 0}
-# Of a text one sentence in a thousand, as in the paper, but no fewer than this.
-HELD_OUT_OF_TEXT, HELD_OUT_SHARE_OF_TEXT = 500, 1000
 MAX_LENGTH = 50  # words of a sentence to learn from, the larger of the paper's two
-DROPOUT, LABEL_SMOOTHING = 0.3, 0.1  # of the fast recipe for sentences
-DROPOUT_OF_TEXT = 0.15  # of the fast recipe for a text, whose labels are not smoothed
+HELD_OUT_SHARE_OF_TEXT = 1000  # of a text one sentence in so many, as in the paper
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """The values of options that the user leaves to the recipe.
+
+    Attributes:
+        patience: Evaluations without gain that end a run; 0: none do.
+        held_out_sources: Pairs held out by source; of a text the fewest sentences.
+        held_out_pairs: Pairs held out at random. A sentence stands in few pairs, so those drawn by
+            source and at random would be much the same.
+        dropout: Share of the units.
+        label_smoothing: Share of the probability.
+        evaluations: In a run; ``None`` after each pass.
+        shortlist: Words of each side.
+    """
+
+    patience: int = 0
+    held_out_sources: int = 0
+    held_out_pairs: int = 0
+    dropout: float = 0.0
+    label_smoothing: float = 0.0
+    evaluations: int | None = 10
+    shortlist: int = SHORTLIST_WORDS
+
+
+# The authors of the translation models held nothing out and never stopped early; their language
+# model stops after 10 passes without gain.
+DEFAULTS: dict[tuple[Material, RecipeName], Defaults] = {
+    ("phrases", "fast"): Defaults(patience=5, held_out_sources=5000, held_out_pairs=5000),
+    ("phrases", "paper"): Defaults(),
+    ("sentences", "fast"): Defaults(
+        patience=5, held_out_sources=1000, dropout=0.3, label_smoothing=0.1
+    ),
+    ("sentences", "paper"): Defaults(shortlist=PAPER_SENTENCE_WORDS),
+    ("text", "fast"): Defaults(patience=5, held_out_sources=500, dropout=0.15),
+    ("text", "paper"): Defaults(patience=10, held_out_sources=500, evaluations=None),
+}
+_PHRASES, _PAPER = DEFAULTS["phrases", "fast"], DEFAULTS["phrases", "paper"]
+_SENTENCES, _TEXT = DEFAULTS["sentences", "fast"], DEFAULTS["text", "fast"]
 
 _PHRASE, _FEED_FORWARD, _LM = (
     EncoderDecoderSettings,
@@ -83,12 +112,12 @@ def _option(default: Any, text: str, of: str | None = None, /, **more: Any) -> A
         of: The attribute of :class:`Kind` that says which kinds have the option; ``None``: all.
         more: For click.
     """
-    return field(default=default, metadata={"of": of, "click": {"help": text, **more}})
+    return field(default=default, metadata={"of": of, "click": {"text": text, **more}})
 
 
 def _size(text: str, metavar: str = "N", **more: Any) -> Any:
     """Declare a setting of the model that is an option; kinds without the setting refuse it."""
-    click = {"help": text, "metavar": metavar, **more}
+    click = {"text": text, "metavar": metavar, **more}
     return field(default=None, metadata={"size": True, "click": click})
 
 
@@ -128,12 +157,12 @@ class TrainingSettings:
     patience: OftenOrNever | None = _option(
         None,
         "End after this many evaluations without a better figure on unseen sources; 0: never.  "
-        f"[default: {PATIENCE['fast']}; paper: {PATIENCE['paper']}]",
+        f"[default: {_PHRASES.patience}; paper: {_PAPER.patience}]",
     )
     evaluations: Often | None = _option(
         None,
-        f"How often the held-out pairs are scored in a run.  [default: {EVALUATIONS}; of language "
-        "models with --recipe paper: after each pass]",
+        f"How often the held-out pairs are scored in a run.  [default: {_PHRASES.evaluations}; of "
+        "language models with --recipe paper: after each pass]",
     )
     self_normalise: float | None = _size(
         "Of feed-forward-lm: keep the sum over the vocabulary near 1, so that the decoder may "
@@ -214,15 +243,16 @@ class TrainingSettings:
     held_out_sources: ItemsOrNone | None = _option(
         None,
         "Pairs to hold out whose sources are in no training pair.  "
-        f"[default: {HELD_OUT['fast']}; search, encdec: {HELD_OUT_SENTENCES['fast']}; "
-        f"paper: {HELD_OUT['paper']}]",
+        f"[default: {_PHRASES.held_out_sources}; search, encdec: {_SENTENCES.held_out_sources}; "
+        f"paper: {_PAPER.held_out_sources}]",
         "reads_source",
     )
     held_out_pairs: ItemsOrNone | None = _option(
         None,
         "Pairs to hold out, drawn at random from the rest; of a text sentences.  "
-        f"[default: {HELD_OUT['fast']}; search, encdec: 0; paper: {HELD_OUT['paper']}; language "
-        f"models: one sentence in 1,000, {HELD_OUT_OF_TEXT} at least]",
+        f"[default: {_PHRASES.held_out_pairs}; search, encdec: 0; "
+        f"paper: {_PAPER.held_out_pairs}; language models: one sentence in 1,000, "
+        f"{_TEXT.held_out_sources} at least]",
     )
     held_out_text: tuple[Path, ...] = _option(
         (),
@@ -240,14 +270,15 @@ class TrainingSettings:
     )
     dropout: Share | None = _option(
         None,
-        f"Of models of sentences: share of units set to 0 in training.  [default: {DROPOUT}; "
-        f"language models: {DROPOUT_OF_TEXT}; paper: 0]",
-        "regularised",
+        f"Of models of sentences: share of units set to 0 in training.  [default: "
+        f"{_SENTENCES.dropout}; language models: {_TEXT.dropout}; paper: 0]",
+        "of_sentences",
     )
     label_smoothing: Share | None = _option(
         None,
-        f"Of models of sentences.  [default: {LABEL_SMOOTHING}; paper, language models: 0]",
-        "regularised",
+        f"Of models of sentences.  [default: {_SENTENCES.label_smoothing}; paper, "
+        "language models: 0]",
+        "of_sentences",
     )
     # exact in JSON, which some read as floating point
     seed: Annotated[int, Between(0, 1 << 53)] = _option(
@@ -331,6 +362,11 @@ class TrainingSettings:
         return self.model_kind.learns_from
 
     @property
+    def defaults(self) -> Defaults:
+        """What holds where the user says nothing."""
+        return DEFAULTS[self.learns_from, self.recipe]
+
+    @property
     def files(self) -> tuple[Path, ...]:
         """All files that are read."""
         return (*self.inputs, *self.held_out_text)
@@ -343,9 +379,7 @@ class TrainingSettings:
     @property
     def shortlists(self) -> tuple[int, int]:
         """Sizes of the source and the target shortlist."""
-        usual = SHORTLIST_WORDS
-        if self.recipe == "paper" and self.learns_from == "sentences":
-            usual = PAPER_SENTENCE_WORDS
+        usual = self.defaults.shortlist
         return self.source_words or usual, self.target_words or usual
 
     @property
@@ -358,13 +392,14 @@ class TrainingSettings:
         """Pairs to hold out by source, and drawn at random, as far as the input does not decide."""
         if self.held_out_text:
             return 0, 0
+        usual = self.defaults
         if self.learns_from == "text":
             # all sentences that are the same go together, as pairs of one source do
-            return _given(self.held_out_pairs, HELD_OUT_OF_TEXT), 0
-        usual = HELD_OUT[self.recipe], HELD_OUT[self.recipe]
-        if self.learns_from == "sentences":
-            usual = HELD_OUT_SENTENCES[self.recipe], 0
-        return _given(self.held_out_sources, usual[0]), _given(self.held_out_pairs, usual[1])
+            return _given(self.held_out_pairs, usual.held_out_sources), 0
+        return (
+            _given(self.held_out_sources, usual.held_out_sources),
+            _given(self.held_out_pairs, usual.held_out_pairs),
+        )
 
     def held_out_of(self, pairs: int) -> tuple[int, int]:
         """Return how many pairs to hold out by source, and drawn at random, of so many."""
@@ -378,26 +413,19 @@ class TrainingSettings:
 
         Only ``evaluations`` may be ``None`` then: what is held out is scored after each pass.
         """
-        kind, recipe = self.model_kind, self.recipe
-        of_text = kind.learns_from == "text"
-        patience = _given(self.patience, (PATIENCE_OF_TEXT if of_text else PATIENCE)[recipe])
-        evaluations, epochs = self.evaluations, self.max_epochs
-        # the paper's training of a language model has an end of its own
-        as_in_paper = of_text and recipe == "paper"
-        if evaluations is None and not as_in_paper:
-            evaluations = EVALUATIONS
-        if epochs is None and self.max_time is None and not (as_in_paper and patience):
+        usual, epochs = self.defaults, self.max_epochs
+        patience = _given(self.patience, usual.patience)
+        # the paper's training of a language model, scored after each pass, has an end of its own
+        ends_itself = usual.evaluations is None and patience
+        if epochs is None and self.max_time is None and not ends_itself:
             epochs = DEFAULT_EPOCHS
-        dropout, smoothing = 0.0, 0.0
-        if kind.regularised and recipe == "fast":
-            dropout, smoothing = (DROPOUT_OF_TEXT, 0.0) if of_text else (DROPOUT, LABEL_SMOOTHING)
         return dataclasses.replace(
             self,
             max_epochs=epochs,
             patience=patience,
-            evaluations=evaluations,
-            dropout=_given(self.dropout, dropout),
-            label_smoothing=_given(self.label_smoothing, smoothing),
+            evaluations=_given(self.evaluations, usual.evaluations),
+            dropout=_given(self.dropout, usual.dropout),
+            label_smoothing=_given(self.label_smoothing, usual.label_smoothing),
         )
 
     def record(self) -> dict[str, Any]:

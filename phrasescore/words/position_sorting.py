@@ -1,12 +1,13 @@
 """Positions of a text sorted by the words around them: a suffix array of bounded depth.
 
 Several words fit in one 64-bit key. Positions are sorted by one key after the other, the one that
-counts least first; each sort keeps the order of equal keys.
+counts least first; each later sort keeps the order of equal keys.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +38,9 @@ def sorted_by_words(
     at_once = _KEY_BITS // bits
     parts = [offsets[first : first + at_once] for first in range(0, len(offsets), at_once)]
     for part in reversed(parts):
-        positions = positions[np.argsort(_keys(ids, part, bits)[positions], kind="stable")]
+        # numpy's fastest sort is not stable, and the first one need not be
+        kind: Literal["stable"] | None = None if part is parts[-1] else "stable"
+        positions = positions[np.argsort(_keys(ids, part, bits)[positions], kind=kind)]
     shared = np.zeros(positions.size, np.uint8)
     same = np.ones(max(positions.size - 1, 0), np.bool_)
     for part in parts:

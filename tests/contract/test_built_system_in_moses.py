@@ -11,14 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from moses_integration.system_building.alignment.links import link_lines
-from moses_integration.system_building.alignment.word_alignment import grow_diag_final_and
 from moses_integration.system_building.build import build_system
 from moses_integration.system_building.build_settings import (
     BuildInputs,
     BuildSettings,
     SystemFolder,
 )
+from moses_integration.system_building.word_alignment import grow_diag_final_and, link_lines
 from tests.support.aligned_corpora import ODD_WORDS, random_corpus, write_corpus
 from tests.support.plain_symmetrization import links_of
 

@@ -21,7 +21,7 @@ from tests.support.warm_process import PROJECT, Observed, Surroundings, WarmProc
 
 # they hold seconds or times of change, and nothing that a result depends on
 _VOLATILE = ("*.log", "digests.json", "table.md", "table.tex")
-_TIMES = ("seconds", "per_second", "attempts")
+_TIMES = ("seconds", "per_second", "attempts", "resumed")
 _DIGESTS = ("inputs", "outputs")
 _ROOM, _SMALLEST = 1 << 29, 1 << 14  # bytes of a small disk
 _NOISE = ("Traceback", "Exception ignored", "internal error", "Fatal Python error")

@@ -13,9 +13,9 @@ import numpy as np
 
 from moses_integration.decoder.features.features import FeatureSet
 from moses_integration.decoder.loading.entries import collect_entries
-from moses_integration.decoder.loading.parsed_tables import ParsedTables
 from moses_integration.decoder.loading.source_phrases import SourcePhrases
 from moses_integration.decoder.loading.table_loading import (
+    ParsedTables,
     TableEntries,
     load_phrase_table,
     load_reordering_table,
@@ -28,8 +28,8 @@ from moses_integration.language_model.back_off import read_language_model
 from moses_integration.language_model.estimation import ngram_counting
 from moses_integration.nbest.arrays import Candidates, NBestReader
 from moses_integration.nbest.format import read_nbest
-from moses_integration.system_building.alignment.links import check_links, read_links
-from moses_integration.system_building.corpus import numbered_text
+from moses_integration.system_building.phrases import phrase_numbers
+from moses_integration.system_building.word_alignment import check_links, read_links
 from moses_integration.tables.score_survey import survey_scores
 from moses_integration.tables.significance import pair_counts
 from phrasescore.errors import PhrasescoreError
@@ -254,8 +254,8 @@ def _links(path: Path, large: bool) -> Result:
 
 
 def _numbered(path: Path, large: bool) -> Result:
-    with _block_size(numbered_text, large):
-        text = numbered_text.read_numbered_text(path)
+    with _block_size(phrase_numbers, large):
+        text = phrase_numbers.read_numbered_text(path)
     return (text.words, text.ids.tolist(), text.starts.tolist(), text.separator)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.decoder.features.lm_scoring import model_tables
-from moses_integration.decoder.features.reordering_feature import orientation
+from moses_integration.decoder.features.reordering import orientation
 from moses_integration.decoder.loaded_input import LoadedInput
 from moses_integration.decoder.search.options import Options, spans_of
 from moses_integration.decoder.settings import SearchSettings

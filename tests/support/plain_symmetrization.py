@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from moses_integration.system_building.alignment.links import Links
+from moses_integration.system_building.word_alignment import Links
 
 Points = set[tuple[int, int]]  # (source position, target position)
 _NEIGHBOURS = ((0, -1), (-1, 0), (0, 1), (1, 0), (-1, -1), (1, -1), (-1, 1), (1, 1))

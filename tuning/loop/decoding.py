@@ -29,11 +29,12 @@ from moses_integration.real_moses.decoder import (
     copy_text,
     find_moses,
 )
-from moses_integration.tables.filtering import INI_NAME, FilteredTable, filter_system, is_filterable
+from moses_integration.tables.filtering import INI_NAME, filter_system, is_filterable
 from phrasescore.errors import CorpusError, InputError
 from phrasescore.runs.final_names import open_output, write_atomically
 from phrasescore.runs.processes import usable_cores
 from phrasescore.runs.progress import Progress
+from phrasescore.runs.results import FilteredTable
 from phrasescore.table.input_files import open_input, read_lines
 from phrasescore.table.phrase_table import PIPES, phrase_tokens
 from phrasescore.words.known_words import first_words
@@ -112,7 +113,7 @@ def prepare(
 
 def _sentences(source: str | Path) -> list[tuple[bytes, ...]]:
     # not at the top: real Moses needs nothing of the embedded decoder
-    from moses_integration.decoder.loading.input_text import read_sentences
+    from moses_integration.decoder.loading.source_phrases import read_sentences
 
     return read_sentences(source)
 

@@ -17,6 +17,7 @@ from phrasescore.runs.results import (
     BuildRecord,
     Count,
     CurvePoint,
+    FilterRecord,
     Number,
     ScoringRecord,
     Seconds,
@@ -66,6 +67,8 @@ def read_record(found: FoundResult, name: str, files: ResultFiles) -> Results:
                 return _scored_table(record, found, name, files)
             case BuildRecord() as record:
                 return _system(record, found, name)
+            case FilterRecord():
+                return Results(name)
             case TuningRecord() as record if record.seeds is None:
                 return tuned_system(name, [("", found)])
             case TuningRecord() as record:

@@ -6,23 +6,20 @@ for n-best lists and for derivations from elsewhere.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.features.features import FeatureSet
+from moses_integration.decoder.arrays import taken_runs
 from moses_integration.decoder.features.lm_scoring import LanguageModels, PhraseWords, model_tables
-from moses_integration.decoder.features.reordering_feature import CLASSES, orientation
-from moses_integration.decoder.runs import taken_runs
+from moses_integration.decoder.features.reordering import OrientationPlaces, orientation
 from moses_integration.language_model.automaton import UNKNOWN_WORD, score
 from moses_integration.language_model.back_off import LN_10
-from phrasescore.compiled import Records, borrowed, compiled
+from phrasescore.compiled import borrowed, compiled
 
 
-@dataclass(frozen=True)
-class Derivations:
+class Derivations(NamedTuple):
     """Derivations of one sentence, phrases in the order they are applied.
 
     Args:
@@ -37,9 +34,6 @@ class Derivations:
     starts: NDArray[np.int32]
     ends: NDArray[np.int32]
 
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
     def taken(self, order: NDArray[np.integer[Any]]) -> Derivations:
         """Return some of the derivations, in another order.
 
@@ -48,42 +42,6 @@ class Derivations:
         """
         offsets, places = taken_runs(self.offsets, order)
         return Derivations(offsets, self.entries[places], self.starts[places], self.ends[places])
-
-    @classmethod
-    def of(
-        cls,
-        offsets: NDArray[np.int64],
-        hypotheses: NDArray[np.int32],
-        records: Records,
-        entry: NDArray[np.int32],
-    ) -> Derivations:
-        """Take derivations from hypotheses.
-
-        Args:
-            offsets: Where each derivation begins in ``hypotheses``, shape (N + 1,).
-            hypotheses: Their hypotheses, in the order they were applied.
-            records: All hypotheses.
-            entry: The table entry of each option.
-        """
-        phrases = records[hypotheses]
-        return cls(
-            offsets,
-            entry[phrases["option"]],
-            phrases["start"].astype(np.int32),
-            phrases["end"].astype(np.int32),
-        )
-
-
-class OrientationPlaces(NamedTuple):
-    """Which reordering score counts for a class of orientation, and where in the feature vector.
-
-    Attributes:
-        columns: Its column for each model and class, -1 for none, shape (models, classes).
-        components: Its component, the same.
-    """
-
-    columns: NDArray[np.int64]
-    components: NDArray[np.int64]
 
 
 class FeatureTables(NamedTuple):
@@ -112,20 +70,6 @@ class FeatureTables(NamedTuple):
     phrases: PhraseWords
     lm_components: NDArray[np.int64]
     unknown_components: NDArray[np.int64]
-
-
-def orientation_places(features: FeatureSet) -> tuple[OrientationPlaces, OrientationPlaces]:
-    """Return ``backward`` and ``forward`` of `FeatureTables`."""
-    shape = (2, len(features.reorderings), CLASSES)
-    columns, components = np.empty(shape, np.int64), np.empty(shape, np.int64)
-    offset = 0
-    for number, model in enumerate(features.reorderings):
-        for side, own in enumerate((model.backward_columns(), model.forward_columns())):
-            components[side, number] = model.components(own)
-            columns[side, number] = [column + offset if column >= 0 else -1 for column in own]
-        offset += model.columns
-    backward, forward = map(OrientationPlaces, columns, components)
-    return backward, forward
 
 
 @compiled
@@ -174,16 +118,10 @@ def _add_language_models(
 
 @compiled
 def _add_features(
-    tables: FeatureTables,
-    offsets: NDArray[np.int64],
-    entries: NDArray[np.int32],
-    starts: NDArray[np.int32],
-    ends: NDArray[np.int32],
-    features: NDArray[np.float64],
+    tables: FeatureTables, derivations: Derivations, features: NDArray[np.float64]
 ) -> None:
-    tables, offsets, entries, starts, ends, features = borrowed(
-        (tables, offsets, entries, starts, ends, features)
-    )
+    tables, derivations, features = borrowed((tables, derivations, features))
+    offsets, entries, starts, ends = derivations
     for number in range(features.shape[0]):
         values = features[number]
         previous_start, previous_end = -1, -1
@@ -217,13 +155,6 @@ def feature_values(
     Returns:
         Unweighted values in the order of n-best lists, shape (N, size).
     """
-    features = np.zeros((len(derivations), size))
-    _add_features(
-        tables,
-        derivations.offsets,
-        derivations.entries,
-        derivations.starts,
-        derivations.ends,
-        features,
-    )
+    features = np.zeros((len(derivations.offsets) - 1, size))
+    _add_features(tables, derivations, features)
     return features

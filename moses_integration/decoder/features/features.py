@@ -1,25 +1,25 @@
 """The features that a moses.ini declares, typed, with their places in the feature vector.
 
-The vector has the order of n-best lists (`feature_weights.FeatureLayout`). A line that is not
-understood is an error that names it.
+The vector has the order of n-best lists (`feature_weights.FeatureLayout`). Nothing in an ini is
+ignored: what the decoder does not know or do is an error with its line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import TypeVar
 
-from moses_integration.decoder.features.ini_checks import check_feature, check_sections
-from moses_integration.decoder.features.reordering_feature import (
-    ReorderingFeature,
-    reordering_feature,
-)
-from moses_integration.decoder.settings import DEFAULT_TABLE_LIMIT
+from moses_integration.decoder.features.reordering import ReorderingFeature, reordering_feature
+from moses_integration.decoder.settings import DEFAULT_TABLE_LIMIT, SearchSettings
 from moses_integration.ini.edits import neural_options
 from moses_integration.ini.feature_weights import FeatureLayout
-from moses_integration.ini.moses_ini import FeatureLine, MosesIni
-from phrasescore.errors import IniError, counted
+from moses_integration.ini.moses_ini import FeatureLine, MosesIni, code_of, section_of
+from moses_integration.ini.parameters import SECTIONS, SHORT_NAMES
+from phrasescore.errors import IniError, counted, did_you_mean
 from phrasescore.table.input_files import whole_number
+
+Understood = TypeVar("Understood")
 
 _MOST_PATHS = 126  # decoding paths count from 0; one more is for unknown words, in eight bits
 _MOST_ENTRIES = 10**9
@@ -27,59 +27,123 @@ _SHOWN = 30
 # one component, whatever num-features says; PhrasePenalty may have one for each table
 _SINGLE = ("Distortion", "WordPenalty", "PhrasePenalty", "UnknownWordPenalty")
 _TRUE = ("1", "true", "yes", "y")
+# what every feature function of Moses accepts; the last three change nothing here
+_COMMON_OPTIONS = frozenset(
+    [
+        "name",
+        "num-features",
+        "tuneable",
+        "tuneable-components",
+        "require-sorting-after-source-context",
+        "verbosity",
+        "filterable",
+    ]
+)
+_FACTORS = frozenset(["input-factor", "output-factor"])
+# class -> the options it may have beside these; cache-size, order, load and lazyken change how
+# Moses loads, not what it computes
+OPTIONS = {
+    "UnknownWordPenalty": frozenset[str](),
+    "WordPenalty": frozenset[str](),
+    "PhrasePenalty": frozenset(["per-phrase-table"]),
+    "PhraseDictionaryMemory": _FACTORS | {"path", "table-limit", "cache-size"},
+    "LexicalReordering": _FACTORS | {"path", "type", "default-scores"},
+    "Distortion": frozenset[str](),
+    "KENLM": frozenset(["path", "factor", "order", "load", "lazyken", "oov-feature"]),
+    "FeedForwardLM": frozenset(["path", "normalised", "unknown"]),
+}
+# sections that are read elsewhere, or that change nothing but messages
+_READ = frozenset(
+    [
+        "feature",
+        "weight",
+        "weight-add",
+        "mapping",
+        "input-factors",
+        "output-factors",
+        *(field.name.replace("_", "-") for field in fields(SearchSettings)),
+        "threads",
+        "verbose",
+        "description",
+        "no-cache",
+    ]
+)
+# sections that are harmless as long as they say what is the default
+_DEFAULT_ONLY = {
+    "inputtype": "0",
+    "xml-input": "pass-through",
+    "stack-diversity": "0",
+    "early-discarding-threshold": "0",
+    "translation-option-threshold": "0",
+    "monotone-at-punctuation": "false",
+    "early-distortion-cost": "false",
+    "phrase-drop-allowed": "false",
+    "disable-discarding": "false",
+}
+_OUTPUT_HINTS = {
+    "n-best-list": "use --nbest and --nbest-size",
+    "input-file": "use -i",
+    "output-unknowns": "use --output-unknowns",
+    "report-segmentation": "use -t",
+    "print-alignment-info": "use --print-alignment-info",
+}
+_REPLACEMENTS = {
+    **dict.fromkeys(("SRILM", "IRSTLM"), "KENLM reads the same ARPA file"),
+    **dict.fromkeys(
+        ("PhraseDictionaryCompact", "PhraseDictionaryOnDisk", "ProbingPT"),
+        "name the text table that it was made from, as PhraseDictionaryMemory",
+    ),
+}
 
 
 @dataclass(frozen=True)
-class PhraseTableFeature:
-    """A phrase table.
+class ModelFeature:
+    """A feature whose values come from a file.
 
     Args:
-        path: Where it is.
+        path: Where the file is.
         line: The ini's line.
         first: Its first component in the feature vector.
-        scores: How many scores each entry has.
-        limit: How many entries of a source phrase are used; 0 for all.
     """
 
     path: str
     line: int
     first: int
+
+
+@dataclass(frozen=True)
+class PhraseTableFeature(ModelFeature):
+    """A phrase table.
+
+    Args:
+        scores: How many scores each entry has.
+        limit: How many entries of a source phrase are used; 0 for all.
+    """
+
     scores: int
     limit: int
 
 
 @dataclass(frozen=True)
-class LanguageModelFeature:
+class LanguageModelFeature(ModelFeature):
     """A language model.
 
     Args:
-        path: Where it is.
-        line: The ini's line.
-        first: Its first component in the feature vector.
         counts_unknown: Whether a second component counts words it does not know.
     """
 
-    path: str
-    line: int
-    first: int
     counts_unknown: bool
 
 
 @dataclass(frozen=True)
-class NeuralModelFeature:
-    """A neural language model.
+class NeuralModelFeature(ModelFeature):
+    """A neural language model, in a folder.
 
     Args:
-        path: Its folder.
-        line: The ini's line.
-        first: Its component in the feature vector.
         normalised: Whether its scores are ln p, or lack the normaliser.
         shares_unknown: Whether a word outside its shortlist has its share of p(<unk>), or all.
     """
 
-    path: str
-    line: int
-    first: int
     normalised: bool
     shares_unknown: bool
 
@@ -128,9 +192,8 @@ class FeatureSet:
             IniError: A section, class, option or value is unknown or makes no sense.
         """
         ini.refuse_old_style()
-        check_sections(ini)
-        for line in ini.features:
-            check_feature(ini, line)
+        _check_sections(ini)
+        _each(ini, ini.features, _check_feature)
         layout = FeatureLayout.of(ini)
         layout.read_weights(ini)
         for name in layout.sparse_weights(ini):
@@ -141,23 +204,38 @@ class FeatureSet:
                 remedy="delete the line, or decode with Moses",
             )
 
-        def components(kind: str, *, per_table: bool = False) -> tuple[int, ...]:
-            lines = (line for line in _of_kind(ini, kind) if _is_per_table(line) == per_table)
-            return tuple(layout.slices[line.name].start for line in lines)
+        def of_kind(kind: str) -> list[FeatureLine]:
+            return [line for line in ini.features if line.kind == kind]
 
-        declared = _of_kind(ini, "PhraseDictionaryMemory")
-        for line in ini.features:
-            _check_components(ini, line, layout, len(declared))
+        def components(kind: str, *, per_table: bool = False) -> tuple[int, ...]:
+            lines = (line for line in of_kind(kind) if _is_per_table(line) == per_table)
+            return tuple(slices[line.name].start for line in lines)
+
+        slices, declared = layout.slices, of_kind("PhraseDictionaryMemory")
+        _each(ini, ini.features, lambda line: _check_size(line, slices[line.name], len(declared)))
         numbers = _mapped_tables(ini, declared)
+        mapped = [declared[number] for number in numbers]
         return cls(
             layout=layout,
-            tables=tuple(_table(ini, declared[number], layout) for number in numbers),
-            reorderings=tuple(
-                reordering_feature(ini, line, layout) for line in _of_kind(ini, "LexicalReordering")
+            tables=_each(ini, mapped, lambda line: _table(line, slices[line.name])),
+            reorderings=_each(
+                ini,
+                of_kind("LexicalReordering"),
+                lambda line: reordering_feature(line, slices[line.name]),
             ),
-            language_models=tuple(_language_model(line, layout) for line in _of_kind(ini, "KENLM")),
-            neural_models=tuple(
-                _neural_model(ini, line, layout) for line in _of_kind(ini, "FeedForwardLM")
+            language_models=tuple(
+                LanguageModelFeature(
+                    line.options["path"], line.line, part.start, part.stop - part.start == 2
+                )
+                for line in of_kind("KENLM")
+                for part in [slices[line.name]]
+            ),
+            neural_models=_each(
+                ini,
+                of_kind("FeedForwardLM"),
+                lambda line: NeuralModelFeature(
+                    line.options["path"], line.line, slices[line.name].start, *neural_options(line)
+                ),
             ),
             distortions=components("Distortion"),
             word_penalties=components("WordPenalty"),
@@ -168,32 +246,47 @@ class FeatureSet:
         )
 
 
-def _of_kind(ini: MosesIni, kind: str) -> list[FeatureLine]:
-    return [line for line in ini.features if line.kind == kind]
+def _each(
+    ini: MosesIni, lines: Sequence[FeatureLine], understand: Callable[[FeatureLine], Understood]
+) -> tuple[Understood, ...]:
+    """Return what is understood of each line; an error is given the place of its line."""
+    found = []
+    for line in lines:
+        try:
+            found.append(understand(line))
+        except IniError as error:
+            raise error.at(ini.path, line.line) from None
+    return tuple(found)
 
 
-def _check_components(ini: MosesIni, line: FeatureLine, layout: FeatureLayout, tables: int) -> None:
-    """See that a feature has the components that the search fills in, where it has a fixed number.
-
-    Raises:
-        IniError: ``num-features`` says otherwise.
-    """
+def _check_size(line: FeatureLine, part: slice, tables: int) -> None:
+    """Refuse ``num-features`` that disagrees with what the search fills in, where that is fixed."""
     if line.kind not in _SINGLE:
         return
     expected = tables if line.kind == "PhrasePenalty" and _is_per_table(line) else 1
-    part = layout.slices[line.name]
     if part.stop - part.start != expected:
         raise IniError(
             f"num-features of {line.name} is {part.stop - part.start}, but it has "
             f"{counted(expected, 'component')}",
-            path=ini.path,
-            line=line.line,
             remedy=f"write num-features={expected}, or leave it out where it is 1",
         )
 
 
 def _is_per_table(line: FeatureLine) -> bool:
     return line.options.get("per-phrase-table", "0").lower() in _TRUE
+
+
+def _table(line: FeatureLine, part: slice) -> PhraseTableFeature:
+    text = line.options.get("table-limit", str(DEFAULT_TABLE_LIMIT))
+    limit = whole_number(text, _MOST_ENTRIES)
+    if limit is None:
+        raise IniError(
+            f"table-limit of {line.name} is {text[:_SHOWN]!r}, expected a whole number up to "
+            f"{_MOST_ENTRIES:,}"
+        )
+    return PhraseTableFeature(
+        line.options["path"], line.line, part.start, part.stop - part.start, limit
+    )
 
 
 def _mapped_tables(ini: MosesIni, declared: list[FeatureLine]) -> list[int]:
@@ -236,33 +329,70 @@ def _mapped_tables(ini: MosesIni, declared: list[FeatureLine]) -> list[int]:
     return numbers
 
 
-def _table(ini: MosesIni, line: FeatureLine, layout: FeatureLayout) -> PhraseTableFeature:
-    text = line.options.get("table-limit", str(DEFAULT_TABLE_LIMIT))
-    limit = whole_number(text, _MOST_ENTRIES)
-    if limit is None:
+def _check_sections(ini: MosesIni) -> None:
+    """Refuse sections that this decoder would have to ignore.
+
+    Raises:
+        IniError: The first of them, with its line.
+    """
+    for name in ini.sections:
+        values = ini.values(name)
+        if name in _READ or (name in _DEFAULT_ONLY and set(values) == {_DEFAULT_ONLY[name]}):
+            continue
+        if name in _DEFAULT_ONLY:
+            problem = (
+                f"[{name}] is {' '.join(values)}, and the embedded decoder knows only "
+                f"{_DEFAULT_ONLY[name]}"
+            )
+            remedy = "delete the section, or decode with Moses"
+        elif name in SECTIONS:
+            problem = f"the embedded decoder does not know the section [{name}]"
+            remedy = _OUTPUT_HINTS.get(name, "delete it, or decode with Moses")
+        else:
+            guess = SHORT_NAMES.get(name)
+            hint = f" (did you mean {guess}?)" if guess else did_you_mean(name, SECTIONS)
+            problem = f"unknown section [{name}]{hint}"
+            remedy = "correct or delete it; Moses refuses it too"
+        raise IniError(problem, path=ini.path, line=_section_line(ini, name), remedy=remedy)
+    for name in ("input-factors", "output-factors"):
+        if set(ini.values(name)) - {"0"}:
+            raise IniError(
+                f"[{name}] names other factors than 0",
+                path=ini.path,
+                line=_section_line(ini, name),
+                remedy="decode factored models with Moses",
+            )
+
+
+def _section_line(ini: MosesIni, name: str) -> int | None:
+    """Return the number of the line that opens a section."""
+    for number, line in enumerate(ini.lines, 1):
+        code = code_of(line)
+        if code and section_of(code) == name:
+            return number
+    return None
+
+
+def _check_feature(line: FeatureLine) -> None:
+    """Refuse a feature class or an option that this decoder does not know."""
+    if line.kind not in OPTIONS:
         raise IniError(
-            f"table-limit of {line.name} is {text[:_SHOWN]!r}, expected a whole number up to "
-            f"{_MOST_ENTRIES:,}",
-            path=ini.path,
-            line=line.line,
+            f"the embedded decoder has no feature class {line.kind}"
+            f"{did_you_mean(line.kind, OPTIONS)}",
+            remedy=_REPLACEMENTS.get(line.kind, "remove the feature, or decode with Moses"),
         )
-    part = layout.slices[line.name]
-    return PhraseTableFeature(
-        line.options["path"], line.line, part.start, part.stop - part.start, limit
-    )
-
-
-def _language_model(line: FeatureLine, layout: FeatureLayout) -> LanguageModelFeature:
-    part = layout.slices[line.name]
-    return LanguageModelFeature(
-        line.options["path"], line.line, part.start, part.stop - part.start == 2
-    )
-
-
-def _neural_model(ini: MosesIni, line: FeatureLine, layout: FeatureLayout) -> NeuralModelFeature:
-    try:
-        normalised, shares_unknown = neural_options(line)
-    except IniError as error:
-        raise error.at(ini.path, line.line) from None
-    first = layout.slices[line.name].start
-    return NeuralModelFeature(line.options["path"], line.line, first, normalised, shares_unknown)
+    known = _COMMON_OPTIONS | OPTIONS[line.kind]
+    for key, value in line.options.items():
+        if key not in known:
+            raise IniError(
+                f"the embedded decoder knows no option {key} of {line.kind}"
+                f"{did_you_mean(key, known)}",
+                remedy="correct or remove it, or decode with Moses",
+            )
+        if key in (*_FACTORS, "factor") and value != "0":
+            raise IniError(
+                f"{line.name} uses factor {value}, and the embedded decoder knows only factor 0",
+                remedy="decode factored models with Moses",
+            )
+    if "path" in OPTIONS[line.kind] and not line.options.get("path"):
+        raise IniError(f"{line.name} has no path")

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.runs import offsets_of
+from moses_integration.decoder.arrays import offsets_of
 from moses_integration.language_model.automaton import (
     EMPTY_STATE,
     NODE,
@@ -124,6 +124,20 @@ class PhraseWords(NamedTuple):
     words: Records
 
 
+class PhraseScorer(NamedTuple):
+    """The language models and target phrases of a search; each thread has its own.
+
+    Attributes:
+        models: The models.
+        phrases: The target phrases.
+        recent: Scratch memory for answers of the models (`recent_answers`).
+    """
+
+    models: LanguageModels
+    phrases: PhraseWords
+    recent: Records
+
+
 @compiled
 def score_alone(
     models: LanguageModels,
@@ -198,19 +212,14 @@ def _score_word(
 
 @inlined
 def _score_boundary(
-    models: LanguageModels,
-    phrases: PhraseWords,
-    recent: Records,
-    phrase: int,
-    model: int,
-    state: int,
-    last: bool,
+    scorer: PhraseScorer, phrase: int, model: int, state: int, last: bool
 ) -> tuple[float, int]:
     """Score the words that lack a full history in a phrase, and ``</s>`` if it is the last.
 
     As soon as the state is the one that the phrase alone would lead to, the rest is known. One
     place scores all these words, ``</s>`` too: what is inlined is compiled at each of its places.
     """
+    models, phrases = scorer.models, scorer.phrases
     begin, end = phrases.first[phrase], phrases.first[phrase + 1]
     context = models.order[model] - 1
     boundary = min(begin + context, end)
@@ -222,7 +231,7 @@ def _score_boundary(
         ends = at >= boundary
         known = phrases.words[model, min(at, end - 1)]
         word = np.int64(models.end_word[model]) if ends else np.int64(known.word)
-        word_log10, state = _score_word(models, recent, model, state, word)
+        word_log10, state = _score_word(models, scorer.recent, model, state, word)
         log10 += word_log10
         if ends:
             break
@@ -237,21 +246,13 @@ def _score_boundary(
 
 @inlined
 def score_after(
-    models: LanguageModels,
-    phrases: PhraseWords,
-    weights: NDArray[np.float64],
-    recent: Records,
-    phrase: int,
-    state: int,
-    last: bool,
+    scorer: PhraseScorer, weights: NDArray[np.float64], phrase: int, state: int, last: bool
 ) -> tuple[float, int]:
     """Score the part of a phrase that depends on the words before it.
 
     Args:
-        models: The models.
-        phrases: Target phrases.
+        scorer: The models and phrases.
         weights: Weight of each model's ln probability, shape (models,).
-        recent: Scratch memory, as `recent_answers` makes it.
         phrase: Which of the phrases.
         state: The joint state before it.
         last: Whether it is the last of the sentence, so that ``</s>`` follows. An empty phrase
@@ -260,6 +261,7 @@ def score_after(
     Returns:
         The weighted sum of ln probabilities over the models, and the joint state after it.
     """
+    models, phrases = scorer.models, scorer.phrases
     if phrases.first[phrase] == phrases.first[phrase + 1]:
         return 0.0, state
     total, following, radix = 0.0, np.int64(0), np.int64(1)
@@ -269,7 +271,7 @@ def score_after(
         if model + 1 < models.order.size:  # divisions take longer than what they are for
             own = state % nodes
             state //= nodes
-        log10, after = _score_boundary(models, phrases, recent, phrase, model, own, last)
+        log10, after = _score_boundary(scorer, phrase, model, own, last)
         total += weights[model] * LN_10 * log10
         following += radix * after
         radix *= nodes

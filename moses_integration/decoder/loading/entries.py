@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from moses_integration.decoder.arrays import joined_offsets, offsets_of, taken_runs
 from moses_integration.decoder.features.features import FeatureSet
 from moses_integration.decoder.features.lm_scoring import PHRASE_WORD, PhraseWords
 from moses_integration.decoder.loading.source_phrases import SourcePhrases
 from moses_integration.decoder.loading.table_loading import TableEntries, TargetPhrases
-from moses_integration.decoder.runs import joined_offsets, offsets_of, taken_runs
 from phrasescore.words.word_table import WordTable
 
 UNKNOWN_PENALTY = -100.0  # Moses's floor of ln 0, for every unknown word

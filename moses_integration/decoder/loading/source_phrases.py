@@ -1,25 +1,111 @@
-"""The phrases that occur in the input, so that only their table entries need to be kept.
+"""The text to translate: its sentences, checked, and their phrases.
 
-A trie over word ids, flat in one hash table: a phrase is a number, 0 the empty one, and (phrase,
-word) leads to the phrase that is one word longer.
+Sentences are checked for what the decoder would get wrong. Only table entries whose source is a
+phrase of the input need to be kept, so the phrases form a trie over word ids, flat in one hash
+table: a phrase is a number, 0 the empty one, and (phrase, word) leads to the phrase that is one
+word longer.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from moses_integration.decoder.settings import LONGEST_SENTENCE
 from phrasescore.compiled import Records, borrowed, compiled
+from phrasescore.errors import InputError
+from phrasescore.table.input_files import open_input
+from phrasescore.table.phrase_table import phrase_tokens
 from phrasescore.words.hashing import find_pair, move_pairs, pair_key
 from phrasescore.words.word_table import WordTable
 
-_SHIFT = np.uint64(32)
-# a longer phrase by the phrase that lacks its last word, counted from 1, and by that word
-_CHILD = np.dtype([("key", np.uint64), ("phrase", np.int32)])
+# <x translation="...">, </x>, <x/>: what Moses would take for markup if it was told to
+_MARKUP = re.compile(rb"<[A-Za-z][^<>]*=[^<>]*>|</[A-Za-z][^<>]*>|<[A-Za-z][^<>]*/>")
+_LATTICE = re.compile(rb"\(\s*\(\s*\(\s*['\"]")
+_ESCAPE = "escape special characters as Moses does (phrasescore preprocess does it)"
+# a longer phrase by the phrase that lacks its last word, counted from 1, and by that word; and how
+# many words it has
+_CHILD = np.dtype([("key", np.uint64), ("phrase", np.int32), ("words", np.int32)])
+
+
+def read_sentences(path: str | Path, *, longest: int = LONGEST_SENTENCE) -> list[tuple[bytes, ...]]:
+    """Read sentences; an empty line is a sentence without words.
+
+    Args:
+        path: A plain or gzip file, or ``-``.
+        longest: Words of the longest sentence that is accepted.
+
+    Raises:
+        InputError: The file cannot be read, or a line has a bar, a token in brackets, markup, a
+            lattice or too many words; the error names it.
+    """
+    with open_input(path) as stream:
+        lines = stream.read().split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    sentences = []
+    for number, line in enumerate(lines, 1):
+        try:
+            sentences.append(parse_sentence(line, longest=longest))
+        except InputError as error:
+            raise error.at(path, number) from None
+    return sentences
+
+
+def parse_sentence(line: bytes, *, longest: int = LONGEST_SENTENCE) -> tuple[bytes, ...]:
+    """Split a line into words at spaces and tabs.
+
+    Raises:
+        InputError: What is wrong with it.
+
+    >>> parse_sentence(b"a man &apos;s  hat ")
+    (b'a', b'man', b'&apos;s', b'hat')
+    """
+    line = line.strip(b" \t\r")
+    if b"\0" in line:
+        raise InputError("binary data, where a line of text was expected")
+    if _LATTICE.match(line):
+        raise InputError(
+            "this looks like a word lattice or confusion network, and only text is translated",
+            remedy="decode lattices with Moses",
+        )
+    if markup := _MARKUP.search(line):
+        raise InputError(
+            f"XML markup ({_shown(markup[0])}), and only plain text is translated",
+            remedy="remove the markup, or write < and > as &lt; and &gt;",
+        )
+    words = tuple(phrase_tokens(line))
+    if len(words) > longest:
+        raise InputError(
+            f"{len(words)} words in one line, where at most {longest} are translated",
+            remedy="put one sentence on a line, or raise --max-sentence-length",
+        )
+    _check_words(words)
+    return words
+
+
+def _check_words(words: Sequence[bytes]) -> None:
+    for word in words:
+        if b"|" in word:
+            raise InputError(
+                f"the word {_shown(word)} has an unescaped bar, which separates factors",
+                remedy=f"write it as &#124;: {_ESCAPE}",
+            )
+        if len(word) > 1 and word.startswith(b"[") and word.endswith(b"]"):
+            raise InputError(
+                f"the word {_shown(word)} is in unescaped brackets, which mark non-terminals",
+                remedy=f"write them as &#91; and &#93;: {_ESCAPE}",
+            )
+
+
+def _shown(text: bytes) -> str:
+    return repr(text[:40].decode("utf-8", "replace"))
 
 
 class PhraseTrie(NamedTuple):
@@ -52,7 +138,7 @@ def _add_spans(trie: PhraseTrie, words: NDArray[np.int32], longest: int) -> None
             key = pair_key(phrase + 1, words[end])
             entry = trie.slots[find_pair(trie.slots, key)]
             if entry.key != key:
-                entry.key, entry.phrase = key, trie.size[0]
+                entry.key, entry.phrase, entry.words = key, trie.size[0], end + 1 - start
                 trie.size[0] += 1
             phrase = np.int64(entry.phrase)
 
@@ -69,14 +155,10 @@ class SourcePhrases:
         self.words = WordTable()
         self.trie = PhraseTrie(np.zeros(1 << 12, _CHILD), np.ones(1, np.int64))
         self.sentences: list[NDArray[np.int32]] = []
-        numbers: dict[bytes, int] = {}
         digest = hashlib.sha256(b"%d\n" % longest)
         for sentence in sentences:
             digest.update(b" ".join(sentence) + b"\n")
-            for word in sentence:
-                if word not in numbers:
-                    numbers[word] = self.words.add(word)
-            ids = np.array([numbers[word] for word in sentence], np.int32)
+            ids = self.words.add_all(sentence)
             self._reserve(len(ids) * min(longest, len(ids)))
             _add_spans(self.trie, ids, longest)
             self.sentences.append(ids)
@@ -96,15 +178,9 @@ class SourcePhrases:
         Args:
             first: First entry of each phrase, shape (phrases + 1,).
         """
-        used = self.trie.slots[self.trie.slots["key"] != 0]
-        shorter = np.zeros(len(self), np.int64)
-        shorter[used["phrase"]] = (used["key"] >> _SHIFT).astype(np.int64) - 1
-        phrases, words = np.flatnonzero(np.diff(first)), 0
-        # each time round they lose their last words
-        while np.any(phrases):
-            phrases = shorter[phrases[phrases > 0]]
-            words += 1
-        return max(1, words)
+        phrases = self.trie.slots[self.trie.slots["key"] != 0]
+        has_entries = np.diff(first) > 0
+        return int(phrases["words"][has_entries[phrases["phrase"]]].max(initial=1))
 
     def _reserve(self, phrases: int) -> None:
         slots = self.trie.slots.size

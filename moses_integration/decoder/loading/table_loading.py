@@ -1,50 +1,338 @@
 """Phrase tables and reordering tables: only the entries whose source occurs in the input.
 
 A table is read as a stream, so it may be larger than memory. What is kept of it is arrays, without
-a Python object for an entry, and goes to the cache of parsed tables.
+a Python object for an entry. The arrays of tables and language models are stored on disk, so that a
+second start need not parse them again: one ``.npz`` file for each, named by a digest of all it
+depends on. Another table, other input or another version of the format is another name, so nothing
+is ever out of date.
 """
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import itertools
-from collections.abc import Iterator
+import os
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.loading import entry_parsing
-from moses_integration.decoder.loading.parsed_tables import Arrays, ParsedTables
-from moses_integration.decoder.loading.source_phrases import SourcePhrases
-from moses_integration.decoder.runs import joined_offsets
-from phrasescore.errors import PhraseTableError, counted
+from moses_integration.decoder.arrays import joined_offsets
+from moses_integration.decoder.loading.source_phrases import PhraseTrie, SourcePhrases, child
+from phrasescore.compiled import borrowed, compiled
+from phrasescore.errors import InputError, PhraseTableError, SettingsError, StorageError, counted
+from phrasescore.runs.file_kinds import open_regular, private_folder, user_cache_folder
+from phrasescore.runs.final_names import open_output
 from phrasescore.runs.identity import sha256_of
 from phrasescore.runs.progress import Progress
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, checked_block, read_blocks
+from phrasescore.table.byte_scanning import (
+    BAR,
+    BLANKS,
+    DASH,
+    LINE_FEED,
+    Bytes,
+    column_after,
+    find_byte,
+    is_bracketed,
+    parse_decimal,
+    parse_integer,
+    token_begin,
+    token_end,
+)
 from phrasescore.table.input_files import open_input, truncation_named
 from phrasescore.table.phrase_table import PIPES, TableFormat
-from phrasescore.table.scanning import TARGET, TARGET_END
-from phrasescore.words.word_table import WordArrays, WordTable, as_array
+from phrasescore.table.scanning import SCORES, SCORES_END, SOURCE, SOURCE_END, TARGET, TARGET_END
+from phrasescore.words.word_table import WordArrays, WordTable, as_array, find_word, intern_word
 
+# of several types, as the files hold them
+Arrays = Mapping[str, NDArray[Any]]
+
+_FORMAT = 2  # raise it when the meaning of the arrays changes
+_MOST_BYTES = 4 << 30  # the oldest files go when there are more
+# how many columns behind the scores
+_ALIGNMENT, _SPARSE = 1, 3
+_MOST_POSITION = np.iinfo(np.int16).max
+_MOST_LINKS = 10_000  # of a phrase; they are sorted one by one
+LOWEST_LN = np.float32(-100.0)  # Moses's floor
+
+FINE, FACTORS, LABEL, BAD_ALIGNMENT, SPARSE_SCORES = 0, 1, 2, 3, 4
 _PROBLEMS = {
-    entry_parsing.FACTORS: (
+    FACTORS: (
         "the target phrase has a bar in a token",
         "the embedded decoder knows no factors: write a bar as &#124;",
     ),
-    entry_parsing.LABEL: (
+    LABEL: (
         "the target phrase has a token in brackets, as in hierarchical rules",
         "write the brackets as &#91; and &#93;, or decode rules with Moses",
     ),
-    entry_parsing.BAD_ALIGNMENT: (
+    BAD_ALIGNMENT: (
         "the word alignment is not a list of links such as 0-0 1-1 into the target phrase",
         "repair or delete the line; Moses refuses it too",
     ),
-    entry_parsing.SPARSE_SCORES: (
+    SPARSE_SCORES: (
         "the entry has sparse features in column 6, which the embedded decoder lacks",
         "empty the column, or decode with Moses",
     ),
 }
+
+
+def cache_folder(named: str | None) -> Path | None:
+    """Return the folder for parsed tables, or ``None`` if there is none to trust or to write.
+
+    Args:
+        named: The folder that the user named, if any.
+
+    Raises:
+        SettingsError: Others can write into the folder that the user named.
+    """
+    try:
+        if named:
+            return private_folder(named, "--cache-folder")
+        return private_folder(user_cache_folder() / "tables", "the cache of parsed tables")
+    except SettingsError:
+        if named:
+            raise
+    except OSError:
+        pass
+    return None
+
+
+class ParsedTables:
+    """A folder of parsed tables.
+
+    Args:
+        folder: An existing folder; ``None`` keeps nothing.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+
+    def get(self, parts: tuple[str, ...], parse: Callable[[], Arrays]) -> Arrays:
+        """Return the stored arrays, or those that ``parse`` makes, which are then stored.
+
+        Args:
+            parts: What the arrays depend on, digests above all.
+            parse: Makes the arrays.
+        """
+        if self._folder is None:
+            return parse()
+        name = hashlib.sha256("\n".join((str(_FORMAT), *parts)).encode()).hexdigest()
+        path = self._folder / f"{name}.npz"
+        stored = _read(path)
+        if stored is not None:
+            return stored
+        arrays = parse()
+        with contextlib.suppress(OSError, SettingsError, StorageError):  # a full or read-only disk
+            with open_output(path) as stream:
+                save: Callable[..., None] = np.savez
+                save(stream, **arrays)
+            _remove_oldest(self._folder)
+        return arrays
+
+
+def stored_words(prefix: str, words: WordTable) -> dict[str, NDArray[Any]]:
+    """Return a vocabulary as arrays to store, whose names begin with a prefix."""
+    return {f"{prefix}_{name}": array for name, array in words.arrays._asdict().items()}
+
+
+def restored_words(prefix: str, arrays: Arrays) -> WordTable:
+    """Undo `stored_words`."""
+    words = WordTable()
+    words.arrays = WordArrays(*(arrays[f"{prefix}_{name}"] for name in WordArrays._fields))
+    return words
+
+
+def _read(path: Path) -> dict[str, NDArray[Any]] | None:
+    """Load the stored arrays, or return `None` if the file is missing or damaged."""
+    try:
+        with open_regular(path) as file, np.load(file, allow_pickle=False) as stored:
+            arrays = dict(stored.items())
+        os.utime(path)
+    except (OSError, InputError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        return None
+    return arrays
+
+
+def _remove_oldest(folder: Path) -> None:
+    files = sorted(folder.glob("*.npz"), key=lambda path: path.stat().st_mtime, reverse=True)
+    total = 0
+    for path in files:
+        total += path.stat().st_size
+        if total > _MOST_BYTES:
+            path.unlink(missing_ok=True)
+
+
+class ParsedLines(NamedTuple):
+    """Where `parse_lines` writes; long enough for any lines of the block.
+
+    Attributes:
+        scores: ln of each score, floored, shape (lines, scores).
+        word_offsets: Where the target words of each line begin, shape (lines + 1,), 0 at first.
+        words: Target word ids.
+        link_offsets: Where the alignment links of each line begin, shape (lines + 1,), 0 at first.
+        links: Source and target position of each link, shape (links, 2).
+    """
+
+    scores: NDArray[np.float32]
+    word_offsets: NDArray[np.int64]
+    words: NDArray[np.int32]
+    link_offsets: NDArray[np.int64]
+    links: NDArray[np.int16]
+
+
+@compiled
+def match_sources(
+    data: Bytes,
+    spans: NDArray[np.int64],
+    words: WordArrays,
+    trie: PhraseTrie,
+    phrases: NDArray[np.int32],
+) -> None:
+    """Find the source phrase of every line.
+
+    Args:
+        data: The bytes of the lines.
+        spans: Begin and end of the columns of each line, shape (lines, 6).
+        words: The words of the input.
+        trie: Its phrases.
+        phrases: Filled: the phrase's number, -1 where the input does not have it, shape (lines,).
+    """
+    data, spans, words, trie, phrases = borrowed((data, spans, words, trie, phrases))
+    for line in range(phrases.size):
+        at, end = spans[line, SOURCE], spans[line, SOURCE_END]
+        phrase = np.int64(0)
+        while phrase >= 0:
+            at = token_begin(data, at, end, BLANKS)
+            if at == end:
+                break
+            stop = token_end(data, at, end, BLANKS)
+            word = find_word(words, data, at, stop)
+            phrase = child(trie, phrase, word) if word >= 0 else -1
+            at = stop
+        phrases[line] = phrase if phrase > 0 else -1
+
+
+@compiled
+def _parse_scores(data: Bytes, at: int, end: int, scores: NDArray[np.float32]) -> None:
+    data, scores = borrowed((data, scores))
+    for i in range(scores.size):
+        at = token_begin(data, at, end, BLANKS)
+        stop = token_end(data, at, end, BLANKS)
+        probability = np.float64(np.float32(parse_decimal(data, at, stop)[0]))
+        ln = np.float32(np.log(probability)) if probability > 0 else LOWEST_LN
+        scores[i] = max(ln, LOWEST_LN)
+        at = stop
+
+
+@compiled
+def _parse_target(
+    data: Bytes,
+    at: int,
+    end: int,
+    target: WordArrays,
+    words: NDArray[np.int32],
+    count: int,
+) -> tuple[int, int]:
+    """Append the target words; return how many there are then, and what is wrong."""
+    data, target, words = borrowed((data, target, words))
+    while True:
+        at = token_begin(data, at, end, BLANKS)
+        if at == end:
+            return count, FINE
+        stop = token_end(data, at, end, BLANKS)
+        if find_byte(data, at, stop, BAR) < stop:
+            return count, FACTORS
+        if is_bracketed(data, at, stop):
+            return count, LABEL
+        words[count] = intern_word(target, data, at, stop)
+        count += 1
+        at = stop
+
+
+@compiled
+def _parse_links(
+    data: Bytes,
+    at: int,
+    end: int,
+    target_words: int,
+    links: NDArray[np.int16],
+    count: int,
+) -> int:
+    """Append the links of a phrase, sorted by source, then target; return the count, -1 if bad."""
+    data, links = borrowed((data, links))
+    first = count
+    while True:
+        at = token_begin(data, at, end, BLANKS)
+        if at == end:
+            return count
+        stop = token_end(data, at, end, BLANKS)
+        middle = find_byte(data, at, stop, DASH)
+        source = parse_integer(data, at, middle)
+        goal = parse_integer(data, min(middle + 1, stop), stop)
+        inside = 0 <= source <= _MOST_POSITION and 0 <= goal < min(target_words, _MOST_POSITION + 1)
+        if not inside or count - first == _MOST_LINKS:
+            return -1
+        at = stop
+        place = count
+        while place > first and (
+            links[place - 1, 0] > source
+            or (links[place - 1, 0] == source and links[place - 1, 1] > goal)
+        ):
+            links[place, 0] = links[place - 1, 0]
+            links[place, 1] = links[place - 1, 1]
+            place -= 1
+        links[place, 0], links[place, 1] = source, goal
+        count += 1
+
+
+@compiled
+def parse_lines(
+    data: Bytes,
+    spans: NDArray[np.int64],
+    lines: NDArray[np.int64],
+    target: WordArrays,
+    parsed: ParsedLines,
+) -> tuple[int, int]:
+    """Parse the lines that are kept.
+
+    Args:
+        data: The bytes of the block.
+        spans: Begin and end of source, target and scores of each of its lines, shape (all, 6).
+        lines: Which lines to parse, shape (lines,).
+        target: The target words, with room for more.
+        parsed: Filled.
+
+    Returns:
+        The first bad line and what is wrong with it; -1 and ``FINE`` if there is none.
+    """
+    data, spans, lines, target, parsed = borrowed((data, spans, lines, target, parsed))
+    words = links = 0
+    for row in range(lines.size):
+        line = lines[row]
+        first_word = words
+        words, problem = _parse_target(
+            data, spans[line, TARGET], spans[line, TARGET_END], target, parsed.words, words
+        )
+        _parse_scores(data, spans[line, SCORES], spans[line, SCORES_END], parsed.scores[row])
+        scores_end = spans[line, SCORES_END]
+        line_end = find_byte(data, scores_end, data.size, LINE_FEED)
+        begin, end = column_after(data, scores_end, line_end, _ALIGNMENT)
+        links = _parse_links(data, begin, end, words - first_word, parsed.links, links)
+        begin, end = column_after(data, scores_end, line_end, _SPARSE)
+        if links < 0:
+            problem = BAD_ALIGNMENT
+        if token_begin(data, begin, end, BLANKS) < end:
+            problem = SPARSE_SCORES
+        if problem != FINE:
+            return line, problem
+        parsed.word_offsets[row + 1], parsed.link_offsets[row + 1] = words, links
+    return -1, FINE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,20 +368,14 @@ class TableEntries(TargetPhrases):
 
     def to_arrays(self) -> Arrays:
         """Return what `from_arrays` takes back."""
-        arrays = self.vocabulary.arrays
-        return {
-            **{name: getattr(self, name) for name in _ARRAYS},
-            **{f"vocabulary_{name}": getattr(arrays, name) for name in WordArrays._fields},
-        }
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        return arrays | stored_words("vocabulary", self.vocabulary)
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> TableEntries:
         """Undo `to_arrays`."""
-        vocabulary = WordTable()
-        vocabulary.arrays = WordArrays(
-            *(arrays[f"vocabulary_{name}"] for name in WordArrays._fields)
-        )
-        return cls(**{name: arrays[name] for name in _ARRAYS}, vocabulary=vocabulary)
+        kept = {name: arrays[name] for name in _ARRAYS}
+        return cls(**kept, vocabulary=restored_words("vocabulary", arrays))
 
 
 _ARRAYS = ("phrases", "scores", "word_offsets", "words", "link_offsets", "links")
@@ -116,13 +398,8 @@ def load_phrase_table(
         PhraseTableError: It breaks the format, disagrees with the ini, or has what this decoder
             lacks; the error names the line.
     """
-
-    def parse() -> Arrays:
-        blocks = _agreeing(read_blocks(path), scores, where)
-        return _load(blocks, scores, source).to_arrays()
-
     parts = ("phrase table", sha256_of(path), str(scores), source.digest)
-    return TableEntries.from_arrays(parsed.get(parts, parse))
+    return _load(parts, _agreeing(read_blocks(path), scores, where), scores, source, parsed)
 
 
 def _agreeing(blocks: Iterator[TableBlock], scores: int, where: str) -> Iterator[TableBlock]:
@@ -161,12 +438,8 @@ def load_reordering_table(
         InputError: The file cannot be read.
         PhraseTableError: It breaks the format; the error names the line.
     """
-
-    def parse() -> Arrays:
-        return _load(_reordering_blocks(path, scores, target), scores, source).to_arrays()
-
     parts = ("reordering table", sha256_of(path), str(scores), str(target), source.digest)
-    return TableEntries.from_arrays(parsed.get(parts, parse))
+    return _load(parts, _reordering_blocks(path, scores, target), scores, source, parsed)
 
 
 def _reordering_blocks(path: str | Path, scores: int, target: bool) -> Iterator[TableBlock]:
@@ -197,60 +470,59 @@ def _reordering_blocks(path: str | Path, scores: int, target: bool) -> Iterator[
             first_line += len(lines)
 
 
-def _load(blocks: Iterator[TableBlock], scores: int, source: SourcePhrases) -> TableEntries:
-    vocabulary = WordTable()
-    kept = []
-    with Progress("loading the table", unit="entries") as progress:
-        for block in blocks:
-            kept.append(_needed_entries(block, scores, source, vocabulary))
-            progress.advance(len(block))
-    return _joined(kept, scores, vocabulary)
+def _load(
+    parts: tuple[str, ...],
+    blocks: Iterator[TableBlock],
+    scores: int,
+    source: SourcePhrases,
+    parsed: ParsedTables,
+) -> TableEntries:
+    """Return the stored entries that depend on ``parts``, or parse those of the blocks."""
+
+    def parse() -> Arrays:
+        vocabulary = WordTable()
+        kept = []
+        with Progress("loading the table", unit="entries") as progress:
+            for block in blocks:
+                kept.append(_needed_entries(block, scores, source, vocabulary))
+                progress.advance(len(block))
+        arrays = {name: [getattr(part, name) for part in kept] for name in _ARRAYS}
+        joined: dict[str, NDArray[Any]] = {
+            name: joined_offsets(each) if name.endswith("offsets") else np.concatenate(each)
+            for name, each in arrays.items()
+        }
+        return TableEntries(**joined, vocabulary=vocabulary).to_arrays()
+
+    return TableEntries.from_arrays(parsed.get(parts, parse))
 
 
 def _needed_entries(
     block: TableBlock, scores: int, source: SourcePhrases, vocabulary: WordTable
 ) -> TableEntries:
-    data = as_array(block.text)
+    data, spans = as_array(block.text), block.spans
     phrases = np.empty(len(block), np.int32)
-    entry_parsing.match_sources(data, block.spans, source.words.arrays, source.trie, phrases)
+    match_sources(data, spans, source.words.arrays, source.trie, phrases)
     lines = np.flatnonzero(phrases >= 0)
-    spans = block.spans
     target_bytes = int((spans[lines, TARGET_END] - spans[lines, TARGET]).sum())
     most_words = target_bytes // 2 + len(lines)
     vocabulary.reserve(most_words, target_bytes)
-    parsed = entry_parsing.ParsedLines(
+    parsed = ParsedLines(
         scores=np.empty((len(lines), scores), np.float32),
-        word_ends=np.zeros(len(lines), np.int64),
+        word_offsets=np.zeros(len(lines) + 1, np.int64),
         words=np.empty(most_words, np.int32),
-        link_ends=np.zeros(len(lines), np.int64),
+        link_offsets=np.zeros(len(lines) + 1, np.int64),
         links=np.empty((len(data) // 4 + 1, 2), np.int16),
-        problem=np.zeros(2, np.int64),
     )
-    entry_parsing.parse_lines(data, spans, lines, vocabulary.arrays, parsed)
-    line, problem = parsed.problem.tolist()
-    if line >= 0:
+    line, problem = parse_lines(data, spans, lines, vocabulary.arrays, parsed)
+    if problem != FINE:
         text, remedy = _PROBLEMS[problem]
         raise PhraseTableError(text, path=block.path, line=block.first_line + line, remedy=remedy)
-    words = int(parsed.word_ends[-1]) if len(lines) else 0
-    links = int(parsed.link_ends[-1]) if len(lines) else 0
     return TableEntries(
         phrases=phrases[lines],
         scores=parsed.scores,
-        word_offsets=np.insert(parsed.word_ends, 0, 0),
-        words=parsed.words[:words].copy(),
-        link_offsets=np.insert(parsed.link_ends, 0, 0),
-        links=parsed.links[:links].copy(),
-        vocabulary=vocabulary,
-    )
-
-
-def _joined(kept: list[TableEntries], scores: int, vocabulary: WordTable) -> TableEntries:
-    return TableEntries(
-        phrases=np.concatenate([np.empty(0, np.int32), *(part.phrases for part in kept)]),
-        scores=np.concatenate([np.empty((0, scores), np.float32), *(part.scores for part in kept)]),
-        word_offsets=joined_offsets([part.word_offsets for part in kept]),
-        words=np.concatenate([np.empty(0, np.int32), *(part.words for part in kept)]),
-        link_offsets=joined_offsets([part.link_offsets for part in kept]),
-        links=np.concatenate([np.empty((0, 2), np.int16), *(part.links for part in kept)]),
+        word_offsets=parsed.word_offsets,
+        words=parsed.words[: parsed.word_offsets[-1]].copy(),
+        link_offsets=parsed.link_offsets,
+        links=parsed.links[: parsed.link_offsets[-1]].copy(),
         vocabulary=vocabulary,
     )

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from moses_integration.decoder.arrays import with_room
 from phrasescore.compiled import Records, borrowed, compiled
 
 _NONE = -1
@@ -119,20 +120,14 @@ def new_coverages(longest_sentence: int) -> Coverages:
     )
 
 
-def with_room(table: Coverages, extra: int) -> Coverages:
-    """Return the table, or a larger copy where ``extra`` more would not fit."""
+def coverages_with_room(table: Coverages, extra: int) -> Coverages:
+    """Return the table with room for ``extra`` more coverages and steps."""
     coverages, steps = table.used[0].tolist()
-    if coverages + extra > table.records.size:
-        more = coverages + 2 * extra
-        table = table._replace(
-            records=np.concatenate([table.records, np.empty(more, COVERAGE)]),
-            bits=np.concatenate([table.bits, np.zeros((more, table.bits.shape[1]), np.uint64)]),
-        )
-    if steps + extra > table.steps.size:
-        table = table._replace(
-            steps=np.concatenate([table.steps, np.empty(steps + 2 * extra, STEP)])
-        )
-    return table
+    return table._replace(
+        records=with_room(table.records, coverages + extra),
+        bits=with_room(table.bits, coverages + extra),
+        steps=with_room(table.steps, steps + extra),
+    )
 
 
 @compiled
@@ -220,7 +215,7 @@ def find_steps(table: Coverages, number: int, sentence: SentenceSpans, distortio
     hypothesis.
 
     Returns:
-        Whether there was room; `with_room` makes it, for length * longest more.
+        Whether there was room; `coverages_with_room` makes it, for length * longest more.
     """
     table, sentence = borrowed((table, sentence))
     coverage = table.records[number]

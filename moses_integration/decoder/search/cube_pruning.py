@@ -7,39 +7,271 @@ the pop limit.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from moses_integration.decoder.features.lm_scoring import score_after
-from moses_integration.decoder.features.reordering_feature import MONOTONE, SWAP
-from moses_integration.decoder.search.cubes import (
-    Cubes,
-    clear_cubes,
-    note_cell,
-    rise,
-    sink,
-    words_per_row,
-)
-from moses_integration.decoder.search.edges import add_edges_of_stack
-from moses_integration.decoder.search.hypotheses import NONE
-from moses_integration.decoder.search.recombination import put
+from moses_integration.decoder.features.reordering import MONOTONE, SWAP, turn_to
+from moses_integration.decoder.search.coverage import find_steps
 from moses_integration.decoder.search.stack_decoding import (
     DONE,
-    NEEDS_DEFERRAL,
     NEEDS_EDGES,
-    NEEDS_RECORDS,
+    NEEDS_ROOM,
     NEEDS_SCORES,
+    Model,
     SentenceSearch,
     Waiting,
     begin_search,
     can_wait,
+    defer,
     finish_search,
-    put_aside,
+    score_option,
     step_score,
     with_forward,
 )
-from phrasescore.compiled import Record, borrowed, compiled, inlined
+from moses_integration.decoder.search.stacks import (
+    NONE,
+    Stacks,
+    pop,
+    prune,
+    push,
+    put,
+    sink,
+    sort_members,
+)
+from phrasescore.compiled import Record, Records, borrowed, compiled, inlined
 
 _ADD_EDGES, _BEGIN_CELLS, _FILL_STACK = range(3)  # what is done with a stack, in this order
+_FIRST_EDGES, _FIRST_RANKED, _FIRST_CELLS = 1 << 12, 1 << 15, 1 << 13
+_FIRST_SEEN = 1 << 13
+_WORD_BITS = 64
+
+EDGE = np.dtype(
+    [
+        ("estimate", np.float64),  # of what is not covered then
+        ("step", np.int32),  # the span and where it leads
+        ("coverage", np.int32),  # what is covered then
+        ("begin", np.int32),  # the options of the span: the first, and how many
+        ("columns", np.int32),
+        ("first", np.int32),  # its hypotheses in ``ranked``: where they begin, and how many
+        ("hypotheses", np.int32),
+        ("next", np.int32),  # the next edge to the same stack
+        ("seen", np.int32),  # its bits in ``seen``: where they begin, and of how many rows
+        ("rows", np.int32),
+        ("behind", np.int32),  # one after the last word of the span
+    ],
+    align=True,
+)
+# what every span that starts at one word reads of a hypothesis
+RANKED = np.dtype(
+    [
+        ("score", np.float64),  # with the cost of the jump
+        ("base", np.float64),  # with what it adds to the next phrase's score, unless they swap
+        ("lm_state", np.int64),
+        ("number", np.int32),
+        ("start", np.int16),  # of its last phrase
+        ("turn", np.int16),  # the orientation of the next phrase, unless they swap
+    ],
+    align=True,
+)
+CELL = np.dtype(
+    [
+        ("score", np.float64),
+        ("total", np.float64),  # with the estimate of what is not covered then
+        ("lm_state", np.int64),
+        ("edge", np.int32),
+        ("row", np.int32),  # which hypothesis
+        ("column", np.int32),  # which option
+    ],
+    align=True,
+)
+CUBES_USED = np.dtype([(name, np.int64) for name in ("edges", "ranked", "cells", "heap", "seen")])
+
+
+class Cubes(NamedTuple):
+    """The edges of a sentence and the cells of one stack.
+
+    Attributes:
+        edges: All edges.
+        heads: First edge to each stack, shape (stacks,).
+        ranked: The hypotheses of all edges; those to spans that start at one word share them.
+        cells: The cells scored for the stack that is being filled.
+        seen: One bit for each cell of the edges to that stack, set if it was scored; a row begins
+            a new number.
+        heap: The cells that were not taken yet, the best on top; see ``stacks.push``.
+        used: One record, how many of each are in use.
+    """
+
+    edges: Records
+    heads: NDArray[np.int32]
+    ranked: Records
+    cells: Records
+    seen: NDArray[np.uint64]
+    heap: NDArray[np.int32]
+    used: Records
+
+
+def new_cubes(longest_sentence: int) -> Cubes:
+    """Make room for the cubes of sentences of up to this many words."""
+    return Cubes(
+        edges=np.empty(_FIRST_EDGES, EDGE),
+        heads=np.empty(longest_sentence + 1, np.int32),
+        ranked=np.empty(_FIRST_RANKED, RANKED),
+        cells=np.empty(_FIRST_CELLS, CELL),
+        seen=np.empty(_FIRST_SEEN, np.uint64),
+        heap=np.empty(_FIRST_CELLS, np.int32),
+        used=np.zeros(1, CUBES_USED),
+    )
+
+
+def cubes_with_room(cubes: Cubes) -> Cubes:
+    """Return the cubes in arrays twice as long."""
+    arrays = {name: getattr(cubes, name) for name in ("edges", "ranked", "cells", "seen", "heap")}
+    return cubes._replace(
+        **{name: np.concatenate([array, np.empty_like(array)]) for name, array in arrays.items()}
+    )
+
+
+@inlined
+def _words_per_row(columns: int) -> int:
+    """Return how many numbers of ``seen`` a row of so many cells takes."""
+    return (columns + _WORD_BITS - 1) // _WORD_BITS
+
+
+@inlined
+def _note_cell(cubes: Cubes, edge: Record, row: int, column: int) -> bool:
+    """Note that a cell is scored; return whether it was not before.
+
+    Rows are met in their order: a cell of a row is looked at when one above it was taken.
+    """
+    words = _words_per_row(edge.columns)
+    first = edge.seen + row * words
+    if row == edge.rows:
+        edge.rows += 1
+        for word in range(words):
+            cubes.seen[first + word] = np.uint64(0)
+    bit = np.uint64(1) << np.uint64(column % _WORD_BITS)
+    place = first + column // _WORD_BITS
+    is_new = cubes.seen[place] & bit == np.uint64(0)
+    cubes.seen[place] |= bit
+    return is_new
+
+
+@compiled
+def _chain_members(search: SentenceSearch, size: int) -> None:
+    """Chain the sorted hypotheses of a stack that have the same coverage, the best first.
+
+    The chains of the stack's hash table are not needed any more: nothing is put into it.
+    """
+    search = borrowed(search)
+    stacks, coverages = search.stacks, search.coverages.records
+    for place in range(size):
+        coverage = coverages[stacks.records[stacks.numbers[place]].coverage]
+        coverage.member, coverage.members = NONE, 0
+    for place in range(size - 1, -1, -1):
+        record = stacks.records[stacks.numbers[place]]
+        coverage = coverages[record.coverage]
+        record.chain = coverage.member
+        coverage.member = stacks.numbers[place]
+        coverage.members += 1
+
+
+@compiled
+def _rank(
+    model: Model,
+    stacks: Stacks,
+    number: int,
+    start: int,
+    distortion: int,
+    ranked: Records,
+) -> int:
+    """Rank hypotheses by score and the cost of the jump to a phrase that starts at ``start``.
+
+    They are ``number`` and those chained behind it.
+
+    Returns:
+        How many there are whose jump is within the limit, if there is a limit. Without one they
+        stay as they are.
+    """
+    model, stacks, ranked = borrowed((model, stacks, ranked))
+    count = 0
+    while number != NONE:
+        record, own = stacks.records[number], number
+        number = np.int64(record.chain)
+        distance = abs(record.end + 1 - start)
+        if 0 <= distortion < distance:
+            continue
+        score = record.score - model.distortion_weight * distance
+        place = count
+        while distortion >= 0 and place > 0 and ranked[place - 1].score < score:
+            ranked[place] = ranked[place - 1]
+            place -= 1
+        one = ranked[place]
+        one.score, one.number, one.lm_state = score, own, record.lm_state
+        one.start, one.turn = record.start, turn_to(record.end, start)
+        one.base = with_forward(model, score, record.option, one.turn)
+        count += 1
+    return count
+
+
+@compiled
+def _add_edges(search: SentenceSearch, cubes: Cubes, number: int) -> bool:
+    """Add the edges out of a coverage, whose hypotheses are chained; return whether they fit."""
+    search, cubes = borrowed((search, cubes))
+    coverage, steps = search.coverages.records[number], search.coverages.steps
+    count = coverage.last_step - coverage.first_step
+    used = cubes.used[0]
+    room = used.edges + count <= cubes.edges.size
+    if not room or used.ranked + count * coverage.members > cubes.ranked.size:
+        return False
+    start, begin, found = np.int64(NONE), np.int64(0), np.int64(0)
+    for at in range(coverage.first_step, coverage.last_step):
+        if steps[at].start != start:
+            start, begin = np.int64(steps[at].start), np.int64(used.ranked)
+            found = _rank(
+                search.model,
+                search.stacks,
+                np.int64(coverage.member),
+                start,
+                search.limits.distortion,
+                cubes.ranked[begin:],
+            )
+            used.ranked = begin + found
+        if found == 0:
+            continue
+        edge, step = cubes.edges[used.edges], steps[at]
+        edge.step, edge.first, edge.hypotheses = at, begin, found
+        edge.estimate, edge.coverage, edge.behind = step.estimate, step.coverage, step.end + 1
+        edge.begin, edge.columns = step.begin, step.stop - step.begin
+        edge.next = cubes.heads[step.covered]
+        cubes.heads[step.covered] = used.edges
+        used.edges += 1
+    return True
+
+
+@compiled
+def _add_edges_of_stack(search: SentenceSearch, cubes: Cubes) -> int:
+    """Add the edges out of a stack's hypotheses, from the first that is not expanded on."""
+    search, cubes = borrowed((search, cubes))
+    stacks, progress = search.stacks, search.progress[0]
+    if progress.expanded == 0:
+        prune(stacks, progress.stack, search.limits)
+    # the members are sorted again after every pause, to the same order
+    size = sort_members(stacks, progress.stack)
+    _chain_members(search, size)
+    while progress.expanded < size:
+        number = stacks.numbers[progress.expanded]
+        coverage = stacks.records[number].coverage
+        if number == search.coverages.records[coverage].member:
+            distortion = search.limits.distortion
+            if not find_steps(search.coverages, coverage, search.sentence, distortion):
+                return NEEDS_ROOM
+            if not _add_edges(search, cubes, coverage):
+                return NEEDS_EDGES
+        progress.expanded += 1
+    return DONE
 
 
 @inlined
@@ -51,65 +283,33 @@ def _score_cell(
     row: int,
     column: int,
     ends: bool,
-) -> float:
-    """Score a cell, the next of ``cubes.cells``; return its total."""
+) -> None:
+    """Score a cell, the next of ``cubes.cells``."""
     model, edge = search.model, cubes.edges[edge_number]
     option = edge.begin + column
     cell = cubes.cells[cubes.used[0].cells]
     cell.edge, cell.row, cell.column = edge_number, row, column
     before = cubes.ranked[edge.first + row]
     base, turn = np.float64(before.base), np.int64(before.turn)
-    # `orientation`, of which `_rank` knows all but this; what is seldom true is asked first
+    # `_rank` already set every orientation but the swap; test the rare case first
     if before.start == edge.behind and turn != MONOTONE:
         turn = np.int64(SWAP)
         number = search.stacks.records[before.number].option
         base = with_forward(model, np.float64(before.score), number, turn)
-    lm_score, state = score_after(
-        model.models,
-        model.phrases,
-        model.lm_weights if waiting is None else waiting.neural.lm_weights,
-        search.recent,
-        option,
-        np.int64(before.lm_state),
-        ends,
-    )
+    weights = model.lm_weights if waiting is None else waiting.neural.lm_weights
+    lm_score, state = score_after(search.language, weights, option, np.int64(before.lm_state), ends)
     cell.lm_state = state
     cell.score = base + model.options.score[turn, option] + lm_score
     if waiting is not None:
-        # what neural language models say is not known before the cell is taken
+        # neural language models score a cell only when it is taken; until then an n-gram model
+        # stands in for them
         cell.score += waiting.neural.stand_in[option]
-    return np.float64(cell.score) + edge.estimate
-
-
-@inlined
-def _defer(
-    search: SentenceSearch, waiting: Waiting, number: int, option: int, step: Record
-) -> None:
-    """Put the hypothesis of a cell aside, with its score but for neural language models."""
-    model = search.model
-    record = search.stacks.records[number]
-    base, turn = step_score(model, record, step.start, step.end)
-    lm_score, state = score_after(
-        model.models,
-        model.phrases,
-        model.lm_weights,
-        search.recent,
-        option,
-        record.lm_state,
-        step.covered == search.sentence.length,
-    )
-    score = base + model.options.score[turn, option] + lm_score
-    put_aside(search, waiting, step, (number, option, score, state), True)
+    cell.total = cell.score + edge.estimate
 
 
 @inlined
 def _take(
-    search: SentenceSearch,
-    waiting: Waiting | None,
-    cubes: Cubes,
-    cell: Record,
-    total: float,
-    covered: int,
+    search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, cell: Record, covered: int
 ) -> bool:
     """Put the hypothesis of a cell into its stack; return whether it is a new entry there.
 
@@ -120,12 +320,16 @@ def _take(
     step = search.coverages.steps[edge.step]
     number, option = cubes.ranked[edge.first + cell.row].number, edge.begin + cell.column
     if waiting is not None:
-        _defer(search, waiting, number, option, step)
+        record = stacks.records[number]
+        base, turn = step_score(search.model, record, step.start, step.end)
+        ends = step.covered == search.sentence.length
+        score, state = score_option(search, record, option, base, turn, ends)
+        defer(waiting, stacks, step, (number, option, score, state), True)
         return True
-    if total < stacks.worst[covered] or total == -np.inf:
+    if cell.total < stacks.worst[covered] or cell.total == -np.inf:
         return False
     new = stacks.records[stacks.used[0]]
-    new.score, new.total = cell.score, total
+    new.score, new.total = cell.score, cell.total
     new.lm_state, new.history = cell.lm_state, 0
     new.previous, new.option = number, option
     new.coverage, new.start, new.end = edge.coverage, step.start, step.end
@@ -150,14 +354,15 @@ def _score_neighbours(
         row, column = cell.row + down, cell.column + 1 - down
         if row >= edge.hypotheses or column >= edge.columns:
             continue
-        if not note_cell(cubes, edge, row, column):
+        if not _note_cell(cubes, edge, row, column):
             continue
-        total = _score_cell(search, waiting, cubes, cell.edge, row, column, ends)
+        _score_cell(search, waiting, cubes, cell.edge, row, column, ends)
         if replaced:
-            rise(cubes.heap, used.heap, total, used.cells)
+            push(cubes.cells, cubes.heap, used.heap, used.cells)
             used.heap += 1
         else:
-            sink(cubes.heap, used.heap, total, used.cells)
+            cubes.heap[0] = used.cells
+            sink(cubes.cells, cubes.heap, 0, used.heap)
             replaced = True
         used.cells += 1
     return replaced
@@ -175,28 +380,25 @@ def _fill_stack(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, s
     while used.heap > 0:
         if search.stacks.used[0] + 1 >= search.stacks.records.size:
             progress.records = limits.pop_limit + 1
-            return NEEDS_RECORDS
+            return NEEDS_ROOM
         if waiting is not None:
             longest = waiting.neural.longest
             if not can_wait(waiting, 1, longest + 1):
                 progress.records = longest + 1
-                return NEEDS_DEFERRAL
+                return NEEDS_ROOM
         if used.cells + 2 > cubes.cells.size:
             return NEEDS_EDGES
         if progress.pops >= limits.pop_limit and limits.diversity == 0:
             break
-        best = cubes.heap[0]
-        cell = cubes.cells[best.cell]
+        cell = cubes.cells[cubes.heap[0]]
         coverage = search.coverages.records[cubes.edges[cell.edge].coverage]
         goes_on = progress.pops < limits.pop_limit or coverage.entries < limits.diversity
         if goes_on:
             progress.pops += 1
-            coverage.entries += _take(search, waiting, cubes, cell, best.total, stack)
-        replaced = goes_on and _score_neighbours(search, waiting, cubes, cell, ends)
-        if not replaced:
+            coverage.entries += _take(search, waiting, cubes, cell, stack)
+        if not (goes_on and _score_neighbours(search, waiting, cubes, cell, ends)):
+            pop(cubes.cells, cubes.heap, used.heap)
             used.heap -= 1
-            last = cubes.heap[used.heap]
-            sink(cubes.heap, used.heap, last.total, last.cell)
     return DONE
 
 
@@ -210,12 +412,12 @@ def _begin_cells(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, 
     while number != NONE:
         edge = cubes.edges[number]
         edge.seen, edge.rows = used.seen, 0
-        used.seen += edge.hypotheses * words_per_row(edge.columns)
+        used.seen += edge.hypotheses * _words_per_row(edge.columns)
         if used.seen > cubes.seen.size or used.cells == cubes.cells.size:
             return False
-        note_cell(cubes, edge, 0, 0)
-        total = _score_cell(search, waiting, cubes, number, 0, 0, ends)
-        rise(cubes.heap, used.heap, total, used.cells)
+        _note_cell(cubes, edge, 0, 0)
+        _score_cell(search, waiting, cubes, number, 0, 0, ends)
+        push(cubes.cells, cubes.heap, used.heap, used.cells)
         used.cells += 1
         used.heap += 1
         number = np.int64(edge.next)
@@ -232,10 +434,11 @@ def search_cubes(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes) 
     search, cubes = borrowed((search, cubes))
     progress = search.progress[0]
     if begin_search(search):
-        clear_cubes(cubes)
+        cubes.heads[:] = NONE
+        cubes.used[0].edges = cubes.used[0].ranked = 0
     while progress.stack < search.sentence.length:
         if progress.phase == _ADD_EDGES:
-            status = add_edges_of_stack(search, cubes)
+            status = _add_edges_of_stack(search, cubes)
             if status != DONE:
                 return status
             progress.phase = _BEGIN_CELLS
@@ -247,7 +450,7 @@ def search_cubes(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes) 
             status = _fill_stack(search, waiting, cubes, progress.stack + 1)
             if status != DONE:
                 return status
-            if waiting is not None and waiting.deferral.used[0] > 0:
+            if waiting is not None and waiting.used[0] > 0:
                 return NEEDS_SCORES
             progress.stack += 1
             progress.phase = _ADD_EDGES

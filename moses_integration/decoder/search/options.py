@@ -141,6 +141,7 @@ def choose_entries(
     return first.astype(np.int32), chosen.astype(np.int32)
 
 
+@compiled
 def highest_behind(scores: NDArray[np.float32], first: NDArray[np.int32]) -> NDArray[np.float32]:
     """Return of each option the highest score of it and those behind it of the same phrase.
 
@@ -149,15 +150,10 @@ def highest_behind(scores: NDArray[np.float32], first: NDArray[np.int32]) -> NDA
         first: First option of each source phrase, shape (phrases + 1,).
     """
     highest = scores.copy()
-    sizes = np.diff(first)
-    left = np.repeat(first[1:], sizes) - np.arange(
-        scores.shape[1]
-    )  # options up to the phrase's end
-    distance = 1
-    while distance < sizes.max(initial=0):
-        near = np.flatnonzero(left > distance)
-        highest[:, near] = np.maximum(highest[:, near], highest[:, near + distance])
-        distance *= 2
+    for turn in range(scores.shape[0]):
+        for phrase in range(first.size - 1):
+            for option in range(first[phrase + 1] - 2, first[phrase] - 1, -1):
+                highest[turn, option] = max(highest[turn, option], highest[turn, option + 1])
     return highest
 
 

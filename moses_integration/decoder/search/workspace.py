@@ -8,26 +8,31 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.features.history_scores import HistoryScores
-from moses_integration.decoder.features.lm_scoring import recent_answers
-from moses_integration.decoder.features.neural_models import NeuralModels, NeuralTerms
-from moses_integration.decoder.search import coverage, cubes, deferral, hypotheses
-from moses_integration.decoder.search.coverage import SentenceSpans
-from moses_integration.decoder.search.cube_pruning import search_cubes
-from moses_integration.decoder.search.hypotheses import Limits, Stacks
+from moses_integration.decoder.arrays import with_room
+from moses_integration.decoder.features.lm_scoring import PhraseScorer, recent_answers
+from moses_integration.decoder.features.neural import HistoryScores, NeuralModels, NeuralTerms
+from moses_integration.decoder.search.coverage import (
+    SentenceSpans,
+    coverages_with_room,
+    new_coverages,
+)
+from moses_integration.decoder.search.cube_pruning import cubes_with_room, new_cubes, search_cubes
 from moses_integration.decoder.search.stack_decoding import (
+    DEFERRED,
     DONE,
-    NEEDS_COVERAGES,
-    NEEDS_DEFERRAL,
+    ENOUGH,
     NEEDS_EDGES,
-    NEEDS_RECORDS,
-    NEEDS_SCORES,
+    NEEDS_ROOM,
     PROGRESS,
     Model,
     SentenceSearch,
     Waiting,
     search_stacks,
+    settle,
 )
+from moses_integration.decoder.search.stacks import Limits, new_stacks, stacks_with_room
+
+_FIRST_WAITING = 2 * ENOUGH
 
 
 class SearchWorkspace:
@@ -43,12 +48,13 @@ class SearchWorkspace:
     def __init__(
         self, longest_sentence: int, stack_size: int, models: int, neural: NeuralModels
     ) -> None:
-        self.stacks: Stacks = hypotheses.new_stacks(longest_sentence, stack_size)
-        self._coverages = coverage.new_coverages(longest_sentence)
-        self._cubes = cubes.new_cubes(longest_sentence)
-        self._recent = recent_answers(models)
+        self.stacks = new_stacks(longest_sentence, stack_size)
         self.history_scores = HistoryScores(neural)
-        self._deferral = deferral.new_deferral()
+        self._coverages = new_coverages(longest_sentence)
+        self._cubes = new_cubes(longest_sentence)
+        self._recent = recent_answers(models)
+        self._deferred = np.empty(_FIRST_WAITING, DEFERRED)
+        self._waiting = np.zeros(1, np.int64)  # how many of the deferred there are
 
     def search(
         self, model: Model, sentence: SentenceSpans, limits: Limits, *, cube_pruning: bool
@@ -66,55 +72,53 @@ class SearchWorkspace:
             ``stacks``.
         """
         self.history_scores.clear()
+        language = PhraseScorer(model.models, model.phrases, self._recent)
         progress = np.zeros(1, PROGRESS)
-        status = NEEDS_RECORDS
-        while status != DONE:
-            search = SentenceSearch(
-                model,
-                sentence,
-                limits,
-                self._recent,
-                self.stacks,
-                self._coverages,
-                progress,
-            )
+        while True:
+            stacks, coverages = self.stacks, self._coverages
+            search = SentenceSearch(model, sentence, limits, language, stacks, coverages, progress)
             waiting = None
             if model.neural is not None:
-                waiting = Waiting(model.neural, self._deferral, self.history_scores.histories)
+                waiting = self._waiting_for(model, model.neural, sentence.length)
             if cube_pruning:
                 status = search_cubes(search, waiting, self._cubes)
             else:
                 status = search_stacks(search, waiting)
-            if status == NEEDS_RECORDS:
-                self.stacks = hypotheses.with_room(self.stacks, int(progress["records"][0]))
-            elif status == NEEDS_COVERAGES:
-                most = sentence.length * sentence.longest
-                self._coverages = coverage.with_room(self._coverages, most)
-            elif status == NEEDS_EDGES:
-                self._cubes = cubes.with_room(self._cubes)
-            elif status == NEEDS_DEFERRAL:
-                self.history_scores.make_room(int(progress["records"][0]))
-                self._deferral = deferral.with_room(self._deferral, int(progress["records"][0]))
-            elif status == NEEDS_SCORES and waiting is not None:
+            if status == DONE:
+                return stacks.numbers[: stacks.size[sentence.length]].copy()
+            if status == NEEDS_EDGES:
+                self._cubes = cubes_with_room(self._cubes)
+            elif status == NEEDS_ROOM:
+                self._make_room(search)
+            elif waiting is not None:
                 self._settle(search, waiting.neural)
-        count = int(self.stacks.size[sentence.length])
-        return self.stacks.numbers[:count].copy()
+
+    def _waiting_for(self, model: Model, neural: NeuralTerms, length: int) -> Waiting:
+        return Waiting(
+            neural,
+            self.history_scores.histories,
+            self._deferred,
+            self._waiting,
+            model.phrases.first,
+            model.words,
+            model.lowers,
+            length,
+        )
+
+    def _make_room(self, search: SentenceSearch) -> None:
+        """Make room for more hypotheses, and for the steps out of one more coverage."""
+        records, sentence = int(search.progress["records"][0]), search.sentence
+        self.stacks = stacks_with_room(self.stacks, records)
+        self._coverages = coverages_with_room(self._coverages, sentence.length * sentence.longest)
+        if search.model.neural is not None:
+            self._deferred = with_room(self._deferred, int(self._waiting[0]) + records)
+            self.history_scores.make_room(records)
 
     def _settle(self, search: SentenceSearch, neural: NeuralTerms) -> None:
         """Score what waits, word by word, until all of it is in its stacks or hopeless."""
-        model, scores = search.model, self.history_scores
-        self.stacks = hypotheses.with_room(self.stacks, int(self._deferral.used[0]) + 1)
-        while self._deferral.used[0]:
-            scores.score(neural.weights)
-            scores.make_room(int(self._deferral.used[0]))
-            deferral.settle(
-                self._deferral,
-                scores.histories,
-                neural,
-                self.stacks,
-                self._coverages,
-                search.limits,
-                model.options,
-                model.lowers,
-                search.sentence.length,
-            )
+        self.stacks = stacks_with_room(self.stacks, int(self._waiting[0]) + 1)
+        search = search._replace(stacks=self.stacks)
+        while self._waiting[0]:
+            self.history_scores.score(neural.weights)
+            self.history_scores.make_room(int(self._waiting[0]))
+            settle(self._waiting_for(search.model, neural, search.sentence.length), search)

@@ -17,18 +17,19 @@ what does not fit in memory.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.language_model.arpa import open_arpa
-from moses_integration.language_model.estimation.arpa_writing import open_arpa_writer
 from moses_integration.language_model.estimation.ngram_counting import (
     BEGIN,
     HIGHEST_ORDER,
@@ -42,86 +43,59 @@ from moses_integration.language_model.estimation.ngram_counting import (
     read_corpus,
     sort_positions,
 )
+from phrasescore.compiled import borrowed, compiled
 from phrasescore.errors import CorpusError, MissingDependencyError, SettingsError, visible
 from phrasescore.runs import processes
 from phrasescore.runs.final_names import open_output, own_file, scratch_folder
 from phrasescore.runs.progress import Progress
 from phrasescore.table.input_files import open_input
+from phrasescore.words.word_table import as_array
 
-FALLBACK = (0.5, 1.0, 1.5)  # those of lmplz --discount_fallback
+Discounts = tuple[float, float, float]  # what is taken from a count of 1, of 2, and of 3 and more
+FALLBACK: Discounts = (0.5, 1.0, 1.5)  # those of lmplz --discount_fallback
 ON_PATH = "auto"
 OWN = "own"
 _MEMORY = "1G"  # for lmplz's sorting, whose default is most of the machine
+_TAB, _SPACE, _NEWLINE = 9, 32, 10
+_ROWS_AT_ONCE = 1 << 18
 _BLOCK = 1 << 20
-
-
-@dataclass(frozen=True)
-class Discounts:
-    """What is taken from a count of 1, of 2, and of 3 and more.
-
-    Attributes:
-        amounts: The three discounts.
-        estimated: False where the fallback is used, because no estimate was possible.
-    """
-
-    amounts: tuple[float, float, float]
-    estimated: bool
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """What a model was estimated from, for a report.
-
-    Attributes:
-        sentences: Sentences in the corpus.
-        tokens: Words in the corpus, without special ones.
-        types: n-grams in the model, order 1 first.
-        discounts: The discounts of each order.
-    """
-
-    sentences: int
-    tokens: int
-    types: tuple[int, ...]
-    discounts: tuple[Discounts, ...]
+_WIDTH = 24  # of the longest number
+# below these, numpy and KenLM write numbers with an exponent
+_LEAST_PLAIN, _LEAST = 1e-4, 1e-6
 
 
 def write_arpa(
-    corpus_path: str | Path,
-    order: int,
-    output: str | Path,
-    *,
-    fallback: Sequence[float] = FALLBACK,
-) -> Estimate:
+    corpus_path: str | Path, order: int, output: str | Path
+) -> tuple[tuple[int, ...], tuple[Discounts, ...]]:
     """Estimate a model and write it as lmplz does; a name ending in ``.gz`` is compressed.
 
     Args:
         corpus_path: One sentence per line, words separated by blanks; plain or gzip.
         order: The longest n-gram, 1 to 6 words.
         output: The ARPA file to write; it gets its name only when it is whole.
-        fallback: Discounts for orders where they cannot be estimated (small or artificial data).
+
+    Returns:
+        The numbers of n-grams in the model, and the discounts, of each order, order 1 first.
 
     Raises:
-        SettingsError: The order or the fallback is out of range.
         CorpusError: The corpus holds no word, or a special word.
     """
-    check_order(order)
-    if len(fallback) != 3 or any(not 0 <= d <= n for n, d in enumerate(fallback, 1)):
-        raise SettingsError(
-            f"fallback discounts {tuple(fallback)}: expected three, at most 1, 2 and 3"
-        )
     corpus = read_corpus(corpus_path, order)
     by_words = sort_positions(corpus, order)
     types = count_types(corpus, by_words, order)
     discounts: list[Discounts] = []
     with (
-        open_arpa_writer(output, corpus, types) as writer,
+        open_output(output) as stream,
         Progress("language model", sum(types), "n-grams") as progress,
     ):
+        counts = "".join(f"ngram {length}={number}\n" for length, number in enumerate(types, 1))
+        stream.write(f"\\data\\\n{counts}\n".encode())
+        writer = _ArpaWriter(stream, corpus)
         below = None
         for length in range(1, order + 1):
             ngrams = count_ngrams(corpus, by_words, length, highest=order)
             count = _adjusted_counts(corpus, ngrams, order)
-            discounts.append(_estimate_discounts(ngrams, count, by_words, order, fallback))
+            discounts.append(_estimate_discounts(ngrams, count, by_words, order))
             weights = _weigh(corpus, ngrams, count, discounts[-1], below)
             if below is not None:
                 writer.write(below.ngrams, below.prob, weights.gamma)
@@ -129,13 +103,8 @@ def write_arpa(
             below = weights
         assert below is not None
         writer.write(below.ngrams, below.prob, None)
-    return Estimate(corpus.sentences, corpus.tokens, types, tuple(discounts))
-
-
-def check_order(order: int) -> None:
-    """Raise `SettingsError` unless a model of this order can be estimated."""
-    if not 1 <= order <= HIGHEST_ORDER:
-        raise SettingsError(f"language model order {order}: expected 1 to {HIGHEST_ORDER}")
+        stream.write(b"\\end\\\n")
+    return types, tuple(discounts)
 
 
 def _adjusted_counts(corpus: Corpus, ngrams: NGramCounts, order: int) -> NDArray[np.int32]:
@@ -147,13 +116,12 @@ def _adjusted_counts(corpus: Corpus, ngrams: NGramCounts, order: int) -> NDArray
 
 
 def _estimate_discounts(
-    ngrams: NGramCounts,
-    count: NDArray[np.int32],
-    by_words: SortedPositions,
-    order: int,
-    fallback: Sequence[float],
+    ngrams: NGramCounts, count: NDArray[np.int32], by_words: SortedPositions, order: int
 ) -> Discounts:
-    """Return the closed-form estimates of one order (Chen and Goodman 1998, equation 26)."""
+    """Return the closed-form estimates of one order (Chen and Goodman 1998, equation 26).
+
+    Where no estimate is possible, in small or artificial data, the fallback stands.
+    """
     # numbers of n-grams that occur once, twice, three times, four times
     n = np.bincount(np.minimum(count, 5), minlength=6)
     last = int(ngrams.number_at[by_words.positions[-1]]) if ngrams.order < order else -1
@@ -161,16 +129,15 @@ def _estimate_discounts(
         # lmplz enters the very last n-gram with its raw count; so must we, for equal digits
         n[min(int(count[last]), 5)] -= 1
         n[min(int(ngrams.occurrences[last]), 5)] += 1
-    substitute = Discounts((fallback[0], fallback[1], fallback[2]), estimated=False)
     if not n[1:4].all():
-        return substitute
+        return FALLBACK
     single = np.float32
     y = single(n[1]) / single(n[1] + 2.0 * n[2])
     amounts = [single(k) - single(k + 1) * y * single(n[k + 1]) / single(n[k]) for k in range(1, 4)]
     # a discount of 0, which lmplz keeps, may leave a context no weight for what it has not seen
     if any(not 0 < amount <= k for k, amount in enumerate(amounts, 1)):
-        return substitute
-    return Discounts((float(amounts[0]), float(amounts[1]), float(amounts[2])), estimated=True)
+        return FALLBACK
+    return float(amounts[0]), float(amounts[1]), float(amounts[2])
 
 
 @dataclass(frozen=True)
@@ -197,7 +164,7 @@ def _weigh(
     below: _Weights | None,
 ) -> _Weights:
     """Estimate the probabilities of one order from its counts and the order ``below``."""
-    amounts = np.array([0.0, *discounts.amounts], np.float32)
+    amounts = np.array([0.0, *discounts], np.float32)
     if below is None:
         context = suffix = np.zeros(count.size, np.int32)
         # without <s>, which is never predicted
@@ -206,45 +173,146 @@ def _weigh(
         context = below.ngrams.number_at[ngrams.last - 1]
         suffix = below.ngrams.number_at[ngrams.last]
         lower = below.prob
-    total, gamma = _sum_contexts(count, context, amounts, lower.size)
-    prob = _interpolate(count, context, suffix, amounts, total, gamma, lower)
+    # of each context: the total count after it, and the weight left to the lower order
+    total = np.bincount(context, count, lower.size).astype(np.float32)  # exact up to there
+    mass = np.zeros(lower.size, np.float32)
+    for kind in range(1, 4):  # n-grams seen once, twice, more often
+        chosen = context[count == kind if kind < 3 else count >= kind]
+        mass += amounts[kind] * np.bincount(chosen, minlength=lower.size).astype(np.float32)
+    gamma = np.ones(lower.size, np.float32)
+    np.divide(mass, total, out=gamma, where=total > 0)
+    prob = count.astype(np.float32)
+    prob -= amounts[np.minimum(count, 3)]
+    prob /= total[context]
+    prob += gamma[context] * lower[suffix]
     if below is None:
         prob[BEGIN] = 1.0  # as lmplz has it: <s> costs nothing where it is scored
     return _Weights(ngrams, prob, gamma)
 
 
-def _sum_contexts(
-    count: NDArray[np.int32],
-    context: NDArray[np.int32],
-    amounts: NDArray[np.float32],
-    contexts: int,
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return the total count after each context, and the weight left to the lower order."""
-    total = np.bincount(context, count, contexts).astype(np.float32)  # exact up to there
-    mass = np.zeros(contexts, np.float32)
-    for kind in range(1, 4):  # n-grams seen once, twice, more often
-        chosen = context[count == kind if kind < 3 else count >= kind]
-        mass += amounts[kind] * np.bincount(chosen, minlength=contexts).astype(np.float32)
-    gamma = np.ones(contexts, np.float32)
-    np.divide(mass, total, out=gamma, where=total > 0)
-    return total, gamma
+class _ArpaWriter:
+    """Writes the sections of an ARPA file, lowest order first.
+
+    Args:
+        stream: Where to.
+        corpus: The text, in whose words the n-grams are spelt.
+    """
+
+    def __init__(self, stream: BinaryIO, corpus: Corpus) -> None:
+        self._stream, self._corpus = stream, corpus
+        self._characters = as_array(b"".join(corpus.words))
+        self._ends = np.cumsum([0, *map(len, corpus.words)], dtype=np.int64)
+        line = HIGHEST_ORDER * (max(map(len, corpus.words)) + 1) + 2 * (_WIDTH + 1)
+        self._out = np.empty(_BLOCK + line, np.uint8)
+
+    def write(
+        self,
+        ngrams: NGramCounts,
+        prob: NDArray[np.float32],
+        backoff: NDArray[np.float32] | None,
+    ) -> None:
+        """Write one section.
+
+        Args:
+            ngrams: Its n-grams.
+            prob: Their probabilities, shape (n-grams,).
+            backoff: Their back-off weights, as factors, shape (n-grams,); none in the last section.
+        """
+        self._stream.write(f"\\{ngrams.order}-grams:\n".encode())
+        factors = [np.minimum(prob, np.float32(1))]  # rounding may leave it a last digit above 1
+        if backoff is not None:
+            factors.append(backoff)
+        text = self._corpus.ids, self._characters, self._ends
+        for start in range(0, prob.size, _ROWS_AT_ONCE):
+            part = slice(start, start + _ROWS_AT_ONCE)
+            spelt = log10_texts(np.stack([column[part] for column in factors], axis=1))
+            last = ngrams.last[part]
+            row = 0
+            while row < last.size:
+                row, size = _write_lines(text, last, row, ngrams.order, spelt, self._out)
+                self._stream.write(self._out[:size].data)
+        self._stream.write(b"\n")
 
 
-def _interpolate(
-    count: NDArray[np.int32],
-    context: NDArray[np.int32],
-    suffix: NDArray[np.int32],
-    amounts: NDArray[np.float32],
-    total: NDArray[np.float32],
-    gamma: NDArray[np.float32],
-    lower: NDArray[np.float32],
-) -> NDArray[np.float32]:
-    """Return the interpolated probability of each n-gram, shape (n-grams,)."""
-    prob = count.astype(np.float32)
-    prob -= amounts[np.minimum(count, 3)]
-    prob /= total[context]
-    prob += gamma[context] * lower[suffix]
-    return prob
+@compiled
+def _write_lines(
+    text: Any, last: Any, row: int, order: int, spelt: Any, out: Any
+) -> tuple[int, int]:
+    """Write a line for each n-gram: a number, its words, another number if there is one.
+
+    Returns:
+        The first row that is not written yet, and the bytes in use: a block and a line at most.
+    """
+    text, last, spelt, out = borrowed((text, last, spelt, out))
+    ids, characters, ends = text
+    numbers, lengths, which = spelt
+    at = 0
+    columns = which.shape[1]
+    while row < last.size and at < _BLOCK:
+        first = last[row] - order + 1
+        for column in range(columns):
+            if column > 0:
+                out[at] = _TAB
+                at += 1
+            number = which[row, column]
+            for i in range(lengths[number]):
+                out[at] = numbers[number, i]
+                at += 1
+            for position in range(first, first + order * (column == 0)):
+                out[at] = _TAB if position == first else _SPACE
+                at += 1
+                for i in range(ends[ids[position]], ends[ids[position] + 1]):
+                    out[at] = characters[i]
+                    at += 1
+        out[at] = _NEWLINE
+        at += 1
+        row += 1
+    return row, at
+
+
+def log10_texts(
+    factors: NDArray[np.float32],
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.intp]]:
+    """Write the log10 of each factor with as few digits as it takes to read it back.
+
+    The notation is that of double-conversion's ToShortestSingle as KenLM sets it: decimal from
+    1e-6 up, otherwise ``1.5e-7``.
+
+    Args:
+        factors: Any shape, above 0.
+
+    Returns:
+        The texts of distinct factors, (texts, width) uint8; the bytes in use of each, (texts,)
+        uint8; and which text each factor has, of its shape.
+    """
+    # many n-grams have the same counts, hence the same probability
+    distinct, which = np.unique(factors, return_inverse=True)
+    logs = np.empty(distinct.size, np.float32)
+    _write_logs(distinct, logs)
+    texts = logs.astype(f"S{_WIDTH}")
+    # numpy gives these an exponent, which KenLM does only below 1e-6
+    for row in np.flatnonzero((np.abs(logs) < _LEAST_PLAIN) & (logs != 0)):
+        texts[row] = shortest_text(logs[row])
+    lengths = np.char.str_len(texts) - len(b".0") * np.char.endswith(texts, b".0")
+    characters = texts.view(np.uint8).reshape(-1, _WIDTH)
+    return characters, lengths.astype(np.uint8), which.reshape(factors.shape)
+
+
+@lru_cache(maxsize=1 << 12)
+def shortest_text(value: np.float32) -> bytes:
+    """Write a number near 0, which numpy would write in another notation."""
+    if abs(value) >= _LEAST:
+        return np.format_float_positional(value, trim="-").encode()
+    digits, exponent = np.format_float_scientific(value, trim="-").split("e")
+    return f"{digits}e{int(exponent)}".encode()
+
+
+@compiled
+def _write_logs(factors: Any, logs: Any) -> None:
+    """Fill ``logs``; numpy's own logarithm may differ in the last digit from lmplz's, the C one."""
+    factors, logs = borrowed((factors, logs))
+    for row in range(factors.size):
+        logs[row] = np.log10(factors[row])
 
 
 def build_language_model(
@@ -264,15 +332,13 @@ def build_language_model(
         first.
 
     Raises:
-        SettingsError: The order is out of range.
         CorpusError: The corpus holds no word, or one of ``<s>``, ``</s>`` and ``<unk>``.
         MissingDependencyError: The program named is not there.
     """
-    check_order(order)
     program = find_lmplz(lmplz)
     if program is not None:
         return f"lmplz ({program})", _run_lmplz(program, corpus, order, output)
-    return OWN, write_arpa(corpus, order, output).types
+    return OWN, write_arpa(corpus, order, output)[0]
 
 
 def find_lmplz(lmplz: str) -> str | None:
@@ -303,8 +369,8 @@ def _run_lmplz(program: str, corpus: str | Path, order: int, output: str | Path)
         status = _feed([*command, "--discount_fallback"], corpus, log)
         if status != 0:
             read_corpus(corpus, order)  # which names the line if the text is to blame
-            reason = _last_line(log.read_text("utf-8", "replace"))
-            raise CorpusError(f"lmplz failed with status {status}: {reason}", path=corpus)
+            said = processes.last_line(log)
+            raise CorpusError(f"lmplz failed with status {status}: {said}", path=corpus)
         with open_arpa(arpa) as model:
             types = model.counts
         if types[0] <= len(SPECIAL_WORDS):
@@ -316,22 +382,15 @@ def _run_lmplz(program: str, corpus: str | Path, order: int, output: str | Path)
 
 def _feed(command: list[str], corpus: str | Path, log: Path) -> int:
     """Run ``command`` with the corpus as its input and its messages in ``log``."""
-    with open_input(corpus) as text, own_file(log, os.O_TRUNC) as messages:
-        process = processes.start(command, stdin=subprocess.PIPE, stderr=messages)
-        try:
-            assert process.stdin is not None
-            with process.stdin as stdin:
-                shutil.copyfileobj(text, stdin, _BLOCK)
-        except BrokenPipeError:
-            pass  # it stopped early; its status says why
-        except BaseException:
-            process.kill()
-            raise
-        finally:
-            status = process.wait()
-    return status
-
-
-def _last_line(log: str) -> str:
-    lines = [line.strip() for line in log.split("\n") if line.strip()]
-    return lines[-1].rstrip(".") if lines else "it said nothing"
+    with (
+        open_input(corpus) as text,
+        own_file(log, os.O_TRUNC) as messages,
+        processes.waiting_for(
+            processes.start(command, stdin=subprocess.PIPE, stderr=messages)
+        ) as process,
+        contextlib.suppress(BrokenPipeError),  # if it stops early, its status says why
+    ):
+        assert process.stdin is not None
+        with process.stdin as stdin:
+            shutil.copyfileobj(text, stdin, _BLOCK)
+    return process.wait()

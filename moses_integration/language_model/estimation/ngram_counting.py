@@ -37,14 +37,10 @@ class Corpus:
         words: The vocabulary in order of appearance, after the three special words.
         ids: ``<unk>``, so that every word occurs somewhere; then every sentence as order - 1 times
             ``<s>`` (at least once), its words, ``</s>``.
-        sentences: How many.
-        tokens: How many words, without the special ones.
     """
 
     words: list[bytes]
     ids: NDArray[np.int32]
-    sentences: int
-    tokens: int
 
 
 def read_corpus(path: str | Path, order: int) -> Corpus:
@@ -82,7 +78,7 @@ def read_corpus(path: str | Path, order: int) -> Corpus:
             path=path,
             remedy="put KenLM's lmplz on PATH",
         )
-    return Corpus(table.words(), together, sentences, running)
+    return Corpus(table.words(), together)
 
 
 def no_words(path: str | Path) -> CorpusError:

@@ -20,13 +20,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.system_building.build_settings import MOST_WORDS, CleaningSettings
+from moses_integration.system_building.build_settings import MOST_WORDS
 from moses_integration.system_building.corpus.text_preparation import (
     Preprocessor,
     TextSettings,
     decode_line,
 )
-from phrasescore.errors import CorpusError
+from phrasescore.errors import CorpusError, counted
 from phrasescore.runs.final_names import open_output
 from phrasescore.runs.progress import Progress
 from phrasescore.table.input_files import open_input
@@ -35,26 +35,30 @@ from phrasescore.table.input_files import open_input
 Sides: TypeAlias = tuple[list[bytes], list[bytes]]
 
 _EMPTY = "empty"
+# the limits of clean-corpus-n.perl: words of one side per word of the other, characters of a word
+_MAX_RATIO, _MAX_LETTERS = 9.0, 1000
 LINES_AT_ONCE = 10_000
 # (U+0085, U+00A0, U+1680, U+2000-200A, U+2028, U+2029, U+202F, U+205F, U+3000) in UTF-8
 _OTHER_SPACES = re.compile(
     rb"\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa8\xa9\xaf]|\xe2\x81\x9f|\xe3\x80\x80"
 )
-_MARKS = (b"|", b"[", b"]", b"\0", b"<s>", b"</s>", b"<unk>")
 _HARMFUL = re.compile(rb"[|\[\]\0]|(?:^|(?<=[ \t]))(?:<s>|</s>|<unk>)(?=[ \t\r\n]|$)", re.MULTILINE)
 _FULL_STOP_IN_WORD = re.compile(rb"[^ .][.?!]\r?$", re.MULTILINE)
 _ENTITY = re.compile(rb"&(?:amp|apos|quot|lt|gt|#124|#91|#93);")
 _ESCAPE = "tokenise and escape the text: --tokenize LANGUAGE LANGUAGE, or phrasescore preprocess"
+# what Moses or a language model would misread: what is wrong with it, what to do
 _REASONS = {
     b"|": ("an unescaped |, which Moses takes for the end of a factor or column", _ESCAPE),
     b"[": ("an unescaped [, which Moses takes for the beginning of a non-terminal", _ESCAPE),
     b"]": ("an unescaped ], which Moses takes for the end of a non-terminal", _ESCAPE),
     b"\0": ("a zero byte, so this is no text", "give plain text or gzip, in UTF-8"),
+} | {
+    word: (
+        f"the word {word.decode()}, which has a meaning of its own in language models",
+        "remove it, or escape its brackets as &lt; and &gt;",
+    )
+    for word in (b"<s>", b"</s>", b"<unk>")
 }
-_SPECIAL = (
-    "the word {}, which has a meaning of its own in language models",
-    "remove it, or escape its brackets as &lt; and &gt;",
-)
 OTHER_SPACES = (
     "a space other than U+0020 (such as U+00A0), which is an ordinary character to Moses and joins "
     "words; --tokenize removes it"
@@ -81,15 +85,9 @@ class Notes:
         self.counts[what] = self.counts.get(what, 0) + lines
         self.first.setdefault(what, f"{path}:{line}")
 
-    def forget_if_rare(self, what: str, lines: int) -> None:
-        """Drop what is suspicious only if it is so in more than a quarter of the lines."""
-        if self.counts.get(what, 0) <= lines / 4:
-            self.counts.pop(what, None)
-
     def __iter__(self) -> Iterator[str]:
         for what, count in self.counts.items():
-            lines = "line" if count == 1 else "lines"
-            yield f"{self.first[what]}: {what} ({count:,} {lines})"
+            yield f"{self.first[what]}: {what} ({counted(count, 'line')})"
 
 
 def read_parallel_lines(source: str | Path, target: str | Path) -> Iterator[tuple[int, Sides]]:
@@ -118,10 +116,10 @@ def _line_blocks(path: str | Path) -> Iterator[list[bytes]]:
     """Yield the lines of one file; a generator of its own, so that errors name the right file."""
     mark = codecs.BOM_UTF8
     with open_input(path) as stream:
-        while lines := list(itertools.islice(stream, LINES_AT_ONCE)):
-            yield [line.removesuffix(b"\n").removeprefix(mark) for line in lines[:1]] + [
-                line.removesuffix(b"\n") for line in lines[1:]
-            ]
+        while block := list(itertools.islice(stream, LINES_AT_ONCE)):
+            lines = [line.removesuffix(b"\n") for line in block]
+            lines[0] = lines[0].removeprefix(mark)
+            yield lines
             mark = b""
 
 
@@ -149,12 +147,14 @@ def check_taken_text(lines: Sequence[bytes], path: str | Path, first: int, notes
         CorpusError: A line holds something that Moses or a language model would misread.
     """
     text = b"\n".join(lines)
-    suspected = any(mark in text for mark in _MARKS)  # much quicker than the expression
+    suspected = any(mark in text for mark in _REASONS)  # much quicker than the expression
     if suspected and (found := _HARMFUL.search(text)) is not None:
-        raise _harmful(found.group(), path, first + text.count(b"\n", 0, found.start()))
+        problem, remedy = _REASONS[found.group()]
+        line = first + text.count(b"\n", 0, found.start())
+        raise CorpusError(problem, path=path, line=line, remedy=remedy)
     if _OTHER_SPACES.search(text) is not None:
-        for number, line in enumerate(lines, first):
-            if _OTHER_SPACES.search(line) is not None:
+        for number, text_line in enumerate(lines, first):
+            if _OTHER_SPACES.search(text_line) is not None:
                 notes.add(OTHER_SPACES, path, number)
     if (glued := _FULL_STOP_IN_WORD.search(text)) is not None:
         number = first + text.count(b"\n", 0, glued.start())
@@ -165,48 +165,25 @@ def check_taken_text(lines: Sequence[bytes], path: str | Path, first: int, notes
         notes.add(NOT_UTF8, path, first + text.count(b"\n", 0, error.start))
 
 
-def _harmful(found: bytes, path: str | Path, line: int) -> CorpusError:
-    if found in _REASONS:
-        problem, remedy = _REASONS[found]
-    else:
-        problem, remedy = _SPECIAL[0].format(found.decode()), _SPECIAL[1]
-    return CorpusError(problem, path=path, line=line, remedy=remedy)
-
-
-def check_raw_text(lines: Sequence[bytes], path: str | Path, first: int, notes: Notes) -> None:
-    """Check text that is to be tokenised: count lines with Moses's entities.
-
-    Args:
-        lines: Lines without line feeds.
-        path: Their file.
-        first: The 1-based number of the first line.
-        notes: Where to count.
-    """
-    for number, line in enumerate(lines, first):
-        if b"&" in line and _ENTITY.search(line) is not None:
-            notes.add(LOOKS_ESCAPED, path, number)
-
-
 def reason_to_leave_out(
-    source: list[bytes], target: list[bytes], settings: CleaningSettings | None
+    source: list[bytes], target: list[bytes], max_words: int | None
 ) -> str | None:
     """Return why a pair of sentences, given as words, is left out; ``None`` if it is kept.
 
-    Without settings, only a pair with an empty sentence is left out.
+    Without a maximum of words, only a pair with an empty sentence is left out.
     """
     if not source or not target:
         return _EMPTY
-    if settings is None:
+    if max_words is None:
         return None
     lengths = len(source), len(target)
-    if max(lengths) > settings.longest_sentence:
+    if max(lengths) > max_words:
         return "too long"
-    if max(lengths) / min(lengths) > settings.ratio:
+    if max(lengths) / min(lengths) > _MAX_RATIO:
         return "of too uneven lengths"
-    longest = settings.longest_word
     for word in (*source, *target):
         # a word has no more characters than bytes
-        if len(word) > longest and len(word.decode("utf-8", "replace")) > longest:
+        if len(word) > _MAX_LETTERS and len(word.decode("utf-8", "replace")) > _MAX_LETTERS:
             return "with a word that is too long"
     return None
 
@@ -231,34 +208,22 @@ class TextSource:
         return Preprocessor(self.settings) if changes else None
 
 
-@dataclass(frozen=True)
-class PreparedCorpus:
-    """What came of it.
-
-    Args:
-        kept: (pairs,) int64, the 1-based line of each pair that was kept.
-        lines: How many lines were read.
-        notes: What was suspicious.
-        report: Counts, as JSON values.
-    """
-
-    kept: NDArray[np.int64]
-    lines: int
-    notes: Notes
-    report: dict[str, Any]
-
-
 def prepare_corpus(
     sources: tuple[TextSource, TextSource],
     outputs: tuple[Path, Path],
-    cleaning: CleaningSettings | None,
-) -> PreparedCorpus:
+    max_words: int | None,
+) -> tuple[NDArray[np.int64], dict[str, Any]]:
     """Write the pairs that are kept: one sentence per line, words separated by single spaces.
 
     Args:
         sources: The source and the target side.
         outputs: Where to write them.
-        cleaning: What to leave out; with ``None`` nothing, and an empty sentence is an error.
+        max_words: The maximum length of a sentence; pairs with longer ones, and uneven and empty
+            pairs, are left out. With ``None`` no pair is, and an empty sentence is an error.
+
+    Returns:
+        (pairs,) int64, the 1-based line of each pair that was kept; and counts and notes as JSON
+        values.
 
     Raises:
         CorpusError: The sides have unequal numbers of lines, a line cannot be used, or no pair is
@@ -278,9 +243,9 @@ def prepare_corpus(
             pairs = _words_of(sides, first, sources, notes)
             good = []
             for line, pair in enumerate(pairs, first):
-                if cleaning is None:
+                if max_words is None:
                     _check_lengths(pair, sources, line)
-                if (reason := reason_to_leave_out(*pair, cleaning)) is None:
+                if (reason := reason_to_leave_out(*pair, max_words)) is None:
                     good.append(pair)
                     kept.append(line)
                 else:
@@ -291,19 +256,20 @@ def prepare_corpus(
             progress.advance(len(pairs))
         if not kept:
             raise _nothing_left(left_out, sources[0].path)
-    if any(source.settings.tokenize for source in sources):
+    # a few full stops without a blank before them are normal, and so are all in raw text
+    is_rare = notes.counts.get(LOOKS_RAW, 0) <= len(kept) / 2
+    if is_rare or any(source.settings.tokenize for source in sources):
         notes.counts.pop(LOOKS_RAW, None)
-    notes.forget_if_rare(LOOKS_RAW, 2 * len(kept))
-    report = {
+    for reason, entry in left_out.items():
+        notes.add(f"left out: {reason}", sources[0].path, entry["first_line"], entry["pairs"])
+    return np.array(kept, np.int64), {
         "pairs_read": line,
         "pairs_kept": len(kept),
         "left_out": left_out,
         "source_words": words[0],
         "target_words": words[1],
+        "notes": list(notes),
     }
-    for reason, entry in left_out.items():
-        notes.add(f"left out: {reason}", sources[0].path, entry["first_line"], entry["pairs"])
-    return PreparedCorpus(np.array(kept, np.int64), line, notes, report)
 
 
 def _words_of(
@@ -313,11 +279,12 @@ def _words_of(
     sides = []
     for source, lines in zip(sources, both, strict=True):
         if (preprocess := source.preprocessor) is not None:
-            if source.settings.tokenize:
-                check_raw_text(lines, source.path, first, notes)
-            numbered = enumerate(lines, first)
-            texts = [decode_line(line, source.path, number) for number, line in numbered]
-            prepared = [preprocess(text).encode("utf-8") for text in texts]
+            prepared = []
+            for number, line in enumerate(lines, first):
+                if source.settings.tokenize and _ENTITY.search(line) is not None:
+                    notes.add(LOOKS_ESCAPED, source.path, number)
+                text = preprocess(decode_line(line, source.path, number))
+                prepared.append(text.encode("utf-8"))
         else:
             prepared = lines
         check_taken_text(prepared, source.path, first, notes)

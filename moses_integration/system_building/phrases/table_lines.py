@@ -1,24 +1,44 @@
-"""The lines of a phrase table and of a reordering table, written by one compiled loop.
+"""Phrase table and reordering table: slices of the extracted pairs scored, their lines written.
 
-Counts, relative frequencies, orientations and alignments are few among millions of lines, so lines
-are made of texts out of a list. Lexical weights hardly repeat, and are spelt line by line.
+Slices are scored on several threads and written in order. The tables do not depend on the threads,
+the memory or the runs.
+
+Lines are written by one compiled loop. Counts, relative frequencies, orientations and alignments
+are few among millions of lines, so lines are made of texts out of a list. Lexical weights hardly
+repeat, and are spelt line by line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.system_building.phrases.pair_counts import MASK_BITS
-from moses_integration.system_building.phrases.phrase_numbers import Phrases
+from moses_integration.system_building.phrases.extraction import (
+    MASK_BITS,
+    PairCounts,
+    SortedRun,
+    merged_slices,
+    rows_within,
+    together,
+)
+from moses_integration.system_building.phrases.phrase_numbers import Phrases, PhraseTexts
 from moses_integration.system_building.phrases.phrase_scoring import (
+    LexicalTable,
+    count_phrases,
+    lexical_weights,
     orientation_probabilities,
     printed_counts,
+    summarise,
 )
 from phrasescore.compiled import borrowed, compiled
+from phrasescore.runs.final_names import open_output
+from phrasescore.runs.progress import Progress
 from phrasescore.table.phrase_table import SEPARATOR
 from phrasescore.words.word_table import as_array
 
@@ -29,6 +49,11 @@ _AT_ONCE = 1 << 14
 _SPACE = b" "
 # empty columns for sparse features and properties, as Moses writes them
 _PHRASE_TABLE_END = b" ||| |||\n"
+# a row of a slice while it is scored: its record and its lines, about seven times a record
+_SCORING_COPIES = 5
+
+# the lines of both tables for a slice of pairs, how many pairs, and of how many records
+_Scored: TypeAlias = tuple[memoryview, memoryview, int, int]
 
 
 class ColumnTexts(NamedTuple):
@@ -220,3 +245,80 @@ def _copy(source: Any, begin: int, end: int, out: Any, at: int) -> int:
         out[at] = source[i]
         at += 1
     return at
+
+
+def write_tables(
+    phrases: tuple[PhraseTexts, PhraseTexts],
+    lexical: tuple[LexicalTable, LexicalTable],
+    runs: Sequence[SortedRun],
+    outputs: tuple[Path, Path],
+    *,
+    threads: int,
+    memory: int,
+) -> dict[str, int]:
+    """Score all pairs and write the phrase table and the reordering table, in byte order.
+
+    Args:
+        phrases: The source and the target phrases.
+        lexical: p(target word | source word), and p(source word | target word).
+        runs: All counts.
+        outputs: The two tables.
+        threads: How many work at the same time.
+        memory: Bytes for sorting.
+
+    Returns:
+        How many distinct pairs the tables hold, and how many places these were extracted from.
+    """
+    longest = phrases[0].phrases.longest
+    totals = count_phrases(runs, *(len(side.phrases) for side in phrases))
+    waiting = threads + 1
+    rows = rows_within(memory // (_SCORING_COPIES * waiting), longest)
+    pairs = 0
+    with (
+        open_output(outputs[0]) as phrase_table,
+        open_output(outputs[1]) as reordering_table,
+        Progress("scoring", sum(map(len, runs)), "records") as progress,
+        ThreadPoolExecutor(threads) as executor,
+    ):
+        slices = merged_slices(runs, rows)
+        submitted = (
+            executor.submit(_score_slice, phrases, lexical, totals, pieces) for pieces in slices
+        )
+        for lines, reordering_lines, scored, records in _in_order(submitted, waiting):
+            phrase_table.write(lines)
+            reordering_table.write(reordering_lines)
+            pairs += scored
+            progress.advance(records)
+    return {"phrase_pairs": pairs, "occurrences": int(totals[0].sum())}
+
+
+def _in_order(submitted: Iterator[Future[_Scored]], most: int) -> Iterator[_Scored]:
+    """Yield results in the order of submission, with at most this many under way."""
+    waiting: deque[Future[_Scored]] = deque()
+    for future in submitted:
+        waiting.append(future)
+        if len(waiting) >= most:
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()
+
+
+def _score_slice(
+    phrases: tuple[PhraseTexts, PhraseTexts],
+    lexical: tuple[LexicalTable, LexicalTable],
+    totals: Sequence[NDArray[np.int64]],
+    pieces: Sequence[PairCounts],
+) -> _Scored:
+    """Score the pairs of one slice; threads share all but the pieces, which are only read."""
+    counts = together(pieces)
+    longest = phrases[0].phrases.longest
+    pairs = summarise(counts, longest)
+    sides = phrases[0].chosen(pairs.sources), phrases[1].chosen(pairs.targets)
+    weights = lexical_weights(counts, pairs, sides, lexical, longest)
+    occurrences = pairs.counts, totals[0][pairs.sources], totals[1][pairs.targets]
+    return (
+        phrase_table_lines(sides, occurrences, weights, counts.alignments[pairs.best], longest),
+        reordering_table_lines(sides, pairs.orientations),
+        len(pairs.sources),
+        sum(len(piece.pairs) for piece in pieces),
+    )

@@ -54,6 +54,12 @@ class EncoderDecoder(MaxoutReadout):
         self.decoder = unit(E, H, C)
         self._add_readout(H, E, C, M, R, V_t)
 
+    def expect_words(self, counts: Tensor) -> None:
+        """See :meth:`SequenceModel.expect_words`."""
+        shares = (counts + 0.5) / (counts.sum() + 0.5 * len(counts))
+        with torch.no_grad():
+            self.output_bias.copy_(torch.log(shares))
+
     # -- encoder, section 2.2 ------------------------------------------------------------------
 
     def summaries(

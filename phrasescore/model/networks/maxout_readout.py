@@ -70,12 +70,6 @@ class MaxoutReadout(SequenceModel, ABC):
             regularisation: What drops elements of word vectors, contexts and maxout units.
         """
 
-    def expect_words(self, counts: Tensor) -> None:
-        """See :meth:`SequenceModel.expect_words`."""
-        shares = (counts + 0.5) / (counts.sum() + 0.5 * len(counts))
-        with torch.no_grad():
-            self.output_bias.copy_(torch.log(shares))
-
     def _embedded(self, words: Tensor, dtype: torch.dtype) -> Tensor:
         return (self.target_embedding[words] + self.target_embedding_bias).to(dtype)
 

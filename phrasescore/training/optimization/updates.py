@@ -19,12 +19,7 @@ from torch import Tensor
 from phrasescore.model.sequence_model import SequenceModel
 from phrasescore.training.batches import Indices, share
 from phrasescore.training.evaluation import HeldOutFigure, score_share
-from phrasescore.training.optimization.crew import (
-    Crew,
-    can_fork,
-    keep_freed_memory,
-    release_freed_memory,
-)
+from phrasescore.training.optimization.crew import Crew, can_fork
 from phrasescore.training.optimization.flat_weights import FlatWeights, shared_array
 from phrasescore.training.optimization.gradient import ShareGradient
 from phrasescore.training.optimization.process_group import Processes
@@ -61,8 +56,9 @@ class Updates:
         self._model, self._pairs, self._recipe, self._processes = model, pairs, recipe, processes
         self._dtype = torch.bfloat16 if settings.precision == "bf16" else None
         self._threads = settings.threads or torch.get_num_threads()
-        on_cpu = model.device.type == "cpu"
-        self._members = self._threads if on_cpu and can_fork() else 1
+        self._members = 1
+        if model.device.type == "cpu" and can_fork():
+            self._members = self._threads
         self._weights = FlatWeights(model, self._members, self._dtype)
         self.moments = self._weights.moments
         given = self._weights.working, pairs, self._dtype, settings, processes.rank
@@ -70,9 +66,6 @@ class Updates:
         self._rows = shared_array(max_rows, np.int64)
         self._asked = shared_array(6, np.float64)
         self._found = shared_array(2 * self._members, np.float64).reshape(-1, 2)
-        self._keeps_memory = on_cpu
-        if on_cpu:
-            keep_freed_memory()
         steps = self._differentiate, self._add_up, self._step, self._score
         self._crew = Crew(self._members, steps)
         if self._members > 1:
@@ -137,8 +130,6 @@ class Updates:
     def close(self) -> None:
         """End the other processes; this one has all cores again."""
         self._crew.close()
-        if self._keeps_memory:
-            release_freed_memory()
         torch.set_num_threads(self._threads)
 
     # -- what each member does -----------------------------------------------------------------

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from moses_integration.decoder.decoder import Decoder
-from moses_integration.decoder.search import deferral
 from moses_integration.decoder.settings import CUBE_PRUNING, NBestSettings, SearchSettings
 from moses_integration.ini.moses_ini import MosesIni
 from tests.support.neural_language_models import (
@@ -147,10 +146,9 @@ def test_hypotheses_scored_in_small_groups_are_the_same(
     loaded = decoder.load(random_sentences(2, 6, 5, 9, words=8))
     expected = [(d.words(), d.totals.tolist()) for d in decoder.decode(loaded)]
     assert expected == [(d.words(), d.totals.tolist()) for d in decoder.decode(loaded, threads=2)]
-    monkeypatch.setattr(deferral, "_FIRST_WAITING", 1)
-    monkeypatch.setattr("moses_integration.decoder.search.histories._FIRST_NODES", 1)
-    monkeypatch.setattr("moses_integration.decoder.search.histories._FIRST_EDGES", 1)
-    monkeypatch.setattr("moses_integration.decoder.features.history_scores._KEPT_BYTES", 0)
+    monkeypatch.setattr("moses_integration.decoder.search.workspace._FIRST_WAITING", 1)
+    monkeypatch.setattr("moses_integration.decoder.features.neural._FIRST_EDGES", 1)
+    monkeypatch.setattr("moses_integration.decoder.features.neural._KEPT_BYTES", 0)
     found = list(decoder.decode(loaded))
     if algorithm == CUBE_PRUNING:  # stack decoding sees which hypotheses are hopeless in groups
         assert [d.words() for d in found] == [words for words, _ in expected]

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from moses_integration.decoder.decoder import Decoder
+from moses_integration.decoder.decoder import Decoder, WeightedFeature
 from moses_integration.decoder.output import nbest_lines
-from moses_integration.decoder.own_features import WeightedFeature
 from moses_integration.decoder.settings import NBestSettings, OutputSettings
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.nbest.format import parse_entry

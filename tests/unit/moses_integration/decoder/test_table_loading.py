@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.decoder.loading.parsed_tables import ParsedTables
 from moses_integration.decoder.loading.source_phrases import SourcePhrases
-from moses_integration.decoder.loading.table_loading import TableEntries, load_phrase_table
+from moses_integration.decoder.loading.table_loading import (
+    ParsedTables,
+    TableEntries,
+    load_phrase_table,
+)
 from phrasescore.errors import PhraseTableError
 
 LONG = b" ".join([b"x"] * 40_000)

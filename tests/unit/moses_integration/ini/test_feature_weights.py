@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from moses_integration.ini.feature_kinds import component_count
 from moses_integration.ini.feature_weights import Feature, FeatureLayout
-from moses_integration.ini.lines import parse_weights
-from moses_integration.ini.moses_ini import MosesIni
+from moses_integration.ini.moses_ini import MosesIni, parse_weights
 from moses_integration.nbest.format import read_nbest
 from phrasescore.errors import IniError
 

@@ -21,9 +21,10 @@ from phrasescore.errors import InputError, SettingsError
         ({"aligner": "fast-align"}, r"did you mean fast_align\?.*hmm, eflomal"),
         ({"max_phrase_length": 0}, "expected 1 to 20"),
         ({"max_phrase_length": 21}, "expected 1 to 20"),
-        ({"distortion_limit": -2}, "-1 for no limit"),
+        ({"distortion_limit": -2}, "expected -1 to 10,000"),
         ({"max_sentence_length": 0}, "expected 1 to 2,000"),
-        ({"lm_order": 7}, "order"),
+        ({"max_sentence_length": 2001}, "expected 1 to 2,000"),
+        ({"lm_order": 7}, "lm_order is 7, expected 1 to 6"),
         ({"tokenize": ("english", "fr")}, "Write en"),
     ],
 )

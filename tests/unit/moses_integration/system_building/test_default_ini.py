@@ -5,19 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.system_building.build_settings import default_ini
+from moses_integration.system_building.build_settings import (
+    BuildSettings,
+    SystemFolder,
+    default_ini,
+)
 
 
 def test_features_and_weights() -> None:
     """The features, options and weights that train-model.perl writes for this kind of system."""
-    paths = (Path("s/pt.gz"), Path("s/rt.gz"), Path("s/lm.arpa.gz"))
-    ini = MosesIni.parse(default_ini(*paths, order=4, distortion_limit=-1))
+    settings = BuildSettings(lm_order=4, distortion_limit=-1)
+    ini = MosesIni.parse(default_ini(SystemFolder(Path("s")), settings))
     assert ini.values("distortion-limit") == ("-1",)
     assert ini.values("mapping") == ("0 T 0",)
     features = {feature.name: feature for feature in ini.features}
-    assert features["TranslationModel0"].options["path"] == "s/pt.gz"
+    assert features["TranslationModel0"].options["path"] == "s/phrase-table.gz"
     assert features["TranslationModel0"].options["num-features"] == "4"
-    assert features["LexicalReordering0"].options["path"] == "s/rt.gz"
+    assert features["LexicalReordering0"].options["path"] == "s/reordering-table.gz"
     assert features["LexicalReordering0"].options["type"] == "wbe-msd-bidirectional-fe-allff"
     assert features["LM0"].kind == "KENLM"
     assert features["LM0"].options == {

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.tables import filtering
 from moses_integration.tables.filtering import (
+    LineCounts,
     PhraseFilter,
     filter_system,
     filter_table,
@@ -54,7 +55,7 @@ def test_kept_lines_stay_byte_for_byte(tmp_path: Path) -> None:
     ]
     table = tmp_path / "table"
     table.write_bytes(kept[0] + b"c ||| x ||| 1 1\n" + kept[1] + b"b a ||| x ||| 1 1\n" + kept[2])
-    assert filter_table(table, tmp_path / "out.gz", PhraseFilter([b"a b"])) == (5, 3)
+    assert filter_table(table, tmp_path / "out.gz", PhraseFilter([b"a b"])) == LineCounts(5, 3)
     assert gzip.decompress((tmp_path / "out.gz").read_bytes()) == b"".join(kept) + b"\n"
 
 
@@ -95,17 +96,14 @@ def test_a_killed_filter_is_gone_on_with(tmp_path: Path) -> None:
     """A table that is filtered stays so for the same system and text, and for no other."""
     ini, part = interrupted(tmp_path)
     assert sorted(path.name for path in part.iterdir()) == [
-        "LR.gz",
-        "TM.gz",
-        "filtered.json",
-        "steps",
+        *("LR.gz", "TM.gz", "result.json", "steps"),
     ]
     before = (part / "TM.gz").stat().st_ino
     # a writer that was killed leaves its part
     gone = subprocess.run(
         [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True
     )
-    left = part_path(part / "filtered.json")
+    left = part_path(part / "result.json")
     name = left.name.replace(f".{os.getpid()}.", f".{int(gone.stdout)}.")
     left.with_name(name).write_bytes(b"half")
     if_other = shutil.copytree(tmp_path, tmp_path.with_name(f"{tmp_path.name}-other"))
@@ -115,10 +113,7 @@ def test_a_killed_filter_is_gone_on_with(tmp_path: Path) -> None:
     assert gzip.decompress((if_other / "out/TM.gz").read_bytes()) == b"q ||| x ||| 1\n"
     for folder in (tmp_path, if_other):
         assert sorted(path.name for path in (folder / "out").iterdir()) == [
-            "LR.gz",
-            "TM.gz",
-            "filtered.json",
-            "moses.ini",
+            *("LR.gz", "TM.gz", "moses.ini", "result.json"),
         ]
         assert not [path for path in folder.iterdir() if path.name.startswith(".")]
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from moses_integration.tables.drop_list import DropList
 from moses_integration.tables.pruning import (
     ColumnRanking,
+    DropList,
     PruningConditions,
     PruningReport,
     WeightedRanking,

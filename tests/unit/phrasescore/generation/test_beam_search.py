@@ -13,7 +13,14 @@ import torch
 from phrasescore.errors import ModelError, SettingsError
 from phrasescore.generation import targets as targets_module
 from phrasescore.generation.beam_search import BeamSearch
-from phrasescore.generation.targets import BeamSettings, TargetGenerator, Targets, TargetSettings
+from phrasescore.generation.targets import (
+    BeamSettings,
+    Prefixes,
+    Rows,
+    TargetGenerator,
+    Targets,
+    TargetSettings,
+)
 from phrasescore.model.model_settings import RnnEncdecSettings
 from phrasescore.model.sequence_model import END, UNKNOWN, SequenceModel
 from phrasescore.words.token_sequences import from_lists
@@ -190,15 +197,18 @@ def test_length_bounds_hold() -> None:
 
 def test_long_sources_stand_in_small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that what an encoder keeps of each word stays small; the targets are the same."""
-    model, method = tiny_sentence_model(), BeamSearch(BeamSettings(2, 1), TargetSettings(3))
+    sizes: list[int] = []
+
+    class Counting(BeamSearch):
+        def prefixes(self, numbers: Rows, lengths: Rows) -> Prefixes:
+            sizes.append(len(numbers))
+            return super().prefixes(numbers, lengths)
+
+    model, method = tiny_sentence_model(), Counting(BeamSettings(2, 1), TargetSettings(3))
     sources = from_lists([[2] * length for length in (3, 40, 50, 1)])
     whole = TargetGenerator(model, method, "cpu").targets(sources)
     monkeypatch.setattr(targets_module, "_AREA", {"cpu": 45})
-    sizes: list[int] = []
-    targets = method.targets
-    monkeypatch.setattr(
-        method, "targets", lambda *given: sizes.append(len(given[1])) or targets(*given)
-    )
+    sizes.clear()
     cut = TargetGenerator(model, method, "cpu").targets(sources)
     assert sorted(sizes) == [1, 1, 2]
     assert listed(cut)[1][0][0] == listed(whole)[1][0][0]

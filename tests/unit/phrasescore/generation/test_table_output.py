@@ -38,7 +38,7 @@ def generated(model: LoadedModel, folder: Path, extend: bool) -> tuple[list[byte
     method = BeamSearch(BeamSettings(4, 3), TargetSettings(2, unknown=False))
     scorer = SharedScorer(model.model, "cpu", "fp32")
     writer = TableWriter(model, TargetGenerator(model.model, method, "cpu"), scorer, extend)
-    report = generate_table(folder / "table", folder / "out", writer, {})
+    report, _ = generate_table(folder / "table", folder / "out", writer, {})
     return (folder / "out").read_bytes().splitlines(keepends=True), report.counts
 
 

@@ -60,7 +60,7 @@ def test_columns_by_the_rules(
         texts = Texts((path,), columns, factor, True, **sizes)
         assert read(texts) == expected
         blocks = list(texts.blocks())
-        assert b"".join(block.text for block in blocks) == b"\n".join([*lines, b"a\tb", b""])
+        assert [line for block in blocks for line in block.lines] == [*lines, b"a\tb"]
         numbers = [block.first_line for block in blocks]
         assert [block.first_line for block in texts.blocks(skip=1)] == numbers[1:]
         assert all(len(block) <= lines_per_block for block in blocks)
@@ -115,7 +115,7 @@ def test_both_forms_are_cut_alike(tmp_path: Path) -> None:
     left, right = (write(tmp_path, name, side) for name, side in zip("lr", sides, strict=True))
     pairs = write(tmp_path, "p", [b"\t".join(pair) for pair in zip(*sides, strict=True)])
     one, two = (
-        [block.text for block in Texts(paths, bytes_per_block=160).blocks()]
+        [block.lines for block in Texts(paths, bytes_per_block=160).blocks()]
         for paths in ((pairs,), (left, right))
     )
     assert one == two and len(one) > 9

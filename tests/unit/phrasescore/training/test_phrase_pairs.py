@@ -73,12 +73,6 @@ def test_nothing_left_to_learn_from(pairs: EncodedPairs, sources: int, single: i
         split(pairs, sources, single, seed=1)
 
 
-def test_negative_numbers(pairs: EncodedPairs) -> None:
-    """A negative number of held-out pairs is refused."""
-    with pytest.raises(SettingsError, match="cannot be negative"):
-        split(pairs, -1, 0, seed=1)
-
-
 @pytest.mark.parametrize(
     ("name", "content"),
     [

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from phrasescore.errors import InputError, PhraseTableError, SettingsError
+from phrasescore.errors import InputError, PhraseTableError
 from phrasescore.training.encoding import encode_table
 from phrasescore.training.pairs import EncodedPairs, PairSettings, load_pairs
 
@@ -160,13 +160,6 @@ def test_two_bytes_an_id(tmp_path: Path) -> None:
     assert pairs.source.tokens.dtype == np.int32
     assert pairs.target.tokens.dtype == np.uint16
     assert int(pairs.source.tokens.max()) == 70_001
-
-
-@pytest.mark.parametrize("bad", [{"source_words": 0}, {"target_words": -1}, {"factor": -1}])
-def test_senseless_settings(bad: dict[str, int]) -> None:
-    """Shortlists of no word and negative factors are refused."""
-    with pytest.raises(SettingsError):
-        PairSettings(**bad)
 
 
 def test_real_table(multi30k: Path, tmp_path: Path) -> None:

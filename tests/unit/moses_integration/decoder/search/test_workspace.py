@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from moses_integration.decoder.decoder import Decoder
-from moses_integration.decoder.search import coverage, cubes, hypotheses
+from moses_integration.decoder.search import coverage, cube_pruning, stacks, workspace
 from moses_integration.decoder.settings import (
     CUBE_PRUNING,
     STACK_SEARCH,
@@ -42,21 +42,22 @@ def test_pauses_for_room_change_nothing(
     expected = lists(ini, sentences, algorithm)
     rooms: list[int] = []
     for module, constant, least in (
-        (hypotheses, "_FIRST_RECORDS", 2),
+        (stacks, "_FIRST_RECORDS", 2),
         (coverage, "_FIRST_COVERAGES", 2),
-        (cubes, "_FIRST_EDGES", 1),
-        (cubes, "_FIRST_RANKED", 1),
-        (cubes, "_FIRST_CELLS", 1),
-        (cubes, "_FIRST_SEEN", 1),
+        (cube_pruning, "_FIRST_EDGES", 1),
+        (cube_pruning, "_FIRST_RANKED", 1),
+        (cube_pruning, "_FIRST_CELLS", 1),
+        (cube_pruning, "_FIRST_SEEN", 1),
     ):
         monkeypatch.setattr(module, constant, least)
-        original = module.with_room
+    for name in ("stacks_with_room", "coverages_with_room", "cubes_with_room"):
+        original = getattr(workspace, name)
 
         def counted(*arguments: object, original: object = original) -> object:
             rooms.append(1)
             return original(*arguments)  # type: ignore[operator]
 
-        monkeypatch.setattr(module, "with_room", counted)
+        monkeypatch.setattr(workspace, name, counted)
     found = lists(ini, sentences, algorithm)
     assert len(rooms) > 10
     for one, other in zip(found, expected, strict=True):

@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moses_integration.language_model.estimation.arpa_writing import log10_texts, shortest_text
+from moses_integration.language_model.estimation.kneser_ney import log10_texts, shortest_text
 
 
 def written(factors: list[float]) -> list[str]:
-    texts, lengths = log10_texts(np.array(factors, np.float32))
-    rows = zip(texts, lengths.tolist(), strict=True)
-    return [text[:length].tobytes().decode() for text, length in rows]
+    texts, lengths, which = log10_texts(np.array(factors, np.float32))
+    return [texts[row, : lengths[row]].tobytes().decode() for row in which]
 
 
 def significant(text: str) -> str:

@@ -11,9 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moses_integration.language_model.back_off import read_language_model
+from moses_integration.language_model.back_off import (
+    is_kenlm_binary,
+    open_kenlm_binary,
+    read_language_model,
+)
 from moses_integration.language_model.kenlm import probing as kenlm_probing
-from moses_integration.language_model.kenlm.binary import is_kenlm_binary, open_kenlm_binary
 from moses_integration.language_model.kenlm.header import murmur_hash
 from moses_integration.language_model.kenlm.probing import KeyIndex, find_key, keys_of
 from moses_integration.language_model.kenlm.trie import as_floats, unpack

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from moses_integration.system_building.alignment.links import (
+from moses_integration.system_building.word_alignment import (
     Links,
     check_links,
     link_lines,

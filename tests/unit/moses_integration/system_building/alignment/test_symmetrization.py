@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from moses_integration.system_building.alignment.word_alignment import grow_diag_final_and
+from moses_integration.system_building.word_alignment import grow_diag_final_and
 from tests.support import plain_symmetrization
 from tests.support.plain_symmetrization import Points, links_of
 

@@ -8,10 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from moses_integration.system_building.alignment.links import Links, link_lines
-from moses_integration.system_building.alignment.word_alignment import align_words
 from moses_integration.system_building.build_settings import Aligner
-from moses_integration.system_building.corpus.numbered_text import NumberedText, read_numbered_text
+from moses_integration.system_building.phrases.phrase_numbers import (
+    NumberedText,
+    read_numbered_text,
+)
+from moses_integration.system_building.word_alignment import Links, align_words, link_lines
 from phrasescore.errors import CorpusError, MissingDependencyError
 
 NOUNS = {"house": "maison", "door": "porte", "dog": "chien", "tree": "arbre", "sea": "mer"}

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from moses_integration.system_building.build_settings import CleaningSettings
 from moses_integration.system_building.corpus.preparation import (
     LOOKS_ESCAPED,
     LOOKS_RAW,
-    PreparedCorpus,
     TextSource,
     prepare_corpus,
 )
@@ -23,9 +22,9 @@ def prepare(
     folder: Path,
     source: bytes,
     target: bytes,
-    cleaning: CleaningSettings | None = CleaningSettings(),  # noqa: B008 - frozen
+    max_words: int | None = 80,
     tokenize: bool = False,
-) -> PreparedCorpus:
+) -> tuple[list[int], dict[str, Any]]:
     (folder / "en").write_bytes(source)
     (folder / "fr").write_bytes(target)
     sources = [
@@ -33,7 +32,8 @@ def prepare(
         for name in ("en", "fr")
     ]
     outputs = folder / "out.en.gz", folder / "out.fr.gz"
-    return prepare_corpus((sources[0], sources[1]), outputs, cleaning)
+    kept, report = prepare_corpus((sources[0], sources[1]), outputs, max_words)
+    return kept.tolist(), report
 
 
 def written(folder: Path) -> list[bytes]:
@@ -42,20 +42,20 @@ def written(folder: Path) -> list[bytes]:
 
 def test_text_as_it_is(tmp_path: Path) -> None:
     """Blanks become single spaces; other spaces stay in their words, and are noted."""
-    corpus = prepare(tmp_path, b" a\t b  c \r\nd\n", "x\u00a0y\nz".encode())
+    kept, report = prepare(tmp_path, b" a\t b  c \r\nd\n", "x\u00a0y\nz".encode())
     assert written(tmp_path) == [b"a b c\nd\n", "x\u00a0y\nz\n".encode()]
-    assert corpus.kept.tolist() == [1, 2]
-    assert (corpus.report["source_words"], corpus.report["target_words"]) == (4, 2)
-    assert [note.split(": ")[0] for note in corpus.notes] == [f"{tmp_path / 'fr'}:1"]
+    assert kept == [1, 2]
+    assert (report["source_words"], report["target_words"]) == (4, 2)
+    assert [note.split(": ")[0] for note in report["notes"]] == [f"{tmp_path / 'fr'}:1"]
 
 
 def test_cleaning_keeps_the_sides_together(tmp_path: Path) -> None:
     """A pair goes as a whole; what is left out is noted with the first line."""
-    corpus = prepare(tmp_path, b"a\n\nb\nc\n", b"x\ny\n" + b"z " * 81 + b"\nw\n")
+    kept, report = prepare(tmp_path, b"a\n\nb\nc\n", b"x\ny\n" + b"z " * 81 + b"\nw\n")
     assert written(tmp_path) == [b"a\nc\n", b"x\nw\n"]
-    assert corpus.kept.tolist() == [1, 4]
-    assert corpus.lines == 4
-    assert [note.removeprefix(f"{tmp_path / 'en'}") for note in corpus.notes] == [
+    assert kept == [1, 4]
+    assert report["pairs_read"] == 4
+    assert [note.removeprefix(f"{tmp_path / 'en'}") for note in report["notes"]] == [
         ":2: left out: empty (1 line)",
         ":3: left out: too long (1 line)",
     ]
@@ -79,7 +79,7 @@ def test_empty_sentence_without_cleaning(
 ) -> None:
     """Where no pair may be left out, an empty sentence is an error in its line, with a remedy."""
     with pytest.raises(CorpusError) as caught:
-        prepare(tmp_path, source, target, cleaning=None)
+        prepare(tmp_path, source, target, max_words=None)
     assert where in str(caught.value)
     assert "--no-cleaning" in str(caught.value)
 
@@ -98,15 +98,15 @@ def test_text_that_looks_otherwise(
     tmp_path: Path, source: bytes, tokenize: bool, note: str
 ) -> None:
     """Raw text that is taken as it is, and escaped text that is tokenised, get a note."""
-    corpus = prepare(tmp_path, source, b"x\ny\n", tokenize=tokenize)
+    _, report = prepare(tmp_path, source, b"x\ny\n", tokenize=tokenize)
     expected = [f"{tmp_path / 'en'}{note}"] if note else []
-    assert list(corpus.notes) == expected
+    assert report["notes"] == expected
 
 
 def test_endless_sentence_without_cleaning(tmp_path: Path) -> None:
     """A sentence of more than 2,000 words is an error in its line even without cleaning."""
     with pytest.raises(CorpusError, match=r"fr:2: a sentence of 2,001 words"):
-        prepare(tmp_path, b"a\nb\n", b"x\n" + b"y " * 2001 + b"\n", cleaning=None)
+        prepare(tmp_path, b"a\nb\n", b"x\n" + b"y " * 2001 + b"\n", max_words=None)
 
 
 @pytest.mark.parametrize(

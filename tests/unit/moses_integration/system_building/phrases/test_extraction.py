@@ -7,11 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.system_building.alignment.links import read_links
-from moses_integration.system_building.corpus.numbered_text import NumberedText, read_numbered_text
-from moses_integration.system_building.phrases.extraction import AlignedText, extract_phrase_pairs
-from moses_integration.system_building.phrases.pair_counts import MASK_BITS
-from moses_integration.system_building.phrases.phrase_numbers import PhraseNumbers, number_phrases
+from moses_integration.system_building.phrases.extraction import (
+    MASK_BITS,
+    AlignedText,
+    extract_phrase_pairs,
+)
+from moses_integration.system_building.phrases.phrase_numbers import (
+    NumberedText,
+    PhraseNumbers,
+    number_phrases,
+    read_numbered_text,
+)
+from moses_integration.system_building.word_alignment import read_links
 from tests.support.aligned_corpora import ODD_WORDS, random_corpus, write_corpus
 from tests.support.plain_phrase_table import Sentence, consistent_spans, orientation
 

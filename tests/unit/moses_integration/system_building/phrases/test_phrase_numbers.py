@@ -8,8 +8,11 @@ import hypothesis.strategies as st
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 
-from moses_integration.system_building.corpus.numbered_text import read_numbered_text
-from moses_integration.system_building.phrases.phrase_numbers import PhraseNumbers, number_phrases
+from moses_integration.system_building.phrases.phrase_numbers import (
+    PhraseNumbers,
+    number_phrases,
+    read_numbered_text,
+)
 
 # few words, so that phrases repeat and continue each other; bytes on both sides of space and |
 WORDS = st.sampled_from([b"a", b"b", b"a!", b"a\x01", b"}", b"~~", b"!"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from moses_integration.system_building.phrases.pair_counts import PairCounts
+from moses_integration.system_building.phrases.extraction import PairCounts
 from moses_integration.system_building.phrases.phrase_scoring import printed_counts, summarise
 
 LONGEST = 3

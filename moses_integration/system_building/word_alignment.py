@@ -1,6 +1,9 @@
-"""Word alignment with the models of a library or with a program on PATH, in both directions.
+"""Word alignments: read, or computed by a library or a program on PATH, in both directions.
 
-The aligner sees words as numbers, so that no tokeniser, escape or encoding of its own can get in
+The text form is that of Moses and of every aligner: one line per sentence pair, ``0-0 1-2 2-1``,
+source position first, counted from 0.
+
+An aligner sees words as numbers, so that no tokeniser, escape or encoding of its own can get in
 the way. The two directions are joined by grow-diag-final-and, as in Moses's symal.
 
 Start from the links both directions agree on; add, again and again, links of either direction that
@@ -13,28 +16,31 @@ its turn is still to come: the outcome depends on that.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.system_building.alignment.links import (
-    Links,
-    check_links,
-    read_links,
-    select_links,
-)
 from moses_integration.system_building.build_settings import Aligner
-from moses_integration.system_building.corpus.numbered_text import NumberedText
+from moses_integration.system_building.phrases.phrase_numbers import NumberedText
 from phrasescore.compiled import borrowed, compiled
 from phrasescore.errors import CorpusError, MissingDependencyError
 from phrasescore.runs import processes
 from phrasescore.runs.final_names import open_output, own_file, scratch_folder
 from phrasescore.runs.progress import Progress
+from phrasescore.table.input_files import open_input
 
+_BLOCK_LINES = 20_000
+# links with blanks between them, and nothing else; longer numbers are not word positions
+_LINK = re.compile(rb"[0-9]{1,6}-[0-9]{1,6}")
+_LINE = re.compile(rb"[ \t\r\n]*(?:%b(?:[ \t\r\n]+|$))*" % _LINK.pattern)
+_BLANKS = re.compile(rb"[ \t\r\n]+")
 PROGRAM = "program:"
 # the library's own defaults
 _FAST_ALIGN_ROUNDS, _IBM1_ROUNDS, _HMM_ROUNDS = 4, 5, 5
@@ -45,6 +51,125 @@ _FORWARD, _BACKWARD, _JOINT = 1, 2, 3
 _NEIGHBOURS = np.array(
     [(-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1)], np.int64
 )
+
+
+@dataclass(frozen=True)
+class Links:
+    """The word alignment of a parallel text.
+
+    Args:
+        sources: (links,) int32, positions in the source sentences.
+        targets: (links,) int32, positions in the target sentences.
+        offsets: (sentences + 1,) int64; sentence i has links offsets[i] to offsets[i + 1].
+    """
+
+    sources: NDArray[np.int32]
+    targets: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+
+def read_links(path: str | Path) -> Links:
+    """Read an alignment file, plain or gzip.
+
+    Raises:
+        CorpusError: A line is not an alignment.
+    """
+    numbers, counts = [np.zeros(0, np.int32)], [0]
+    line = 0
+    with open_input(path) as stream:
+        while lines := list(islice(stream, _BLOCK_LINES)):
+            for number, text in enumerate(lines, line + 1):
+                if not _LINE.fullmatch(text):
+                    raise _bad_link(text).at(path, number)
+            links = [text.count(b"-") for text in lines]
+            positions = np.fromstring(b"".join(lines).replace(b"-", b" "), np.int32, sep=" ")
+            numbers.append(positions[: 2 * sum(links)])  # blanks alone would read as one 0
+            counts += links
+            line += len(lines)
+    positions = np.concatenate(numbers)
+    return Links(positions[::2].copy(), positions[1::2].copy(), np.cumsum(counts, dtype=np.int64))
+
+
+def _bad_link(line: bytes) -> CorpusError:
+    """Say which part of a line is the first that is not a link."""
+    wrong = next(part for part in _BLANKS.split(line) if part and not _LINK.fullmatch(part))
+    return CorpusError(
+        f"{wrong.decode('utf-8', 'replace')[:40]!r} is not a link such as 0-1 (source position, "
+        "target position)",
+        remedy="give a word alignment in Moses's form, one line per sentence pair",
+    )
+
+
+def select_links(links: Links, lines: NDArray[np.int64], total: int, path: str | Path) -> Links:
+    """Take the alignment of some sentence pairs.
+
+    Args:
+        links: One alignment for every line of the text.
+        lines: The 1-based lines to take, ascending.
+        total: The lines of the text.
+        path: The file that the links are from, for errors.
+
+    Raises:
+        CorpusError: There is not one line of links for every line of text.
+    """
+    if len(links) != total:
+        raise CorpusError(
+            f"{len(links):,} lines of word alignment for {total:,} sentence pairs",
+            path=path,
+            remedy="give the alignment that was made from exactly these two texts",
+        )
+    counts = np.diff(links.offsets)
+    taken = np.zeros(total, np.bool_)
+    taken[lines - 1] = True
+    chosen = np.repeat(taken, counts)
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts[taken])])
+    return Links(links.sources[chosen], links.targets[chosen], offsets)
+
+
+def check_links(
+    links: Links,
+    lines: NDArray[np.int64],
+    lengths: tuple[NDArray[np.int64], NDArray[np.int64]],
+    path: str | Path,
+) -> None:
+    """Make sure that every link joins two words that exist.
+
+    Args:
+        links: The alignment.
+        lines: (sentences,) the 1-based line of each sentence pair, for errors.
+        lengths: (sentences,) words of each source sentence, and of each target sentence.
+        path: The file that the links are from, for errors.
+
+    Raises:
+        CorpusError: A link points outside.
+    """
+    sentences = np.repeat(np.arange(len(links)), np.diff(links.offsets))
+    outside = (links.sources >= lengths[0][sentences]) | (links.targets >= lengths[1][sentences])
+    if outside.any():
+        link = int(outside.argmax())
+        sentence = int(sentences[link])
+        raise CorpusError(
+            f"the link {links.sources[link]}-{links.targets[link]} points outside its sentence "
+            f"pair, which has {lengths[0][sentence]} source and {lengths[1][sentence]} target "
+            "words (positions count from 0)",
+            path=path,
+            line=int(lines[sentence]),
+            remedy="give the alignment that was made from exactly these two texts, source first",
+        )
+
+
+def link_lines(links: Links, at_once: int) -> Iterator[bytes]:
+    """Yield the alignment as text, this many lines at once."""
+    for begin in range(0, len(links), at_once):
+        offsets = links.offsets[begin : begin + at_once + 1]
+        chosen = slice(offsets[0], offsets[-1])
+        pairs = zip(links.sources[chosen].tolist(), links.targets[chosen].tolist(), strict=True)
+        texts = [b"%d-%d" % pair for pair in pairs]
+        bounds = pairwise((offsets - offsets[0]).tolist())
+        yield b"".join(b" ".join(texts[first:end]) + b"\n" for first, end in bounds)
 
 
 def align_words(
@@ -123,11 +248,8 @@ def _best_links(model: Any, source: NumberedText, target: NumberedText) -> Links
         sources.extend(rows.astype(np.int32) for rows, _ in best)
         targets.extend(columns.astype(np.int32) for _, columns in best)
         counts.append(np.array([len(rows) for rows, _ in best], np.int64))
-    return Links(
-        np.concatenate(sources),
-        np.concatenate(targets),
-        np.cumsum(np.concatenate(counts)),
-    )
+    offsets = np.cumsum(np.concatenate(counts))
+    return Links(np.concatenate(sources), np.concatenate(targets), offsets)
 
 
 def _align_with_program(
@@ -161,12 +283,13 @@ def _align_with_program(
             texts = ["-s", str(here / "source"), "-t", str(here / "target")]
             results = ["-f", str(outputs[0]), "-r", str(outputs[1])]
             _run([program, "--overwrite", *texts, *results], here, here / "output")
-        links = [read_links(path) for path in outputs]
         lines = np.arange(1, len(source) + 1)
-        for path, direction in zip(outputs, links, strict=True):
-            every = select_links(direction, lines, len(source), path)
-            check_links(every, lines, (source.lengths, target.lengths), path)
-    return links[0], links[1]
+        forward, backward = (
+            select_links(read_links(path), lines, len(source), path) for path in outputs
+        )
+        for path, links in zip(outputs, (forward, backward), strict=True):
+            check_links(links, lines, (source.lengths, target.lengths), path)
+    return forward, backward
 
 
 def _write_ids(path: Path, sides: list[NumberedText], separator: bytes) -> None:
@@ -183,8 +306,7 @@ def _run(command: list[str], folder: Path, output: Path) -> None:
     with own_file(output, os.O_TRUNC) as stdout, own_file(log, os.O_TRUNC) as stderr:
         status = processes.run(command, stdout=stdout, stderr=stderr).returncode
     if status != 0:
-        lines = [line for line in log.read_text("utf-8", "replace").split("\n") if line.strip()]
-        said = lines[-1].strip() if lines else "it said nothing"
+        said = processes.last_line(log)
         raise CorpusError(f"{Path(command[0]).name} failed with status {status}: {said}")
 
 

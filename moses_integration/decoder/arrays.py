@@ -1,4 +1,4 @@
-"""Runs of unequal lengths in one array: run i is ``values[offsets[i] : offsets[i + 1]]``."""
+"""Arrays that grow, and many sequences of unequal lengths in one array, told apart by offsets."""
 
 from __future__ import annotations
 
@@ -31,3 +31,16 @@ def taken_runs(
     sizes = np.diff(offsets)[order]
     new = offsets_of(sizes)
     return new, np.repeat(offsets[:-1][order] - new[:-1], sizes) + np.arange(new[-1])
+
+
+def with_room(array: NDArray[Any], needed: int) -> NDArray[Any]:
+    """Return an array that has at least ``needed`` rows: the same one, or a longer copy.
+
+    A copy is at least twice as long, so that the time to copy stays in proportion to what is added.
+    Its new rows are not initialised.
+    """
+    if needed <= len(array):
+        return array
+    longer = np.empty((max(needed, 2 * len(array)), *array.shape[1:]), array.dtype)
+    longer[: len(array)] = array
+    return longer

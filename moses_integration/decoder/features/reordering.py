@@ -7,10 +7,14 @@ Galley and Manning 2008). The decoder works with the finest classes; models map 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from moses_integration.ini.feature_weights import FeatureLayout
-from moses_integration.ini.moses_ini import FeatureLine, MosesIni
+import numpy as np
+from numpy.typing import NDArray
+
+from moses_integration.ini.moses_ini import FeatureLine
 from phrasescore.compiled import compiled
 from phrasescore.errors import IniError
 from phrasescore.table.input_files import finite_number
@@ -117,58 +121,52 @@ class ReorderingFeature:
 
     def components(self, columns: tuple[int, ...]) -> tuple[int, ...]:
         """Return where in the feature vector the scores of these columns go, -1 for nowhere."""
-        if not self.collapsed:
-            return tuple(_NO_COLUMN if column < 0 else self.first + column for column in columns)
-        # of all classes of a direction the same: that of its first column
-        return tuple(_NO_COLUMN if column < 0 else self.first + min(columns) for column in columns)
+        # all classes of a collapsed direction share a component: that of its first column
+        return tuple(
+            _NO_COLUMN if column < 0 else self.first + (min(columns) if self.collapsed else column)
+            for column in columns
+        )
 
 
-def reordering_feature(
-    ini: MosesIni, line: FeatureLine, layout: FeatureLayout
-) -> ReorderingFeature:
+def reordering_feature(line: FeatureLine, part: slice) -> ReorderingFeature:
     """Understand the line of a lexicalised reordering model.
 
+    Args:
+        line: The line.
+        part: Its components in the feature vector.
+
     Raises:
-        IniError: Its type or another option is unknown or makes no sense.
+        IniError: Its type or another option is unknown or makes no sense (without its place).
     """
     parts = line.options["type"].split("-")
     known = {*_IGNORED_TYPE_PARTS, *_DIRECTIONS, *COLUMNS, "f", "fe", "allff", "collapseff"}
-    for part in parts:
-        if part not in known:
+    for name in parts:
+        if name not in known:
             raise IniError(
-                f"the type of {line.name} has the part {part!r}, which the embedded decoder "
+                f"the type of {line.name} has the part {name!r}, which the embedded decoder "
                 "does not know",
-                path=ini.path,
-                line=line.line,
                 remedy="decode hierarchical reordering models with Moses",
             )
     if "input-factor" not in line.options or (
         "fe" in parts and "output-factor" not in line.options
     ):
         raise IniError(
-            f"{line.name} needs input-factor=0 and, for a model of type fe, output-factor=0",
-            path=ini.path,
-            line=line.line,
+            f"{line.name} needs input-factor=0 and, for a model of type fe, output-factor=0"
         )
-    directions = [_DIRECTIONS[part] for part in parts if part in _DIRECTIONS]
+    directions = [_DIRECTIONS[name] for name in parts if name in _DIRECTIONS]
     backward, forward = directions[-1] if directions else (True, False)
     collapsed = "collapseff" in parts
-    defaults = line.options.get("default-scores")
-    first = layout.slices[line.name].start
-    default_ln = () if defaults is None else _default_ln(ini, line, defaults)
-    components = layout.slices[line.name].stop - first
-    if default_ln and (collapsed or len(default_ln) != components):
+    default_ln = _default_ln(line)
+    if default_ln and (collapsed or len(default_ln) != part.stop - part.start):
         raise IniError(
-            f"default-scores of {line.name} has {len(default_ln)} scores, expected {components} "
-            "of a model that is not collapsed",
-            path=ini.path,
-            line=line.line,
+            f"default-scores of {line.name} has {len(default_ln)} scores, expected "
+            f"{part.stop - part.start} of a model that is not collapsed"
         )
     return ReorderingFeature(
         path=line.options["path"],
         line=line.line,
-        first=first,
-        model=[part for part in parts if part in COLUMNS][-1],
+        first=part.start,
+        model=[name for name in parts if name in COLUMNS][-1],
         backward=backward,
         forward=forward,
         collapsed=collapsed,
@@ -177,13 +175,84 @@ def reordering_feature(
     )
 
 
-def _default_ln(ini: MosesIni, line: FeatureLine, text: str) -> tuple[float, ...]:
+def _default_ln(line: FeatureLine) -> tuple[float, ...]:
+    text = line.options.get("default-scores")
+    if text is None:
+        return ()
     scores = [finite_number(score) or 0.0 for score in text.split(",")]
     if min(scores) <= 0:
         raise IniError(
             f"default-scores of {line.name} is {text!r}, expected positive numbers "
-            "with commas between them",
-            path=ini.path,
-            line=line.line,
+            "with commas between them"
         )
     return tuple(map(math.log, scores))
+
+
+class OrientationPlaces(NamedTuple):
+    """Which reordering score counts for a class of orientation, and where in the feature vector.
+
+    Attributes:
+        columns: Its column for each model and class, -1 for none, shape (models, classes).
+        components: Its component, the same.
+    """
+
+    columns: NDArray[np.int64]
+    components: NDArray[np.int64]
+
+
+def orientation_places(
+    models: Sequence[ReorderingFeature],
+) -> tuple[OrientationPlaces, OrientationPlaces]:
+    """Return ``backward`` and ``forward`` of `derivations.FeatureTables`."""
+    shape = (2, len(models), CLASSES)
+    columns, components = np.empty(shape, np.int64), np.empty(shape, np.int64)
+    offset = 0
+    for number, model in enumerate(models):
+        for side, own in enumerate((model.backward_columns(), model.forward_columns())):
+            components[side, number] = model.components(own)
+            columns[side, number] = [column + offset if column >= 0 else -1 for column in own]
+        offset += model.columns
+    backward, forward = map(OrientationPlaces, columns, components)
+    return backward, forward
+
+
+def forward_classes(
+    features: Sequence[ReorderingFeature],
+    scores: Sequence[NDArray[np.float32]],
+    rows: Sequence[NDArray[np.int64]],
+    entries: int,
+) -> NDArray[np.int32]:
+    """Number the entries so that those with equal forward scores get equal numbers.
+
+    Hypotheses recombine only if what the models will say of the next phrase is equal; an entry
+    that is missing equals only another missing one.
+    """
+    columns = [np.zeros((entries, 1), np.float32)]
+    for feature, values, found in zip(features, scores, rows, strict=True):
+        if feature.forward:
+            used = sorted(set(feature.forward_columns()))
+            columns += [values[:, used], (found >= 0)[:, None].astype(np.float32)]
+    table = np.ascontiguousarray(np.concatenate(columns, axis=1))
+    keys = table.view(np.dtype((np.void, table.dtype.itemsize * table.shape[1]))).ravel()
+    _, classes = np.unique(keys, return_inverse=True)
+    return classes.astype(np.int32)
+
+
+def add_weighted(
+    totals: NDArray[np.float32],
+    values: NDArray[np.float32],
+    weights: NDArray[np.float64],
+    places: OrientationPlaces,
+) -> None:
+    """Add what all reordering models say of entries after each class of orientation.
+
+    Args:
+        totals: Where to add, shape (classes, E).
+        values: ln scores of the entries, shape (E, columns).
+        weights: The weights of all features.
+        places: Which of the scores count, and which weights they take.
+    """
+    for columns, components in zip(*places, strict=True):
+        for turn, (column, component) in enumerate(zip(columns, components, strict=True)):
+            if column >= 0:
+                totals[turn] += (values[:, column] * weights[component]).astype(np.float32)

@@ -1,0 +1,471 @@
+"""Neural language models in the search: what they are asked, and their scores for many at once.
+
+Words that all models of a system take for the same share a number, from 0 on; the boundary of a
+sentence has the number behind them.
+
+What the search asks is a graph that grows with it. A node is a history, the last words of a
+hypothesis; an edge is a word after it, and leads to the history that the word makes. Hypotheses
+walk along edges without knowing their scores; what new edges score is worked out for many at once.
+A history goes through a network once, however many words are asked after it and however often: what
+the output layer sees of it is kept as long as there is room. Node 0 is the beginning of the
+sentence.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from moses_integration.decoder.arrays import taken_runs, with_room
+from moses_integration.decoder.features.derivations import Derivations
+from moses_integration.decoder.features.features import NeuralModelFeature
+from moses_integration.language_model.neural import InputNetwork
+from phrasescore.compiled import Records, borrowed, compiled, inlined
+from phrasescore.model.folder import StoredWeights
+from phrasescore.words.hashing import PAIR_FACTOR, find_pair, move_pairs, pair_key
+from phrasescore.words.vocabulary import UNK_ID, OutsideWords
+
+_NONE = -1
+_FIRST_EDGES = 1 << 14
+_FIRST_KEPT = 1 << 12  # histories
+_KEPT_BYTES = 64 << 20  # of their vectors at most, for each model
+_SHIFT_29, _SHIFT_32 = np.uint64(29), np.uint64(32)
+
+EDGE = np.dtype(
+    [
+        ("node", np.int32),
+        ("word", np.int32),
+        ("next", np.int32),
+        ("score", np.float32),  # weighted, over all models, once it is known
+    ]
+)
+# an edge by its node, counted from 1, and its word
+_EDGE_SLOT = np.dtype([("key", np.uint64), ("edge", np.int32)])
+HISTORIES_USED = np.dtype(
+    [
+        ("nodes", np.int64),
+        ("edges", np.int64),
+        ("scored", np.int64),  # edges whose scores are known: the first so many
+        ("asked", np.int64),  # words that were asked for, known ones included
+    ]
+)
+
+
+class NeuralTerms(NamedTuple):
+    """What a search must know of neural language models, one of which has a weight at least.
+
+    Attributes:
+        numbers: The number of every target word of the input, shape (target words,).
+        boundary: The number of the sentence's boundary.
+        longest: Words of the longest option.
+        stand_in: What an n-gram model says in their place of the words of an option whose history
+            is in it, weighted, shape (options,).
+        lm_weights: The weights of n-gram models, with those of the neural models at the one that
+            stands in for them, shape (models,).
+        weights: The weights of the neural models.
+    """
+
+    numbers: NDArray[np.int32]
+    boundary: int
+    longest: int
+    stand_in: NDArray[np.float64]
+    lm_weights: NDArray[np.float64]
+    weights: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class NeuralModels:
+    """The neural language models of a system, prepared for one input.
+
+    Args:
+        networks: Each of them.
+        components: Their places in the feature vector, shape (models,).
+        numbers: The number of every target word of the input, shape (target words,).
+        boundary: The number of the sentence's boundary.
+    """
+
+    networks: tuple[InputNetwork, ...]
+    components: NDArray[np.int64]
+    numbers: NDArray[np.int32]
+    boundary: int
+
+    @property
+    def context(self) -> int:
+        """Words of the longest history that a model looks at; 0 where there is no model."""
+        return max((network.context for network in self.networks), default=0)
+
+    @classmethod
+    def of(
+        cls,
+        features: Sequence[NeuralModelFeature],
+        models: Sequence[tuple[StoredWeights, OutsideWords | None]],
+        words: Sequence[bytes],
+    ) -> NeuralModels:
+        """Prepare models for an input.
+
+        Args:
+            features: What the ini says of each.
+            models: The models, each with the words among which it shares p(<unk>) out; ``None``: an
+                unknown word has the whole of it.
+            words: The target words of the input.
+        """
+        ids = np.zeros((len(models), len(words)), np.int32)
+        shares = np.zeros(ids.shape)
+        for model, (stored, known) in enumerate(models):
+            ids[model] = stored.target_vocabulary.encode(words)
+            if known is not None:
+                for word in np.flatnonzero(ids[model] == UNK_ID).tolist():
+                    shares[model, word] = known.ln_share(words[word])
+        # words that are the same to every model, with the same shares
+        kinds, numbers = np.unique(np.vstack([ids, shares]), axis=1, return_inverse=True)
+        networks = [
+            InputNetwork(
+                stored,
+                kinds[model].astype(np.int32).tolist(),
+                kinds[len(models) + model].tolist(),
+                normalised=features[model].normalised,
+            )
+            for model, (stored, _) in enumerate(models)
+        ]
+        return cls(
+            tuple(networks),
+            np.array([feature.first for feature in features], np.int64),
+            numbers.reshape(-1).astype(np.int32),
+            kinds.shape[1],
+        )
+
+
+def products_on_one_core(models: NeuralModels) -> AbstractContextManager[object]:
+    """Keep numpy's products on the core of their caller: a search has a thread for each core."""
+    if not models.networks:
+        return contextlib.nullcontext()
+    return threadpool_limits(1, user_api="blas")
+
+
+class Histories(NamedTuple):
+    """The graph of one sentence. There is always room for one node more than for edges.
+
+    Attributes:
+        contexts: The words of each node, the oldest first, shape (nodes, C).
+        node_slots: Hash table of nodes, half full at most.
+        edges: One record for each edge.
+        edge_slots: Hash table of edges (`hashing.find_pair`), half full at most.
+        used: One record, how many of each are in use.
+    """
+
+    contexts: NDArray[np.int32]
+    node_slots: NDArray[np.int32]
+    edges: Records
+    edge_slots: Records
+    used: Records
+
+
+def new_histories(context: int) -> Histories:
+    """Make room for histories of so many words; `clear_histories` makes them ready.
+
+    Args:
+        context: C, the most words of a history that any model looks at; 0 where there is none.
+    """
+    edges = _FIRST_EDGES if context else 1
+    return Histories(
+        contexts=np.empty((edges + 1, context), np.int32),
+        node_slots=np.empty(2 * (edges + 1), np.int32),
+        edges=np.empty(edges, EDGE),
+        edge_slots=np.zeros(2 * edges, _EDGE_SLOT),
+        used=np.zeros(1, HISTORIES_USED),
+    )
+
+
+@compiled
+def clear_histories(histories: Histories, boundary: int) -> None:
+    """Forget all but the beginning of the sentence.
+
+    Args:
+        histories: The graph.
+        boundary: The number of the sentence's boundary, which fills the first history.
+    """
+    used = histories.used[0]
+    used.nodes, used.edges, used.scored, used.asked = 1, 0, 0, 0
+    histories.contexts[0] = boundary
+    _fill_node_slots(histories)
+    for slot in range(histories.edge_slots.size):
+        histories.edge_slots[slot].key = np.uint64(0)
+
+
+@compiled
+def _fill_node_slots(histories: Histories) -> None:
+    histories.node_slots[:] = _NONE
+    for node in range(histories.used[0].nodes):
+        slot = _node_slot(histories, histories.contexts[node])
+        histories.node_slots[slot] = node
+
+
+@inlined
+def has_room(histories: Histories, words: int) -> bool:
+    """Whether so many words may be walked along."""
+    return histories.used[0].edges + words <= histories.edges.size
+
+
+def histories_with_room(histories: Histories, words: int) -> Histories:
+    """Return the graph with room for so many more words."""
+    if has_room(histories, words):
+        return histories
+    edges = with_room(histories.edges, int(histories.used[0]["edges"]) + words)
+    edge_slots = np.zeros(2 * len(edges), _EDGE_SLOT)
+    move_pairs(histories.edge_slots, edge_slots)
+    larger = histories._replace(
+        contexts=with_room(histories.contexts, len(edges) + 1),
+        node_slots=np.empty(2 * (len(edges) + 1), np.int32),
+        edges=edges,
+        edge_slots=edge_slots,
+    )
+    _fill_node_slots(larger)
+    return larger
+
+
+@compiled
+def _node_slot(histories: Histories, words: NDArray[np.int32]) -> int:
+    """Return the slot of the node of these words, or the free one where it belongs."""
+    histories, words = borrowed((histories, words))
+    slots = histories.node_slots
+    key = np.uint64(words.size)
+    for word in words:
+        key = (key ^ np.uint64(word)) * PAIR_FACTOR
+        key ^= key >> _SHIFT_29
+    # the upper half of the key, scaled to the number of slots
+    slot = np.int64(((key >> _SHIFT_32) * np.uint64(slots.size)) >> _SHIFT_32)
+    while slots[slot] != _NONE:
+        there = histories.contexts[slots[slot]]
+        same = True
+        for at in range(words.size):
+            same &= there[at] == words[at]
+        if same:
+            break
+        slot = slot + 1 if slot + 1 < slots.size else 0
+    return slot
+
+
+@compiled
+def _node_after(histories: Histories, node: int, word: int) -> int:
+    """Return the node of a history with one more word, which is made if need be."""
+    histories = borrowed(histories)
+    used = histories.used[0]
+    words = histories.contexts[used.nodes]
+    for at in range(words.size - 1):
+        words[at] = histories.contexts[node, at + 1]
+    words[words.size - 1] = word
+    slot = _node_slot(histories, words)
+    if histories.node_slots[slot] == _NONE:
+        histories.node_slots[slot] = used.nodes
+        used.nodes += 1
+    return np.int64(histories.node_slots[slot])
+
+
+@compiled
+def walk(histories: Histories, node: int, word: int, boundary: int) -> int:
+    """Walk from a node along a word; there must be room for it.
+
+    Args:
+        histories: The graph.
+        node: Where from.
+        word: Which word.
+        boundary: The number of the sentence's end, behind which all histories are one.
+
+    Returns:
+        The edge.
+    """
+    histories = borrowed(histories)
+    used = histories.used[0]
+    key = pair_key(node + 1, word)
+    slot = histories.edge_slots[find_pair(histories.edge_slots, key)]
+    if slot.key != key:
+        slot.key, slot.edge = key, used.edges
+        edge = histories.edges[used.edges]
+        edge.node, edge.word = node, word
+        edge.next = 0 if word == boundary else _node_after(histories, node, word)
+        used.edges += 1
+    used.asked += 1
+    return np.int64(slot.edge)
+
+
+@compiled
+def _find_rows(
+    edges: Records,
+    contexts: NDArray[np.int32],
+    row_of: NDArray[np.int32],
+    used: int,
+    rows: NDArray[np.int32],
+    words: NDArray[np.int32],
+    new: NDArray[np.int32],
+) -> int:
+    """Find where the histories of edges are kept; give those that are not there the next rows.
+
+    Args:
+        edges: The edges, shape (M,).
+        contexts: The words of each node, shape (nodes, C).
+        row_of: The row of each node, -1 for none; filled where there was none.
+        used: Rows in use.
+        rows: Filled, shape (M,).
+        words: Filled with the words of the edges, shape (M,).
+        new: Filled with the words of the new histories, shape (M, C).
+
+    Returns:
+        How many histories are new.
+    """
+    count = 0
+    for at in range(edges.size):
+        node = edges[at].node
+        words[at] = edges[at].word
+        if row_of[node] == _NONE:
+            row_of[node] = used + count
+            for place in range(contexts.shape[1]):
+                new[count, place] = contexts[node, place]
+            count += 1
+        rows[at] = row_of[node]
+    return count
+
+
+class HistoryScores:
+    """The graph of one sentence's histories, with scores; one object for each thread.
+
+    Args:
+        models: The models, with their input.
+    """
+
+    def __init__(self, models: NeuralModels) -> None:
+        self._models = models
+        self.histories = new_histories(models.context)
+        widths = [network.width for network in models.networks]
+        self._most = max(_FIRST_KEPT, _KEPT_BYTES // (4 * max(widths, default=1)))
+        # what each network made of the histories that it read; the row of each node, -1 for none
+        self._vectors = [np.empty((_FIRST_KEPT, width), np.float32) for width in widths]
+        self._normalisers = [np.empty(_FIRST_KEPT, np.float32) for _ in widths]
+        self._row_of = np.empty(0, np.int32)
+        self._values = np.empty((len(widths), 0), np.float32)
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget what was asked."""
+        self._row_of[:] = _NONE
+        self._rows = 0
+        self.read = 0  # histories that went through a network, over all models
+        if self._models.networks:
+            clear_histories(self.histories, self._models.boundary)
+
+    @property
+    def asked(self) -> int:
+        """Words that were asked for, those asked before included."""
+        return int(self.histories.used["asked"][0])
+
+    def make_room(self, words: int) -> None:
+        """Make room for so many more words."""
+        self.histories = histories_with_room(self.histories, words)
+
+    def score(self, weights: NDArray[np.float64]) -> None:
+        """Work out the scores of all edges that have none.
+
+        Args:
+            weights: Of each model, shape (models,).
+        """
+        used = self.histories.used
+        first, last = int(used["scored"][0]), int(used["edges"][0])
+        if first == last:
+            return
+        edges, contexts = self.histories.edges[first:last], self.histories.contexts
+        self._make_room(len(edges))
+        rows, words = np.empty((2, len(edges)), np.int32)
+        new = np.empty((len(edges), contexts.shape[1]), np.int32)
+        count = _find_rows(edges, contexts, self._row_of, self._rows, rows, words, new)
+        part = slice(self._rows, self._rows + count)
+        for network, vectors, normalisers, values in zip(
+            self._models.networks, self._vectors, self._normalisers, self._values, strict=True
+        ):
+            network.read(new[:count], vectors[part], normalisers[part])
+            network.score(vectors, normalisers, rows, words, values[first:last])
+        self._rows += count
+        self.read += count * len(self._values)
+        weighted = weights @ self._values[:, first:last].astype(np.float64)
+        self.histories.edges["score"][first:last] = weighted
+        used["scored"] = last
+
+    def _make_room(self, rows: int) -> None:
+        """Make room for so many new histories, or else forget all that were read before."""
+        nodes, edges = len(self.histories.contexts), len(self.histories.edges)
+        if len(self._row_of) < nodes:
+            more = np.full(nodes - len(self._row_of), _NONE, np.int32)
+            self._row_of = np.concatenate([self._row_of, more])
+            more_values = np.empty((len(self._values), edges - self._values.shape[1]), np.float32)
+            self._values = np.concatenate([self._values, more_values], axis=1)
+        if self._rows + rows > max(self._most, *map(len, self._normalisers)):
+            self._row_of[:] = _NONE
+            self._rows = 0
+        needed = self._rows + rows
+        self._vectors = [with_room(vectors, needed) for vectors in self._vectors]
+        self._normalisers = [with_room(values, needed) for values in self._normalisers]
+
+    def values(
+        self, derivations: Derivations, words: NDArray[np.int32], offsets: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """Return the score of whole derivations by every model, shape (N, models).
+
+        The end of the sentence counts, unless the last phrase is empty.
+
+        Args:
+            derivations: N derivations of one sentence.
+            words: The target words of all entries.
+            offsets: Where those of each entry begin, shape (E + 1,).
+        """
+        ends, places = taken_runs(offsets, derivations.entries)
+        sums = np.zeros((len(derivations.offsets) - 1, len(self._values)))
+        self.make_room(len(places) + len(sums))
+        numbers = self._models.numbers[words[places]]
+        phrases = (derivations.offsets, ends, numbers, self._models.boundary)
+        _walk_derivations(self.histories, *phrases, self._values[:, :0], sums)
+        self.score(np.zeros(len(self._values)))
+        _walk_derivations(self.histories, *phrases, self._values, sums)
+        return sums
+
+
+@compiled
+def _walk_derivations(
+    histories: Histories,
+    phrases: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    words: NDArray[np.int32],
+    boundary: int,
+    values: NDArray[np.float32],
+    sums: NDArray[np.float64],
+) -> None:
+    """Walk along the words of derivations, and add up what is known.
+
+    Args:
+        histories: The graph.
+        phrases: Where the phrases of each derivation begin, shape (N + 1,).
+        ends: Where the words of each phrase begin, shape (phrases + 1,).
+        words: The words of all phrases.
+        boundary: The number of the sentence's end.
+        values: The score of each edge by every model, shape (models, edges); without edges they
+            are not known yet.
+        sums: Added to, shape (N, models).
+    """
+    histories, phrases, ends, words, values, sums = borrowed(
+        (histories, phrases, ends, words, values, sums)
+    )
+    for number in range(phrases.size - 1):
+        node = np.int64(0)
+        begin, stop = ends[phrases[number]], ends[phrases[number + 1]]
+        last = phrases[number + 1] - 1
+        closed = phrases[number] <= last and ends[last] < ends[last + 1]
+        for at in range(begin, stop + closed):
+            word = np.int64(words[at]) if at < stop else np.int64(boundary)
+            edge = walk(histories, node, word, boundary)
+            node = np.int64(histories.edges[edge].next)
+            for model in range(sums.shape[1] if values.shape[1] else 0):
+                sums[number, model] += values[model, edge]

@@ -1,0 +1,358 @@
+"""Hypotheses in stacks, as arrays: recombination, histogram and beam pruning.
+
+A hypothesis is one record in a growing array; its number is its index. A stack is a hash table of
+chains through the records, so nothing is ever moved. The rules are those of Moses's
+HypothesisStackNormal and HypothesisStackCubePruning.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moses_integration.decoder.arrays import with_room
+from phrasescore.compiled import Record, Records, borrowed, compiled, inlined
+
+NONE = -1
+_FIRST_RECORDS = 1 << 14
+_UNLIMITED_BUCKETS = 1 << 16
+INITIAL = 0  # the hypothesis that has translated nothing
+
+HYPOTHESIS = np.dtype(
+    [
+        ("score", np.float64),  # model score so far
+        ("total", np.float64),  # score and future cost estimate of what is not covered
+        ("lm_state", np.int64),
+        ("history", np.int32),  # its node in `Histories`; 0 without neural language models
+        ("previous", np.int32),
+        ("option", np.int32),
+        ("coverage", np.int32),
+        ("start", np.int16),  # source span of the last phrase, inclusive; -1 for none
+        ("end", np.int16),
+        ("arcs", np.int32),  # first of the hypotheses that recombined into this one
+        ("next_arc", np.int32),  # the next of those that recombined into the same one
+        ("chain", np.int32),  # next in the same bucket
+        ("member", np.int32),  # next in the same stack
+        ("forward_class", np.int32),  # of its option
+    ],
+    align=True,
+)
+
+
+class Limits(NamedTuple):
+    """What bounds the search.
+
+    Attributes:
+        stack: Most hypotheses of a stack that are expanded; 0 for all.
+        beam_ln: Lowest total relative to the best of the stack, a negative ln.
+        distortion: Most words a phrase may start away from the end of the one before; -1 for all.
+        keep_arcs: Whether recombined hypotheses are kept, for n-best lists.
+        joins_by_end: Whether hypotheses must agree in the end of their last phrase to recombine.
+        joins_by_span: Whether they must agree in its start too (lexicalised reordering).
+        pop_limit: Hypotheses popped per stack in cube pruning.
+        diversity: Hypotheses per coverage that cube pruning puts into a stack at least.
+    """
+
+    stack: int
+    beam_ln: float
+    distortion: int
+    keep_arcs: bool
+    joins_by_end: bool
+    joins_by_span: bool
+    pop_limit: int
+    diversity: int
+
+
+class Stacks(NamedTuple):
+    """All stacks of a sentence; stack number t holds what covers t source words.
+
+    Attributes:
+        records: The hypotheses.
+        heads: First hypothesis of each bucket, shape (stacks, buckets).
+        members: First hypothesis of each stack, shape (stacks,).
+        size: Hypotheses in each stack, shape (stacks,).
+        best: Highest total each stack has seen, shape (stacks,).
+        worst: Totals below are not let in, shape (stacks,).
+        totals: Scratch memory for pruning, shape (2 * stack size,).
+        pruned: Scratch memory for pruning, shape (2 * stack size,).
+        numbers: The hypotheses of one stack, as `sort_members` leaves them.
+        used: One number, how many records are in use.
+    """
+
+    records: Records
+    heads: NDArray[np.int32]
+    members: NDArray[np.int32]
+    size: NDArray[np.int64]
+    best: NDArray[np.float64]
+    worst: NDArray[np.float64]
+    totals: NDArray[np.float64]
+    pruned: NDArray[np.int32]
+    numbers: NDArray[np.int32]
+    used: NDArray[np.int64]
+
+
+def new_stacks(longest_sentence: int, stack_size: int) -> Stacks:
+    """Make room for the stacks of sentences of up to this many words.
+
+    Args:
+        longest_sentence: In words.
+        stack_size: Most hypotheses of a stack that are expanded; 0 for all.
+    """
+    count = longest_sentence + 1
+    buckets = 1 << (2 * stack_size - 1).bit_length() if stack_size > 0 else _UNLIMITED_BUCKETS
+    return Stacks(
+        records=np.empty(_FIRST_RECORDS, HYPOTHESIS),
+        heads=np.empty((count, buckets), np.int32),
+        members=np.empty(count, np.int32),
+        size=np.empty(count, np.int64),
+        best=np.empty(count),
+        worst=np.empty(count),
+        totals=np.empty(2 * stack_size),
+        pruned=np.empty(2 * stack_size, np.int32),
+        numbers=np.empty(_FIRST_RECORDS, np.int32),
+        used=np.zeros(1, np.int64),
+    )
+
+
+def stacks_with_room(stacks: Stacks, extra: int) -> Stacks:
+    """Return the stacks with room for ``extra`` more records."""
+    needed = int(stacks.used[0]) + extra
+    return stacks._replace(
+        records=with_room(stacks.records, needed), numbers=with_room(stacks.numbers, needed)
+    )
+
+
+@compiled
+def clear_stacks(stacks: Stacks, length: int, lm_state: int, estimate: float) -> None:
+    """Empty the stacks of a sentence, but for the hypothesis that has translated nothing.
+
+    Args:
+        stacks: The stacks.
+        length: Words of the sentence.
+        lm_state: The language model state before the first word.
+        estimate: Future cost of the whole sentence.
+    """
+    for stack in range(length + 1):
+        for bucket in range(stacks.heads.shape[1]):
+            stacks.heads[stack, bucket] = NONE
+        stacks.members[stack], stacks.size[stack] = NONE, 0
+        stacks.best[stack] = stacks.worst[stack] = -np.inf
+    record = stacks.records[INITIAL]
+    record.score, record.total, record.lm_state, record.history = 0.0, estimate, lm_state, 0
+    record.previous, record.option, record.coverage = NONE, NONE, 0
+    record.start, record.end, record.forward_class = -1, -1, NONE
+    record.arcs, record.next_arc, record.chain, record.member = NONE, NONE, NONE, NONE
+    stacks.members[0] = INITIAL
+    stacks.size[0] = 1
+    stacks.best[0] = estimate
+    stacks.used[0] = 1
+
+
+# Heaps hold numbers of records, the best total on top; of equal totals the lower number, which is
+# the older one, is better.
+
+
+@compiled
+def _precedes(records: Records, one: int, other: int) -> bool:
+    records = borrowed(records)
+    total, other_total = records[one].total, records[other].total
+    # no branches, because the processor cannot predict which one is better
+    return (total > other_total) | ((total >= other_total) & (one < other))
+
+
+@compiled
+def push(records: Records, heap: NDArray[np.int32], size: int, number: int) -> None:
+    """Add a number to the ``size`` numbers of a heap."""
+    records, heap = borrowed((records, heap))
+    at = size
+    while at > 0 and _precedes(records, number, heap[(at - 1) // 2]):
+        heap[at] = heap[(at - 1) // 2]
+        at = (at - 1) // 2
+    heap[at] = number
+
+
+@compiled
+def sink(records: Records, heap: NDArray[np.int32], at: int, size: int) -> None:
+    """Restore the heap below position ``at``."""
+    records, heap = borrowed((records, heap))
+    number = heap[at]
+    while 2 * at + 1 < size:
+        child = 2 * at + 1
+        if child + 1 < size:
+            child += _precedes(records, heap[child + 1], heap[child])
+        if not _precedes(records, heap[child], number):
+            break
+        heap[at] = heap[child]
+        at = child
+    heap[at] = number
+
+
+@compiled
+def pop(records: Records, heap: NDArray[np.int32], size: int) -> int:
+    """Take the best of the ``size`` numbers of a heap, at least one."""
+    records, heap = borrowed((records, heap))
+    best = heap[0]
+    heap[0] = heap[size - 1]
+    sink(records, heap, 0, size - 1)
+    return np.int64(best)
+
+
+@compiled
+def sort_by_total(records: Records, numbers: NDArray[np.int32]) -> None:
+    """Sort numbers of records in place, the best first."""
+    records, numbers = borrowed((records, numbers))
+    for at in range(numbers.size // 2 - 1, -1, -1):
+        sink(records, numbers, at, numbers.size)
+    for size in range(numbers.size, 0, -1):
+        numbers[size - 1] = pop(records, numbers, size)
+    for at in range(numbers.size // 2):  # the best were taken first, and put last
+        behind = numbers.size - 1 - at
+        numbers[at], numbers[behind] = numbers[behind], numbers[at]
+
+
+@compiled
+def sort_members(stacks: Stacks, stack: int) -> int:
+    """Write the hypotheses of a stack to ``stacks.numbers``, the best first; return how many."""
+    stacks = borrowed(stacks)
+    member = stacks.members[stack]
+    size = stacks.size[stack]
+    for i in range(size):
+        stacks.numbers[i] = member
+        member = stacks.records[member].member
+    sort_by_total(stacks.records, stacks.numbers[:size])
+    return size
+
+
+@compiled
+def _bucket(record: Record, limits: Limits, buckets: int) -> int:
+    key = np.uint64(record.lm_state) * np.uint64(0x9E3779B97F4A7C15)
+    key += np.uint64(record.coverage) * np.uint64(0xC2B2AE3D27D4EB4F)
+    key += np.uint64(record.history) * np.uint64(0x94D049BB133111EB)
+    if limits.joins_by_end:
+        key += np.uint64(record.end) * np.uint64(0x165667B19E3779F9)
+    if limits.joins_by_span:
+        key += np.uint64(record.start) * np.uint64(0x27D4EB2F165667C5)
+        key += np.uint64(record.forward_class) * np.uint64(0x85EBCA77C2B2AE63)
+    key ^= key >> np.uint64(29)
+    key *= np.uint64(0xBF58476D1CE4E5B9)
+    return np.int64((key >> np.uint64(32)) & np.uint64(buckets - 1))
+
+
+@compiled
+def _recombines(one: Record, other: Record, limits: Limits) -> bool:
+    """Whether two hypotheses have equal futures: Moses's equality of all feature states."""
+    if one.coverage != other.coverage or one.lm_state != other.lm_state:
+        return False
+    if one.history != other.history or (limits.joins_by_end and one.end != other.end):
+        return False
+    if not limits.joins_by_span:
+        return True
+    same_span = one.start == other.start and one.end == other.end
+    return same_span and one.forward_class == other.forward_class
+
+
+@inlined
+def _link(stacks: Stacks, stack: int, member: int, bucket: int) -> None:
+    record = stacks.records[member]
+    record.chain = stacks.heads[stack, bucket]
+    stacks.heads[stack, bucket] = member
+    record.member = stacks.members[stack]
+    stacks.members[stack] = member
+    stacks.size[stack] += 1
+
+
+@inlined
+def put(stacks: Stacks, stack: int, limits: Limits) -> bool:
+    """Put the record after the last one in use into a stack, or recombine it.
+
+    There must be room for one more record. The caller has compared its total with
+    ``stacks.worst``.
+
+    Returns:
+        Whether it is a new entry of the stack.
+    """
+    new = stacks.used[0]
+    record = stacks.records[new]
+    bucket = _bucket(record, limits, stacks.heads.shape[1])
+    rival = stacks.heads[stack, bucket]
+    while rival != NONE:
+        if _recombines(record, stacks.records[rival], limits):
+            _recombine(stacks, stack, rival, limits)
+            return False
+        rival = stacks.records[rival].chain
+    record.arcs = NONE
+    record.next_arc = NONE
+    stacks.used[0] = new + 1
+    _link(stacks, stack, new, bucket)
+    _note_best(stacks, stack, record.total, limits)
+    if limits.stack > 0 and stacks.size[stack] > 2 * limits.stack - 1:
+        prune(stacks, stack, limits)
+    return True
+
+
+@inlined
+def _note_best(stacks: Stacks, stack: int, total: float, limits: Limits) -> None:
+    if total > stacks.best[stack]:
+        stacks.best[stack] = total
+        stacks.worst[stack] = max(stacks.worst[stack], total + limits.beam_ln)
+
+
+@inlined
+def _recombine(stacks: Stacks, stack: int, rival: int, limits: Limits) -> None:
+    """Let the better of two hypotheses take the place in the stack, the other become its arc.
+
+    Nothing has been expanded from either, so the winner may move into the rival's record.
+    """
+    new = stacks.used[0]
+    record, other = stacks.records[new], stacks.records[rival]
+    if record.total > other.total:
+        record.score, other.score = other.score, record.score
+        record.total, other.total = other.total, record.total
+        record.previous, other.previous = other.previous, record.previous
+        record.option, other.option = other.option, record.option
+        record.start, other.start = other.start, record.start
+        record.end, other.end = other.end, record.end
+        record.forward_class, other.forward_class = other.forward_class, record.forward_class
+        _note_best(stacks, stack, other.total, limits)
+    if limits.keep_arcs:
+        record.arcs = NONE
+        record.next_arc = other.arcs
+        other.arcs = new
+        stacks.used[0] = new + 1
+
+
+@compiled
+def prune(stacks: Stacks, stack: int, limits: Limits) -> None:
+    """Cut a stack that is too large down to its best hypotheses, and these to the beam."""
+    stacks = borrowed(stacks)
+    size = stacks.size[stack]
+    if limits.stack == 0 or size <= limits.stack:
+        return
+    member = stacks.members[stack]
+    for i in range(size):
+        stacks.pruned[i] = member
+        stacks.totals[i] = stacks.records[member].total
+        member = stacks.records[member].member
+    kth = size - limits.stack
+    threshold = np.partition(stacks.totals[:size], kth)[kth]
+    lowest = stacks.best[stack] + limits.beam_ln
+    ties = limits.stack
+    for i in range(size):
+        ties -= stacks.records[stacks.pruned[i]].total > threshold
+    for bucket in range(stacks.heads.shape[1]):
+        stacks.heads[stack, bucket] = NONE
+    stacks.members[stack] = NONE
+    stacks.size[stack] = 0
+    for i in range(size):
+        record = stacks.records[stacks.pruned[i]]
+        keeps = record.total > threshold
+        if record.total == threshold and ties > 0:
+            ties -= 1
+            keeps = True
+        if keeps and record.total > lowest:
+            bucket = _bucket(record, limits, stacks.heads.shape[1])
+            _link(stacks, stack, stacks.pruned[i], bucket)
+    if stacks.size[stack] == limits.stack:
+        stacks.worst[stack] = threshold

@@ -1,1 +1,0 @@
-"""Word alignments: computed, read, joined from two directions."""

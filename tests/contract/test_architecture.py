@@ -1,0 +1,125 @@
+"""What docs/architecture.md says: its files exist, and its walks are the calls that happen."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import PROJECT
+from tests.support.random_models import save_random_model
+
+TEXT = (PROJECT / "docs" / "architecture.md").read_text("utf-8")
+# runs a command and prints the project's functions that it calls, in order
+TRACE = """
+import json, runpy, sys, threading
+
+root, calls = sys.argv[1], []
+
+def note(frame, event, _):
+    code = frame.f_code
+    if event == "call" and code.co_filename.startswith(root):
+        name = frame.f_locals.get("self")
+        calls.append([code.co_filename[len(root) + 1:], code.co_name, type(name).__name__])
+
+sys.argv = ["phrasescore", *sys.argv[2:]]
+threading.setprofile(note)
+sys.setprofile(note)
+try:
+    runpy.run_module("phrasescore", run_name="__main__")
+finally:
+    sys.setprofile(None)
+    threading.setprofile(None)
+    print(json.dumps(calls))
+"""
+
+
+def steps_of(title: str) -> list[tuple[str, str]]:
+    """Return the files and functions that a section's numbered list names."""
+    section = TEXT.split(f"## {title}\n")[1].split("\n## ")[0]
+    items = re.findall(r"^\d+\. `([\w/]+\.py)`: (.*)$", section, re.MULTILINE)
+    return [
+        (path, function)
+        for path, line in items
+        for function in re.findall(r"`(\w+(?:\.\w+)?)`", line.split(" - ")[0])
+    ]
+
+
+def calls_of(folder: Path, *arguments: str | Path) -> list[tuple[str, str]]:
+    """Run a command and return the files and functions of the project, as they were called."""
+    command = [sys.executable, "-c", TRACE, str(PROJECT), *map(str, arguments)]
+    done = subprocess.run(command, cwd=folder, check=True, stdout=subprocess.PIPE, timeout=300)
+    calls = json.loads(done.stdout.splitlines()[-1])
+    return [(path, f"{kind}.{name}" if kind != "NoneType" else name) for path, name, kind in calls]
+
+
+def first_missing(
+    steps: Iterable[tuple[str, str]], calls: list[tuple[str, str]]
+) -> tuple[str, str] | None:
+    """Return the first step that is not called after the one before it."""
+    place = 0
+    for step in steps:
+        if step not in calls[place:]:
+            return step
+        place = calls.index(step, place) + 1
+    return None
+
+
+@pytest.mark.parametrize("path", sorted(set(re.findall(r"`([\w/]+/[\w.]+\.(?:py|md))`", TEXT))))
+def test_files_exist(path: str) -> None:
+    """Every file that the map names is there, under the whole path or in one of the rooms."""
+    assert (PROJECT / path).exists(), path
+
+
+@pytest.mark.parametrize(
+    "folder",
+    sorted(
+        str(path.relative_to(PROJECT))
+        for package in ("phrasescore", "moses_integration", "tuning")
+        for path in (PROJECT / package).iterdir()
+        if (path / "__init__.py").exists()
+    ),
+)
+def test_every_room_is_on_the_map(folder: str) -> None:
+    """The table of rooms has all of them."""
+    assert f"| `{folder}` |" in TEXT
+
+
+def test_a_phrase_pair(tmp_path: Path) -> None:
+    """The functions that a pair passes in ``score``, in order."""
+    save_random_model(tmp_path / "model", [b"the", b"house"], [b"la", b"maison"])
+    (tmp_path / "table").write_bytes(b"the house ||| la maison ||| 0.5 ||| 0-0 1-1\n")
+    calls = calls_of(
+        tmp_path, "score", "table", "--model", "model", "-o", "out", "--precision", "fp32"
+    )
+    steps = steps_of("A phrase pair in `score`")
+    assert len(steps) > 5
+    assert first_missing(steps, calls) is None
+
+
+def test_a_sentence(tmp_path: Path, bundled_golden: Path) -> None:
+    """The functions that a sentence passes in ``decode``, in order."""
+    (tmp_path / "one").write_bytes(
+        (bundled_golden / "decode/input.en").read_bytes().split(b"\n")[0]
+    )
+    ini = bundled_golden / "system" / "moses.ini"
+    calls = calls_of(bundled_golden, "decode", ini, "-i", tmp_path / "one", "-o", tmp_path / "out")
+    steps = steps_of("A sentence in `decode`")
+    assert len(steps) > 5
+    assert first_missing(steps, calls) is None
+
+
+@pytest.mark.parametrize("title", ["A phrase pair in `score`", "A sentence in `decode`"])
+def test_each_file_at_most_twice(title: str) -> None:
+    """A reader follows a walk without being sent to and fro."""
+    paths = [path for path, _ in steps_of(title)]
+    entered = Counter(
+        path for path, before in zip(paths, ["", *paths], strict=False) if path != before
+    )
+    assert max(entered.values()) <= 2
