@@ -78,7 +78,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Draw what a model looks at for each word.",
     ),
     "analyze": (
-        "phrasescore.commands.analyze.group:analyze",
+        "phrasescore.commands.analyze:analyze",
         "Look at what a model learned: tables, scatters, maps.",
     ),
     "force-score": (

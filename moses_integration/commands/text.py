@@ -55,11 +55,9 @@ class PreprocessOptions(Options):
         settings = TextSettings()
         if self.system is not None:
             settings = read_settings(self.system).side(self.side)
-        names = [field.name for field in dataclasses.fields(TextSettings)]
-        given = {name: getattr(self, name) for name in names}
-        return dataclasses.replace(
-            settings, **{name: value for name, value in given.items() if value is not None}
-        )
+        named = {each.name: getattr(self, each.name) for each in dataclasses.fields(TextSettings)}
+        given = {name: value for name, value in named.items() if value is not None}
+        return dataclasses.replace(settings, **given)
 
 
 class PostprocessOptions(PreprocessOptions):

@@ -22,8 +22,7 @@ from phrasescore.runs.identity import provenance
 
 if TYPE_CHECKING:
     from phrasescore.generation.sentence_models import SentenceModels
-    from phrasescore.generation.translation import Form
-    from phrasescore.generation.translator import Translator, UnknownWords
+    from phrasescore.generation.translator import Form, Translator, UnknownWords
 
 
 class TranslateOptions(LengthNormalisation, Computing, Result):
@@ -92,28 +91,18 @@ def translate(options: TranslateOptions) -> None:
     """
     _check(options)
     from phrasescore.generation.sentence_models import load_sentence_models
-    from phrasescore.generation.translation import TranslationWriter, translate_text
+    from phrasescore.generation.translator import translate_text
 
     options.use_threads()
     models = load_sentence_models(options.models)
     if options.alignments is not None:
         models.must_align("--alignments")
     translator, asked = _translator(options, models)
-    asked["outputs"] = {
-        "nbest": options.nbest is not None,
-        "alignments": options.alignments is not None,
-    }
-    outputs, forms = zip(*_forms(options), strict=True)
-    writer = TranslationWriter(translator, forms)
+    outputs = _forms(options)
     click.echo(_direction(models), err=True)
-    with resumable([options.input], outputs):
+    with resumable([options.input], [name for name, _ in outputs]):
         report = translate_text(
-            options.input,
-            outputs,
-            writer,
-            asked,
-            factor=models.factor,
-            longest=options.max_sentence_length,
+            options.input, outputs, translator, asked, options.max_sentence_length
         )
     click.echo(str(report), err=True)
     record = {**asked, "models": list(options.models), "direction": models.direction}
@@ -195,7 +184,7 @@ def _replacement(options: TranslateOptions, models: SentenceModels) -> UnknownWo
 def _forms(options: TranslateOptions) -> list[tuple[str, Form]]:
     """Return each output with what it has of a line."""
     from moses_integration.nbest.format import nbest_lines
-    from phrasescore.generation.translation import alignment_line, translation_line
+    from phrasescore.generation.translator import alignment_line, translation_line
 
     forms: list[tuple[str, Form]] = [(options.output, translation_line)]
     if options.nbest is not None:

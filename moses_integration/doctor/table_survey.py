@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.doctor.words import TableWords
-from moses_integration.tables.score_survey import floored_counts, infinite_scores
+from moses_integration.tables.score_survey import ScoreSurvey
 from phrasescore.compiled import borrowed, compiled
 from phrasescore.errors import InputError, PhraseTableError
 from phrasescore.runs.progress import Progress
@@ -97,10 +97,6 @@ def _divisible(digests: NDArray[np.uint64], shift: int) -> NDArray[np.uint64]:
     return digests[digests & np.uint64((1 << shift) - 1) == 0]
 
 
-def _no_counts() -> NDArray[np.int64]:
-    return np.zeros(0, np.int64)
-
-
 @dataclass
 class TableSurvey:
     """What a whole table is like.
@@ -111,7 +107,7 @@ class TableSurvey:
         lines: How many lines it has.
         faults: Bad lines by kind.
         odd: By flag: how many lines have it, and the number of the first.
-        zeros, floored, infinite, above_one: For each score, in how many lines it is so.
+        scores: What the scores are like.
         constant: For each score that is the same in every line, its text; ``None`` for others.
         pairs: A sample of its phrase pairs.
         ends_in_line_feed: Whether its last line ends as it should.
@@ -123,10 +119,7 @@ class TableSurvey:
     lines: int = 0
     faults: dict[str, Fault] = field(default_factory=dict)
     odd: dict[int, tuple[int, int]] = field(default_factory=dict)
-    zeros: NDArray[np.int64] = field(default_factory=_no_counts)
-    floored: NDArray[np.int64] = field(default_factory=_no_counts)
-    infinite: NDArray[np.int64] = field(default_factory=_no_counts)
-    above_one: NDArray[np.int64] = field(default_factory=_no_counts)
+    scores: ScoreSurvey = field(default_factory=lambda: ScoreSurvey(0))
     constant: tuple[bytes | None, ...] = ()
     pairs: PairSample = field(default_factory=PairSample)
     ends_in_line_feed: bool = True
@@ -149,14 +142,13 @@ class TableSurvey:
         """
         if self.format is None:
             self.format = block.format
-            self.zeros, self.floored, self.infinite, self.above_one = (
-                np.zeros(block.format.scores, np.int64) for _ in range(4)
-            )
+            self.scores = ScoreSurvey(block.format.scores)
         good = block.spans[:, SOURCE_END] > block.spans[:, SOURCE]
         self._add_lines(block, good)
         pairs = block if good.all() else dataclasses.replace(block, spans=block.spans[good])
         if len(pairs):
-            self._add_scores(pairs)
+            self.scores.add(pairs)
+            self._find_constants(pairs)
             if words is not None:
                 words.add(pairs)
         self.lines += len(block)
@@ -180,7 +172,7 @@ class TableSurvey:
         self.pairs.add(digests[good])
         self.ends_in_line_feed = text.endswith(b"\n")
 
-    def _add_scores(self, pairs: TableBlock) -> None:
+    def _find_constants(self, pairs: TableBlock) -> None:
         values = pairs.score_values
         if self._first_scores is None:
             self._first_scores = values[0]
@@ -189,10 +181,6 @@ class TableSurvey:
         self.constant = tuple(
             text if is_same else None for text, is_same in zip(self.constant, same, strict=True)
         )
-        self.zeros += (values == 0).sum(axis=0)
-        self.above_one += (values > 1).sum(axis=0)
-        self.floored += floored_counts(values)
-        self.infinite += infinite_scores(values).sum(axis=0)
 
 
 def survey_table(

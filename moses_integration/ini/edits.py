@@ -95,9 +95,8 @@ def find_table_feature(ini: MosesIni, name: str | None = None) -> FeatureLine:
     ini.refuse_old_style()
     for section in ("weight-overwrite", "feature-overwrite", *_OTHER_WEIGHTS):
         if ini.values(section):
-            raise IniError(
+            raise ini.error(
                 f"a [{section}] section, which would have to change too",
-                path=ini.path,
                 remedy="write what it says into [feature] and [weight], or add the column by hand",
             )
     line = find_phrase_table(ini, name)
@@ -108,9 +107,8 @@ def find_table_feature(ini: MosesIni, name: str | None = None) -> FeatureLine:
                 "add the column to the ini of the text table (PhraseDictionaryMemory), and make "
                 f"the binary table from the new text table: {_BINARISERS[line.kind]}"
             )
-        raise IniError(
+        raise ini.error(
             f"{line.name} is a {line.kind}, which does not read text tables",
-            path=ini.path,
             line=line.line,
             remedy=remedy,
         )
@@ -139,9 +137,8 @@ def with_table(
     weights = table_weights(ini, line)
     before, added = len(weights), scores - len(weights)
     if added < 0:
-        raise IniError(
+        raise ini.error(
             f"{line.name} has {counted(before, 'score')}, but {table} has only {scores}",
-            path=ini.path,
             line=line.line,
             remedy="name the table that has all columns of the old one, then the new ones",
         )
@@ -172,9 +169,8 @@ def with_reordering(ini: MosesIni, table: str) -> MosesIni:
     check_table_path(table)
     lines = [line for line in ini.features if line.kind == "LexicalReordering"]
     if len(lines) != 1:
-        raise IniError(
+        raise ini.error(
             f"{counted(len(lines), 'LexicalReordering feature')}, where --reordering takes one",
-            path=ini.path,
             remedy="leave --reordering out, and edit path= in the file",
         )
     return ini.with_feature_option(lines[0].name, "path", table)
@@ -249,9 +245,8 @@ def with_language_model(
             remedy="use letters and digits only, a letter first",
         )
     if name in taken:
-        raise IniError(
+        raise ini.error(
             f"there is a feature {name} already, or a weight of that name",
-            path=ini.path,
             remedy=f"give another --name, such as {next_name(taken)}",
         )
     code, scores = f"{FEED_FORWARD_LM} name={name} path={folder}", "ln p"
@@ -294,9 +289,8 @@ def refuse_in_moses(ini: MosesIni) -> None:
         IniError: There is one; the error names it.
     """
     for line in own_features(ini):
-        raise IniError(
+        raise ini.error(
             f"real Moses has no {line.kind}, which is {line.name} here",
-            path=ini.path,
             line=line.line,
             remedy=f"take it out (phrasescore ini remove-feature MOSES_INI {line.name}) and let "
             "the model score n-best lists (phrasescore nbest), or use the embedded decoder",
@@ -327,9 +321,8 @@ def without_feature(ini: MosesIni, name: str) -> MosesIni:
     for section in sorted(REWRITING_SECTIONS | _OTHER_WEIGHTS):
         for number, text in ini.value_lines(section):
             if name in text:
-                raise IniError(
+                raise ini.error(
                     f"[{section}] names {name}, too",
-                    path=ini.path,
                     line=number,
                     remedy="write what the section says into [feature] and [weight] first",
                 )
@@ -358,7 +351,7 @@ def _refuse_needed(ini: MosesIni, line: FeatureLine) -> None:
                 remedy = f"give {other.name} its name=, as it is called now"
                 break
     if why:
-        raise IniError(f"{line.name} {why}", path=ini.path, line=line.line, remedy=remedy)
+        raise ini.error(f"{line.name} {why}", line=line.line, remedy=remedy)
 
 
 def with_section(ini: MosesIni, name: str, value: str) -> MosesIni:

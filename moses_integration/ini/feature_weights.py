@@ -232,9 +232,8 @@ class FeatureLayout:
             if owner is not None:
                 _check_count(ini, name, len(weights), owner.components, ini.weight_line(name))
             elif name.partition("_")[0] not in known:
-                raise IniError(
+                raise ini.error(
                     f"weights for {name}, but no feature is called that{did_you_mean(name, known)}",
-                    path=ini.path,
                     line=ini.weight_line(name),
                     remedy="correct the name or delete the line; Moses refuses it",
                 )
@@ -254,10 +253,9 @@ class FeatureLayout:
 
 def _check_count(ini: MosesIni, name: str, weights: int, components: int, line: int | None) -> None:
     if weights != components:
-        raise IniError(
+        raise ini.error(
             f"{counted(weights, 'weight') if weights else 'no weight'} for {name}, "
             f"which has {counted(components, 'component')}",
-            path=ini.path,
             line=line,
             remedy="give one weight for each component, or correct num-features",
         )
@@ -294,13 +292,12 @@ def find_phrase_table(
             )
         return chosen
     if not tables:
-        raise IniError("no phrase table among the features", path=ini.path)
+        raise ini.error("no phrase table among the features")
     same = [line for line in tables if table is not None and _reads(line, table)]
     if len(tables) == 1 or len(same) == 1:
         return (same or tables)[0]
-    raise IniError(
+    raise ini.error(
         f"{len(tables)} phrase tables: {names}",
-        path=ini.path,
         line=tables[1].line,
         remedy="say with --feature which one is meant",
     )
@@ -325,20 +322,11 @@ def table_weights(ini: MosesIni, line: FeatureLine, *, given: bool = False) -> t
     Raises:
         IniError: There are more or fewer weights than scores.
     """
-    count = components_of(ini, line)
+    try:
+        count = component_count(line.kind, line.options)
+    except IniError as error:
+        raise error.at(ini.path, line.line) from None
     weights = ini.weights.get(line.name, () if given else (_DEFAULT_WEIGHT,) * count)
     place = ini.weight_line(line.name) or line.line
     _check_count(ini, line.name, len(weights), count, place)
     return weights
-
-
-def components_of(ini: MosesIni, line: FeatureLine) -> int:
-    """Return how many dense values a feature has.
-
-    Raises:
-        IniError: Its line does not say; the error names the line.
-    """
-    try:
-        return component_count(line.kind, line.options)
-    except IniError as error:
-        raise error.at(ini.path, line.line) from None

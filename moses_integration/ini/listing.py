@@ -110,9 +110,8 @@ def problems(ini: MosesIni) -> Iterator[IniError]:
     except IniError as error:
         yield error
     for line in own_features(ini):
-        yield IniError(
+        yield ini.error(
             f"real Moses has no {line.kind} and refuses the file",
-            path=ini.path,
             line=line.line,
             remedy=f"take {line.name} out with phrasescore ini remove-feature",
         )
@@ -131,15 +130,14 @@ def section_problem(ini: MosesIni, section: str, number: int) -> IniError:
         guess = did_you_mean(section, SECTIONS | OLD_STYLE_SECTIONS)
         problem = f"Moses refuses the unknown section [{section}]{guess}"
         remedy = "correct or delete it"
-    return IniError(problem, path=ini.path, line=number, remedy=remedy)
+    return ini.error(problem, line=number, remedy=remedy)
 
 
 def name_problems(ini: MosesIni, line: FeatureLine) -> Iterator[IniError]:
     """Yield why Moses's own tuning script does not tune a feature of this name, if so."""
     if not TUNABLE_NAME.fullmatch(line.name):
-        yield IniError(
+        yield ini.error(
             f"mert-moses.pl does not tune a feature called {line.name}",
-            path=ini.path,
             line=line.line,
             remedy="name it with letters and digits only, a letter first: name=...",
         )
@@ -159,7 +157,7 @@ def file_problems(ini: MosesIni, line: FeatureLine, path: str) -> Iterator[IniEr
             return
         problem = f"{path} does not exist; {file.path} does, but Moses would not look for it"
         remedy = f"write path={file.path}, or unzip it"
-    yield IniError(problem, path=ini.path, line=line.line, remedy=remedy)
+    yield ini.error(problem, line=line.line, remedy=remedy)
 
 
 def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:

@@ -82,6 +82,12 @@ class MosesIni:
         ini._check()
         return ini
 
+    def error(
+        self, problem: str, *, line: int | None = None, remedy: str | None = None
+    ) -> IniError:
+        """Return an error about this file, or about one of its lines."""
+        return IniError(problem, path=self.path, line=line, remedy=remedy)
+
     def to_bytes(self) -> bytes:
         """Return the file's bytes; unedited, they are those that were read."""
         return "\n".join(self.lines).encode("utf-8", "surrogateescape")
@@ -89,18 +95,16 @@ class MosesIni:
     def _check(self) -> None:
         old = self.old_style_sections
         if old and (self._sections.keys() & {"feature", "weight"}):
-            raise IniError(
+            raise self.error(
                 f"old-style sections ([{old[0]}]) beside [feature] or [weight]",
-                path=self.path,
                 line=self._sections[old[0]][0][0],
                 remedy="keep one of the two styles; Moses refuses the mixture",
             )
         names = Counter(feature.name for feature in self.features)
         for feature in self.features:
             if names[feature.name] > 1:
-                raise IniError(
+                raise self.error(
                     f"two features are called {feature.name}",
-                    path=self.path,
                     line=feature.line,
                     remedy="give each its own name=",
                 )
@@ -120,9 +124,8 @@ class MosesIni:
                 current = header
                 continue
             if current is None:
-                raise IniError(
+                raise self.error(
                     f"{code[:40]!r} stands before the first [section]",
-                    path=self.path,
                     line=number,
                     remedy="check that this is a moses.ini, saved as plain text without a "
                     "byte order mark",
@@ -207,9 +210,8 @@ class MosesIni:
             if feature.name == name:
                 return feature
         names = [feature.name for feature in self.features]
-        raise IniError(
+        raise self.error(
             f"no feature is called {name}{did_you_mean(name, names)}",
-            path=self.path,
             remedy=f"name one of: {', '.join(names)}" if names else None,
         )
 
@@ -217,16 +219,14 @@ class MosesIni:
         """Raise an IniError, with what to do, unless the file has ``[feature]`` lines."""
         if self.old_style_sections:
             first = self.old_style_sections[0]
-            raise IniError(
+            raise self.error(
                 f"an old-style moses.ini ([{first}] in place of [feature])",
-                path=self.path,
                 line=self._sections[first][0][0],
                 remedy=_CONVERSION,
             )
         if not self.features:
-            raise IniError(
+            raise self.error(
                 "no [feature] section, so there is nothing to translate with",
-                path=self.path,
                 remedy="check that this is a whole moses.ini",
             )
 
@@ -235,9 +235,8 @@ class MosesIni:
         self.refuse_old_style()
         for section in sorted(REWRITING_SECTIONS):
             if self.values(section):
-                raise IniError(
+                raise self.error(
                     f"a [{section}] section",
-                    path=self.path,
                     remedy="write what it says into [feature] and [weight] themselves",
                 )
 

@@ -45,6 +45,7 @@ from phrasescore.words.word_table import WordArrays, WordTable, find_word, inter
 
 KENLM_BINARY_MAGIC = b"mmap lm http://kheafield.com/code"
 _LONGEST_SHOWN = 60
+CUT_OFF = "it was cut off: copy or make it again"
 
 # first bytes -> what the file looks like, what to do about it
 _FOREIGN_FILES = (
@@ -279,24 +280,21 @@ class ArpaFile:
                 found += ngrams.log10.size
                 yield ngrams
             if found != promised:
-                raise LanguageModelError(
+                remedy = "make the file again with the tool that wrote it"
+                if not self._lines.block().size:
+                    remedy = "the file ends here, so it was cut off: copy or make it again"
+                raise self._lines.error(
                     f"the header promises {promised:,} {order}-grams, this section has {found:,}",
-                    line=self._lines.number,
-                    remedy=self._remedy_for_count(),
+                    remedy,
                 )
         self._expect("\\end\\")
         if (line := self._lines.next_filled()) is not None:
-            raise LanguageModelError(f"{shown(line)} stands after \\end\\", line=self._lines.number)
+            raise self._lines.error(f"{shown(line)} stands after \\end\\")
 
     @property
     def unknown_is_context(self) -> bool:
         """KenLM makes ``<unk>`` a state of its own where the file does not list it."""
         return not self.has_unknown and len(self.counts) > 1
-
-    def _remedy_for_count(self) -> str:
-        if self._lines.at_end:
-            return "the file ends here, so it was cut off: copy or make it again"
-        return "make the file again with the tool that wrote it"
 
     def _read_header(self) -> tuple[int, ...]:
         line = self._lines.next_filled()
@@ -310,9 +308,8 @@ class ArpaFile:
         while (line := self._lines.next()) is not None and line:
             match = _COUNT_LINE.fullmatch(line)
             if match is None or int(match[1]) != len(counts) + 1:
-                raise LanguageModelError(
-                    f"expected 'ngram {len(counts) + 1}=COUNT', found {shown(line)}",
-                    line=self._lines.number,
+                raise self._lines.error(
+                    f"expected 'ngram {len(counts) + 1}=COUNT', found {shown(line)}"
                 )
             counts.append(int(match[2]))
         if len(counts) > HIGHEST_ORDER:
@@ -321,30 +318,31 @@ class ArpaFile:
                 line=self._lines.number - 1,
             )
         if not counts:
-            raise LanguageModelError(
-                "no line 'ngram 1=COUNT' stands below \\data\\", line=self._lines.number
-            )
+            raise self._lines.error("no line 'ngram 1=COUNT' stands below \\data\\")
         return tuple(counts)
 
     def _expect(self, header: str) -> None:
         line = self._lines.next_filled()
         if line is None:
-            raise LanguageModelError(
-                f"the file ends before {header}",
-                line=self._lines.number,
-                remedy="it was cut off: copy or make it again",
-            )
+            raise self._lines.error(f"the file ends before {header}", CUT_OFF)
         if line != header.encode():
-            raise LanguageModelError(
-                f"expected {header}, found {shown(line)}", line=self._lines.number
-            )
+            raise self._lines.error(f"expected {header}, found {shown(line)}")
 
     def _read_section(self, order: int) -> Iterator[NGrams]:
         ended = False
         while not ended:
             first_line = self._lines.number + 1
-            rows, used, bad = self._parse(self._lines.block(), order)
-            if bad:
+            block = self._lines.block()
+            # a line has at least a number, a blank before each word, and a line feed
+            room = block.size // (2 * order + 2) + 1
+            words = np.zeros((room, order), np.int32)
+            rows = Rows(words, np.zeros(room, np.float32), np.zeros(room, np.float32))
+            if order == 1:
+                self.words.reserve(room, block.size)
+            longest = 1 < order == len(self.counts)
+            at, used, bad = parse_ngrams(block, 0, self.words.arrays, rows, longest)
+            self._lines.skip(at, used)
+            if bad >= 0:
                 raise self._bad_line(order)
             # an empty line, the next header, or the end of the file
             ended = not self._lines.at_border or not used
@@ -366,30 +364,13 @@ class ArpaFile:
                 )
             self.has_unknown = True
 
-    def _parse(self, block: NDArray[np.uint8], order: int) -> tuple[Rows, int, bool]:
-        """Parse the block's n-grams and step over their lines; tell whether a bad one follows."""
-        # a line has at least a number, a blank before each word, and a line feed
-        room = block.size // (2 * order + 2) + 1
-        words = np.zeros((room, order), np.int32)
-        rows = Rows(words, np.zeros(room, np.float32), np.zeros(room, np.float32))
-        if order == 1:
-            self.words.reserve(rows.log10.size, block.size)
-        longest = 1 < order == len(self.counts)
-        at, used, bad = parse_ngrams(block, 0, self.words.arrays, rows, longest)
-        self._lines.skip(at, used)
-        return rows, used, bad >= 0
-
     def _bad_line(self, order: int) -> LanguageModelError:
         line = self._lines.next() or b""
-        number = self._lines.number
         if self._lines.cut_off:
-            return LanguageModelError(
-                f"the file ends in the middle of a line, {shown(line)}",
-                line=number,
-                remedy="it was cut off: copy or make it again",
-            )
-        problem, remedy = diagnose_line(line, order, order == len(self.counts), self.words)
-        return LanguageModelError(problem, line=number, remedy=remedy)
+            problem = f"the file ends in the middle of a line, {shown(line)}"
+            return self._lines.error(problem, CUT_OFF)
+        longest = order == len(self.counts)
+        return self._lines.error(*diagnose_line(line, order, longest, self.words))
 
 
 @contextlib.contextmanager
@@ -413,7 +394,6 @@ class _Lines:
     Attributes:
         number: The 1-based number of the line last given out.
         cut_off: Whether the line last given out is the file's last and lacks its line feed.
-        at_end: Whether nothing is left.
         at_border: Whether all of the last block was given out.
     """
 
@@ -425,12 +405,8 @@ class _Lines:
         self.number = 0
 
     @property
-    def at_end(self) -> bool:
-        return self.block().size == 0
-
-    @property
     def cut_off(self) -> bool:
-        return self._unfinished and self._at == self._buffer.size
+        return self._unfinished and self.at_border
 
     @property
     def at_border(self) -> bool:
@@ -438,7 +414,7 @@ class _Lines:
 
     def block(self) -> NDArray[np.uint8]:
         """Return the whole lines at hand, more of them if there are none; empty at the end."""
-        if self._at == self._buffer.size and not self._unfinished:
+        if self.at_border and not self._unfinished:
             self._refill()
         return self._buffer[self._at :]
 
@@ -452,6 +428,10 @@ class _Lines:
                 data += b"\n"
                 self._unfinished = True
         self._buffer, self._at = np.frombuffer(data, np.uint8), 0
+
+    def error(self, problem: str, remedy: str | None = None) -> LanguageModelError:
+        """Return an error about the line last given out."""
+        return LanguageModelError(problem, line=self.number, remedy=remedy)
 
     def skip(self, size: int, lines: int) -> None:
         """Skip this many bytes, which hold this many lines."""

@@ -22,7 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.compiled import Records, borrowed, compiled
+from phrasescore.errors import LanguageModelError
 from phrasescore.words.hashing import PAIR_FACTOR, find_pair, move_pairs, pair_key
+from phrasescore.words.word_table import WordTable
 
 EMPTY_STATE = 0  # no history
 UNKNOWN_WORD = 0  # the id of <unk>
@@ -149,14 +151,6 @@ class _Nodes(NamedTuple):
     size: NDArray[np.int64]
 
 
-class NGramProblem(Exception):  # noqa: N818 - not an error of its own: the reader adds the place
-    """Row ``row`` of the n-grams given cannot stand in a model, because of ``problem``."""
-
-    def __init__(self, row: int, problem: str) -> None:
-        super().__init__(problem)
-        self.row, self.problem = row, problem
-
-
 class AutomatonBuilder:
     """Takes the n-grams of orders 1, 2, ... in turn, in any number of parts; gives the tables.
 
@@ -164,11 +158,17 @@ class AutomatonBuilder:
         log10: log10 probability per word id, shape (words,).
         backoff: log10 back-off weight per word id, shape (words,).
         promised: How many n-grams of higher orders there will be.
+        vocabulary: The words, for errors.
     """
 
     def __init__(
-        self, log10: NDArray[np.float32], backoff: NDArray[np.float32], promised: int
+        self,
+        log10: NDArray[np.float32],
+        backoff: NDArray[np.float32],
+        promised: int,
+        vocabulary: WordTable,
     ) -> None:
+        self._vocabulary = vocabulary
         nodes = log10.size + 1
         self._nodes = _Nodes(
             np.concatenate([np.zeros(1, np.float32), log10]),
@@ -193,7 +193,7 @@ class AutomatonBuilder:
             longest: Whether this is the highest order, whose n-grams are not nodes.
 
         Raises:
-            NGramProblem: An n-gram stands twice, or its context is not in the model.
+            LanguageModelError: An n-gram stands twice, or its context is not in the model.
         """
         words, log10, backoff = ngrams.words, ngrams.log10, ngrams.backoff
         rows, order = words.shape
@@ -207,13 +207,23 @@ class AutomatonBuilder:
             if status == _DONE:
                 return
             if status == _NO_CONTEXT:
-                raise NGramProblem(row, f"its first {order - 1} words are not a {order - 1}-gram")
+                problem = f"its first {order - 1} words are not a {order - 1}-gram"
+                raise self._unfit(ngrams, row, problem)
             if status == _TWICE:
-                raise NGramProblem(row, "it stands there a second time")
+                raise self._unfit(ngrams, row, "it stands there a second time")
             self._reserve(
                 rows=max(order, self._slots.size // 2),
                 nodes=max(order, self._nodes.log10.size // 2),
             )
+
+    def _unfit(self, ngrams: NGrams, row: int, problem: str) -> LanguageModelError:
+        text = b" ".join(self._vocabulary.word(int(word)) for word in ngrams.words[row])
+        return LanguageModelError(
+            f"the {ngrams.order}-gram '{text.decode('utf-8', 'backslashreplace')}' cannot be used: "
+            f"{problem}",
+            line=ngrams.line_of(row),
+            remedy="make the file again with the tool that wrote it",
+        )
 
     def _reserve(self, *, rows: int, nodes: int) -> None:
         """Make room for this many more entries and nodes, and a few added suffixes."""

@@ -25,7 +25,6 @@ from moses_integration.language_model.automaton import (
     UNKNOWN_WORD,
     AutomatonBuilder,
     AutomatonTables,
-    NGramProblem,
     NGrams,
 )
 from moses_integration.language_model.kenlm.header import (
@@ -173,10 +172,7 @@ def read_language_model(path: str | Path) -> ArrayLanguageModel:
         builder = _start(model, list(next(sections)[1]), path)
         for order, blocks in sections:
             for ngrams in blocks:
-                try:
-                    builder.add(ngrams, longest=order == len(model.counts))
-                except NGramProblem as problem:
-                    raise _explained(problem, ngrams, model.words) from None
+                builder.add(ngrams, longest=order == len(model.counts))
         return ArrayLanguageModel(
             order=len(model.counts),
             words=model.words,
@@ -194,7 +190,7 @@ def _start(
     for block in unigrams:
         log10[block.words[:, 0]] = block.log10
         backoff[block.words[:, 0]] = block.backoff
-    builder = AutomatonBuilder(log10, backoff, sum(model.counts[1:]))
+    builder = AutomatonBuilder(log10, backoff, sum(model.counts[1:]), model.words)
     if not model.has_unknown:
         _log.warning("%s has no <unk>: unknown words get log10 probability %g", path, UNKNOWN_LOG10)
     if model.unknown_is_context:
@@ -210,13 +206,3 @@ def _needed(words: WordTable, marker: bytes) -> int:
             remedy="estimate the model with sentence boundaries",
         )
     return found
-
-
-def _explained(problem: NGramProblem, ngrams: NGrams, words: WordTable) -> LanguageModelError:
-    text = b" ".join(words.word(int(word)) for word in ngrams.words[problem.row])
-    return LanguageModelError(
-        f"the {ngrams.order}-gram '{text.decode('utf-8', 'backslashreplace')}' cannot be used: "
-        f"{problem.problem}",
-        line=ngrams.line_of(problem.row),
-        remedy="make the file again with the tool that wrote it",
-    )

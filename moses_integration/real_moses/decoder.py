@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -158,10 +159,10 @@ class ExternalMoses:
                 lines = _copy(process, stream, output)
                 status = process.wait()
             if status != 0:
+                end = f"signal {-status}" if status < 0 else f"status {status}"
                 raise DecoderError(
-                    f"Moses ended with {_meaning(status)} after {lines:,} n-best lines"
-                    f"{_last_words(log)}",
-                    remedy=f"read {log}; the command was: {_shown(command)}",
+                    f"Moses ended with {end} after {lines:,} n-best lines{_last_words(log)}",
+                    remedy=f"read {log}; the command was: {shlex.join(command)}",
                 )
             if lines == 0:
                 raise DecoderError(
@@ -190,14 +191,6 @@ def _copy(process: subprocess.Popen[bytes], stream: IO[bytes], output: Path) -> 
             remedy="see whether the disk is full, and run again",
         )
     return lines
-
-
-def _meaning(status: int) -> str:
-    return f"signal {-status}" if status < 0 else f"status {status}"
-
-
-def _shown(command: list[str]) -> str:
-    return " ".join(f"'{word}'" if " " in word else word for word in command)
 
 
 def _last_words(log: Path) -> str:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phrasescore.errors import PhraseTableError
 from phrasescore.runs.progress import Progress
@@ -20,27 +19,46 @@ from phrasescore.table.block import TableBlock, read_blocks
 _FLOOR_LN = -100.0
 
 
-@dataclass(frozen=True)
+@dataclass
 class ScoreSurvey:
-    """What the scores of a whole table are like.
+    """How many scores of a table are of each kind.
 
     Args:
+        scores: How many scores each phrase pair has.
+
+    Attributes:
         lines: How many phrase pairs there are.
-        scores: How many scores each has.
-        zeros: For each score, in how many lines it is zero.
-        floored: For each score, in how many lines its logarithm is floored, zeros included.
+        zeros: (scores,) int64, in how many lines each score is zero.
+        floored: The same of a logarithm that is floored, zeros included.
+        infinite: The same of scores beyond the largest float32, which Moses takes for infinite.
+        above_one: The same of scores above 1.
     """
 
-    lines: int
     scores: int
-    zeros: tuple[int, ...]
-    floored: tuple[int, ...]
+    lines: int = 0
+
+    def __post_init__(self) -> None:
+        self.zeros, self.floored, self.infinite, self.above_one = (
+            np.zeros(self.scores, np.int64) for _ in range(4)
+        )
+
+    def add(self, block: TableBlock) -> None:
+        """Count the scores of some lines."""
+        values = block.score_values
+        with np.errstate(over="ignore", divide="ignore"):
+            singles = values.astype(np.float32)
+            self.floored += (np.log(singles) <= _FLOOR_LN).sum(axis=0)
+        self.infinite += np.isinf(singles).sum(axis=0)
+        self.zeros += (values == 0).sum(axis=0)
+        self.above_one += (values > 1).sum(axis=0)
+        self.lines += len(block)
 
     def warnings(self) -> tuple[str, ...]:
         """Say which scores are floored, one sentence for each."""
+        counts = zip(self.zeros.tolist(), self.floored.tolist(), strict=True)
         return tuple(
             f"score {number} {floored_share(floored, zeros, self.lines)}"
-            for number, (zeros, floored) in enumerate(zip(self.zeros, self.floored, strict=True), 1)
+            for number, (zeros, floored) in enumerate(counts, 1)
             if floored
         )
 
@@ -59,32 +77,15 @@ def survey_scores(path: str | Path) -> ScoreSurvey:
         PhraseTableError: A line breaks the format or has another number of scores, or a score is
             negative or not a finite float32; the error names the line.
     """
-    lines = 0
-    zeros = floored = np.zeros(0, np.int64)
+    survey = ScoreSurvey(0)
     with Progress("checking the table", unit="lines") as progress:
         for block in read_blocks(path):
             refuse_infinite(block)
-            if not lines:
-                zeros = floored = np.zeros(block.format.scores, np.int64)
-            values = block.score_values
-            zeros, floored = zeros + (values == 0).sum(axis=0), floored + floored_counts(values)
-            lines += len(block)
+            if not survey.lines:
+                survey = ScoreSurvey(block.format.scores)
+            survey.add(block)
             progress.advance(len(block))
-    return ScoreSurvey(lines, len(zeros), tuple(zeros.tolist()), tuple(floored.tolist()))
-
-
-def floored_counts(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """(scores,) int64: in how many lines Moses floors each score, given (lines, scores) float64."""
-    with np.errstate(over="ignore", divide="ignore"):
-        floored = np.log(values.astype(np.float32)) <= _FLOOR_LN
-    counts: NDArray[np.int64] = floored.sum(axis=0)
-    return counts
-
-
-def infinite_scores(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which scores are beyond the largest float32, which Moses takes for infinite."""
-    with np.errstate(over="ignore"):
-        return np.isinf(values.astype(np.float32))
+    return survey
 
 
 def refuse_infinite(block: TableBlock) -> None:
@@ -93,7 +94,9 @@ def refuse_infinite(block: TableBlock) -> None:
     Raises:
         PhraseTableError: There is one; the error names the line.
     """
-    for row, column in np.argwhere(infinite_scores(block.score_values))[:1].tolist():
+    with np.errstate(over="ignore"):
+        infinite = np.isinf(block.score_values.astype(np.float32))
+    for row, column in np.argwhere(infinite)[:1].tolist():
         text = block.entry(row).scores.split()[column].decode()
         raise PhraseTableError(
             f"score {column + 1} is {text}, which is infinite for Moses",

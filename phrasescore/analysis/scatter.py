@@ -13,19 +13,15 @@ if it lies above what is expected and above the table, downwards if below both.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.analysis.table_lines import (
-    LowestItems,
-    logarithms,
-    probabilities,
-    random_numbers,
-)
+from phrasescore.analysis.table_lines import LowestItems, logarithms, probabilities, random_numbers
 from phrasescore.errors import PhrasescoreError, counted
 from phrasescore.runs.file_kinds import refuse_pipe
 from phrasescore.runs.progress import Progress
@@ -151,7 +147,10 @@ class Scores:
         return PairScores(table, ln_p, words)
 
 
-def score_drawn(drawn: DrawnPairs, scores: Scores) -> list[tuple[TableBlock, PairScores]]:
+ScoredBlock: TypeAlias = tuple[TableBlock, PairScores]
+
+
+def score_drawn(drawn: DrawnPairs, scores: Scores) -> list[ScoredBlock]:
     """Return pairs in blocks, with their ln p; errors name the lines of the table."""
     scored = []
     with Progress("scoring pairs", total=len(drawn.lines), unit="pairs") as progress:
@@ -166,9 +165,7 @@ def score_drawn(drawn: DrawnPairs, scores: Scores) -> list[tuple[TableBlock, Pai
     return scored
 
 
-def _scored_blocks(
-    table: str | Path, scores: Scores, total: int
-) -> Iterator[tuple[TableBlock, PairScores]]:
+def _scored_blocks(table: str | Path, scores: Scores, total: int) -> Iterator[ScoredBlock]:
     """Yield a whole table of ``total`` lines in blocks, with ln p of their pairs."""
     with Progress("scoring the table", total=total, unit="pairs") as progress:
         for block in read_blocks(table):
@@ -181,10 +178,9 @@ def _scored_blocks(
 
 @dataclass(frozen=True)
 class Agreement:
-    """Figures over N pairs.
+    """Figures over drawn pairs.
 
     Args:
-        pairs: N.
         pearson: The correlation of the two ln p; ``None`` where one of them is the same for all.
         spearman: That of their ranks, equal values sharing the mean of theirs.
         near: The share of pairs whose ln p differ by at most 1 nat.
@@ -194,7 +190,6 @@ class Agreement:
         mean_model: That by the model.
     """
 
-    pairs: int
     pearson: float | None
     spearman: float | None
     near: float
@@ -208,7 +203,6 @@ class Agreement:
         """Compare the two ln p of at least one pair."""
         difference = scores.model - scores.table
         return cls(
-            len(difference),
             _correlation(scores.table, scores.model),
             _correlation(_ranks(scores.table), _ranks(scores.model)),
             float((np.abs(difference) <= NEAR).mean()),
@@ -306,27 +300,27 @@ class Disagreement:
         return (self.model - self.table) / self.words
 
 
-class StrongestDisagreements:
-    """The strongest disagreements each way among pairs that stream past.
+def strongest_disagreements(
+    scored: Iterable[ScoredBlock], count: int, expected: Expectation
+) -> tuple[list[Disagreement], list[Disagreement], int]:
+    """Find the strongest disagreements each way among pairs that stream past.
 
     Args:
+        scored: Blocks of pairs.
         count: How many to keep of each.
         expected: What the model is expected to give.
 
-    Attributes:
-        higher: Pairs that the model gives more than the table.
-        lower: Pairs that the model gives less.
+    Returns:
+        Pairs that the model gives more than the table, those that it gives less, each the strongest
+        first, and how many pairs there were.
     """
-
-    def __init__(self, count: int, expected: Expectation) -> None:
-        self._expected = expected
-        self.higher: LowestItems[Disagreement] = LowestItems(count)
-        self.lower: LowestItems[Disagreement] = LowestItems(count)
-
-    def add(self, block: TableBlock, scores: PairScores) -> None:
-        """Look at the pairs of the next block."""
-        strengths = self._expected.strengths(scores)
-        for sign, kept in ((1.0, self.higher), (-1.0, self.lower)):
+    higher: LowestItems[Disagreement] = LowestItems(count)
+    lower: LowestItems[Disagreement] = LowestItems(count)
+    searched = 0
+    for block, scores in scored:
+        searched += len(block)
+        strengths = expected.strengths(scores)
+        for sign, kept in ((1.0, higher), (-1.0, lower)):
             agrees = (sign * strengths <= 0) | (sign * (scores.model - scores.table) <= 0)
             numbers = np.where(agrees, np.inf, -sign * strengths)
             for row in kept.candidates(numbers).tolist():
@@ -338,6 +332,7 @@ class StrongestDisagreements:
                     float(strengths[row]),
                 )
                 kept.offer(float(numbers[row]), block.first_line + row, found)
+    return higher.items(), lower.items(), searched
 
 
 # -- the comparison ----------------------------------------------------------------------------
@@ -418,19 +413,12 @@ def compare(table: str | Path, scores: Scores, settings: ScatterSettings) -> Com
         np.concatenate([part.words for _, part in scored]),
     )
     expected = Expectation.of(together)
-    strongest = StrongestDisagreements(settings.disagreements, expected)
-    everything = settings.whole_table and drawn.among > len(drawn.lines)
-    searched = 0
-    for block, found in _scored_blocks(table, scores, drawn.among) if everything else scored:
-        strongest.add(block, found)
-        searched += len(block)
-    return Comparison(
-        scores,
-        drawn,
-        together,
-        Agreement.of(together),
-        searched,
-        expected,
-        strongest.higher.items(),
-        strongest.lower.items(),
+    if settings.whole_table and drawn.among > len(drawn.lines):
+        searched_blocks: Iterable[ScoredBlock] = _scored_blocks(table, scores, drawn.among)
+    else:
+        searched_blocks = scored
+    higher, lower, searched = strongest_disagreements(
+        searched_blocks, settings.disagreements, expected
     )
+    agreement = Agreement.of(together)
+    return Comparison(scores, drawn, together, agreement, searched, expected, higher, lower)

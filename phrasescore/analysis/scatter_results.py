@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +22,13 @@ from phrasescore.analysis.scatter import Comparison, Disagreement
 from phrasescore.analysis.table_lines import Counts
 from phrasescore.pictures.figure_files import COLOURS, plain_label, saved_figure
 from phrasescore.runs.final_names import open_output
+from phrasescore.runs.results import RESULT, Count, Number, Probability, Record
 from phrasescore.scoring.probability_column import ln_p_texts
 from phrasescore.table.phrase_table import Entry, Side, parse_entry, phrase_tokens, scored_tokens
 from phrasescore.words.vocabulary import UNK_ID, Vocabulary
 
 HIGHER, LOWER, PAIRS = "model-higher.tsv", "model-lower.tsv", "pairs.tsv.gz"
-PICTURE, SUMMARY = "scatter", "summary.json"
+PICTURE = "scatter"
 # drawn pairs that are enough to say how common a reason is
 _FOR_SHARES = 10_000
 _ROWS_AT_ONCE = 8192
@@ -168,23 +169,62 @@ def shares(found: Sequence[Mapping[str, str]]) -> dict[str, float]:
     return {name: counts[name] / len(found) if found else 0.0 for name in REASONS}
 
 
-def write_comparison(comparison: Comparison, folder: Path, picture: str) -> dict[str, Any]:
-    """Write the picture, the drawn pairs and the lists of disagreements.
+@dataclass(frozen=True, kw_only=True)
+class ScatterRecord(Record):
+    """The record of ``analyze scatter``.
+
+    Args:
+        pairs: Of the table.
+        drawn_pairs: That were drawn.
+        searched_pairs: That were searched for disagreements.
+        pearson: As in `Agreement`, likewise the next six.
+        spearman: Of the ranks.
+        near: A share.
+        far: A share.
+        above: A share.
+        mean_table: In nats.
+        mean_model: In nats.
+        outside_the_picture: Drawn pairs that the picture does not show.
+        expected: The coefficients and the deviation of `Expectation`.
+        disagreements: By list, its number of pairs and the share of each reason.
+        reasons_of_drawn_pairs: The share of each reason among drawn pairs.
+        provenance: Of the comparison.
+    """
+
+    kind: ClassVar[str] = "analyze scatter"
+    pairs: Count
+    drawn_pairs: Count
+    searched_pairs: Count
+    pearson: Number | None
+    spearman: Number | None
+    near: Probability
+    far: Probability
+    above: Probability
+    mean_table: Number
+    mean_model: Number
+    outside_the_picture: Count
+    expected: dict[str, Any]
+    disagreements: dict[str, Any]
+    reasons_of_drawn_pairs: dict[str, Probability]
+    provenance: dict[str, Any]
+
+
+def write_comparison(
+    comparison: Comparison, folder: Path, picture: str, provenance: dict[str, Any]
+) -> ScatterRecord:
+    """Write the picture, the drawn pairs, the lists of disagreements and the record.
 
     Args:
         comparison: What was found.
         folder: Where to; made if need be.
         picture: The format of the picture.
-
-    Returns:
-        The figures, as JSON values.
+        provenance: Of the comparison.
 
     Raises:
         MissingDependencyError: matplotlib is not installed.
         SettingsError: A file cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    drawn = comparison.drawn_scores
     lists = {}
     for name, listed in ((HIGHER, comparison.higher), (LOWER, comparison.lower)):
         why = [reasons(_seen(each.entry, comparison)) for each in listed]
@@ -194,22 +234,25 @@ def write_comparison(comparison: Comparison, folder: Path, picture: str) -> dict
     with open_output(folder / PAIRS) as stream:
         stream.writelines(_drawn_lines(comparison))
     outside = _draw(comparison, folder / f"{PICTURE}.{picture}")
-    lines = comparison.drawn.lines
+    lines, expected = comparison.drawn.lines, comparison.expected
     step = -(-len(lines) // _FOR_SHARES)
     usual = [reasons(_seen(parse_entry(line), comparison)) for line in lines[::step]]
-    return {
-        "pairs": comparison.drawn.among,
-        "drawn_pairs": len(drawn.table),
-        "searched_pairs": comparison.searched,
+    record = ScatterRecord(
+        pairs=comparison.drawn.among,
+        drawn_pairs=len(lines),
+        searched_pairs=comparison.searched,
         **dataclasses.asdict(comparison.agreement),
-        "outside_the_picture": outside,
-        "expected": {
-            "coefficients": comparison.expected.coefficients.tolist(),
-            "deviation": comparison.expected.deviation,
+        outside_the_picture=outside,
+        expected={
+            "coefficients": expected.coefficients.tolist(),
+            "deviation": expected.deviation,
         },
-        "disagreements": lists,
-        "reasons_of_drawn_pairs": shares(usual),
-    }
+        disagreements=lists,
+        reasons_of_drawn_pairs=shares(usual),
+        provenance=provenance,
+    )
+    record.write(folder / RESULT)
+    return record
 
 
 def _line(found: Disagreement, why: Mapping[str, str]) -> bytes:
@@ -322,9 +365,10 @@ def _seen(entry: Entry, comparison: Comparison) -> SeenPair:
     return SeenPair(entry, scores.factor, comparison.drawn.format.hierarchical, known)
 
 
-def described_lists(lists: Mapping[str, Any], usual: Mapping[str, float]) -> Iterable[str]:
+def described_lists(record: ScatterRecord) -> Iterable[str]:
     """Say in a line for each list what its pairs have in common, beside what is usual."""
-    for name, listed in lists.items():
+    usual = record.reasons_of_drawn_pairs
+    for name, listed in record.disagreements.items():
         common = ", ".join(
             f"{reason} {share:.0%} ({usual[reason]:.0%})"
             for reason, share in listed["reasons"].items()

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import logging
 import statistics
 import threading
 import time
@@ -19,13 +20,14 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from phrasescore.cluster.connection import address_of, connected, patience
 from phrasescore.cluster.watch import ANSWER, LOOK, Watch, name_of, say
 from phrasescore.cluster.worker_side import UnfitWorkerError, versions
-from phrasescore.errors import ClusterError
+from phrasescore.errors import ClusterError, MissingDependencyError, SettingsError
+from phrasescore.runs.json_files import read_object
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -41,6 +43,10 @@ _REMEMBERED = 50  # tasks whose seconds are known
 _LOSSES = 8  # how often a task may lose the worker that has it, and those that Dask tries
 # times as many may be finished before their turn, while an early one is late
 _FINISHED = 3
+
+_FILE_PATIENCE = 10.0  # seconds for a scheduler that has just been started to write its file
+_PATIENCE = 30.0  # seconds
+_START_IT = "start one with: dask scheduler --scheduler-file FILE; see docs/cluster.md"
 
 
 class LostWorkerError(ClusterError):
@@ -172,8 +178,16 @@ class Cluster:
 
     async def _give_again(self, tries: Tries, size: float, losses: int) -> None:
         """Give a task to workers once more, if those who had it are gone, silent or late."""
-        if not tries.waiting or self._are_gone(tries.workers):
-            _refuse_killer(losses)
+        threads = self._watch.threads
+        # its workers alone may have it, and none of them is left
+        gone = tries.workers is not None and threads.keys().isdisjoint(tries.workers)
+        if not tries.waiting or gone:
+            if losses > _LOSSES:
+                raise ClusterError(
+                    f"a part of the work has lost its worker {losses} times",
+                    remedy="see the workers' logs, perhaps they need more memory "
+                    "(docs/cluster.md); the same command goes on",
+                )
             self._give(tries)
         elif time.monotonic() - tries.last > tries.patience * self._late(size):
             tries.patience *= 2
@@ -212,10 +226,6 @@ class Cluster:
             tries.give(fit, priority)
         elif not self._seconds:
             raise next(reversed(self._watch.unfit.values()))
-
-    def _are_gone(self, workers: list[str] | None) -> bool:
-        """Tell whether a task is for some workers alone of whom none is left."""
-        return workers is not None and self._watch.threads.keys().isdisjoint(workers)
 
     # -- from begin to end ---------------------------------------------------------------------
 
@@ -263,15 +273,6 @@ class Cluster:
     ) -> None:
         asyncio.run_coroutine_threadsafe(self._close(), self._loop).result()
         self._stop()
-
-
-def _refuse_killer(losses: int) -> None:
-    if losses > _LOSSES:
-        raise ClusterError(
-            f"a part of the work has lost its worker {losses} times",
-            remedy="see the workers' logs, perhaps they need more memory (docs/cluster.md); the "
-            "same command goes on",
-        )
 
 
 class Tries:
@@ -361,3 +362,84 @@ def in_order(
     finally:
         for future in begun:
             future.cancel()
+
+
+# -- a connection to the scheduler ------------------------------------------------------------
+
+
+def address_of(place: str) -> str:
+    """Return the address of a scheduler.
+
+    Args:
+        place: It, such as ``tcp://host:8786``, or the file that the scheduler writes it to.
+
+    Raises:
+        MissingDependencyError: Dask is not installed.
+        ClusterError: There is no such file, or no address in it.
+    """
+    try:
+        import distributed  # noqa: F401 - whether it is installed
+    except ImportError:
+        raise MissingDependencyError.extra("distributed", "cluster") from None
+    if "://" in place:
+        return place
+    deadline = time.monotonic() + _FILE_PATIENCE
+    while True:
+        try:
+            address = read_object(Path(place)).get("address")
+            break
+        except (OSError, ValueError) as error:
+            # a file that is being written is not JSON yet
+            if time.monotonic() > deadline:
+                problem = f"no scheduler has written this file ({_told(error)})"
+                raise ClusterError(problem, path=place, remedy=_START_IT) from None
+        time.sleep(0.1)
+    if not isinstance(address, str) or "://" not in address:
+        raise ClusterError("there is no address of a scheduler here", path=place, remedy=_START_IT)
+    return address
+
+
+def patience() -> float:
+    """Return the seconds, at least, before work that is late is given to another worker, too.
+
+    Dask's configuration may say them: ``phrasescore.patience``.
+
+    Raises:
+        SettingsError: What it says is no such number.
+    """
+    import dask
+
+    found = dask.config.get("phrasescore.patience", _PATIENCE)
+    if not isinstance(found, int | float) or not found > 0:
+        raise SettingsError(
+            "phrasescore.patience in Dask's configuration is no number of seconds above 0",
+            remedy="correct it, or leave it out",
+        )
+    return float(found)
+
+
+async def connected(address: str) -> Client:
+    """Return a client of a scheduler, for the event loop that runs; certificates are Dask's own.
+
+    Raises:
+        ClusterError: It does not answer, or not to this machine.
+    """
+    from distributed import Client
+
+    # what it tells of connections that break is told in our words
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    client = Client(address, asynchronous=True, set_as_default=False, name="phrasescore")
+    try:
+        return await client
+    except (OSError, ValueError, TypeError, RuntimeError, asyncio.TimeoutError) as error:
+        with contextlib.suppress(OSError, asyncio.TimeoutError):
+            await client.close()
+        raise ClusterError(
+            f"the scheduler at {address} does not answer ({_told(error)})",
+            remedy="see whether it runs, and with tls:// whether Dask's configuration names the "
+            "certificates; see docs/cluster.md",
+        ) from None
+
+
+def _told(error: Exception) -> str:
+    return str(error).split("\n")[0] or type(error).__name__

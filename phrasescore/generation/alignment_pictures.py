@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,12 +76,8 @@ def draw_alignment(
         axes.tick_params(length=0, top=False, bottom=False, labeltop=True, labelbottom=False)
 
 
-@dataclass(frozen=True)
-class _Pair:
-    """The words that a model reads, and those that it writes."""
-
-    read: list[bytes]
-    written: list[bytes]
+# the words that a model reads, and those that it writes
+_Pair: TypeAlias = list[list[bytes]]
 
 
 def draw_alignments(
@@ -113,12 +109,10 @@ def draw_alignments(
     pairs = _read(models, source, target, sentences)
     paths = {number: folder / f"{number}.{form}" for number in pairs}
     check_drawing()
+    vocabularies = models.source_vocabulary, models.target_vocabulary
     sides = (
         from_lists([vocabulary.encode(words) for words in texts])
-        for vocabulary, texts in (
-            (models.source_vocabulary, [pair.read for pair in pairs.values()]),
-            (models.target_vocabulary, [pair.written for pair in pairs.values()]),
-        )
+        for vocabulary, texts in zip(vocabularies, zip(*pairs.values(), strict=True), strict=True)
     )
     aligned = SoftAlignments(models.aligning, device).of(*sides)
     # an alignment that takes too much memory leaves no empty folder
@@ -129,7 +123,8 @@ def draw_alignments(
             f"cannot make this folder ({error.strerror})", path=folder, remedy="name another output"
         ) from None
     for (number, pair), alignment in zip(pairs.items(), aligned, strict=True):
-        draw_alignment(paths[number], _shown(pair.read), _shown(pair.written), alignment)
+        read, written = map(_shown, pair)
+        draw_alignment(paths[number], read, written, alignment)
     return list(paths.values())
 
 
@@ -150,7 +145,7 @@ def _read(
                     line=number,
                     remedy="leave it out of --sentences",
                 )
-            found[number] = _Pair(*texts[sides])
+            found[number] = texts[sides]
         lines += len(block)
     missing = sorted(wanted - found.keys())
     if missing:

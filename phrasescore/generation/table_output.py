@@ -201,8 +201,7 @@ def _estimates(block: TableBlock) -> list[bytes]:
     """Return the old scores of a new pair of each source: the means of ln p of its own pairs."""
     with np.errstate(divide="ignore"):
         ln = np.maximum(np.log(block.score_values), FLOOR_LN)
-    sizes = np.diff(block.run_offsets)
-    means = np.add.reduceat(ln, block.run_offsets[:-1], axis=0) / sizes[:, None]
+    means = _means(block, ln)
     # some tables hold counts behind a logarithm, above 1, which are no probabilities
     texts = [b"%.6g" % value for value in np.exp(means).ravel().tolist()]
     width = block.format.scores
@@ -337,16 +336,16 @@ def _runs(block: TableBlock) -> Iterator[tuple[bytes, list[bytes]]]:
 def _lines_and_means(block: TableBlock) -> Iterator[tuple[bytes, dict[bytes, bytes], bytes]]:
     """Yield each source of a reordering table with its lines and the mean of their scores."""
     lines = [line + b"\n" for line in block.text.removesuffix(b"\n").split(b"\n")]
-    means = _means(block)
+    means = _means(block, block.score_values)
     for number, (source, targets) in enumerate(_runs(block)):
         begin = int(block.run_offsets[number])
         own = dict(zip(targets, lines[begin : begin + len(targets)], strict=True))
         yield source, own, b" ".join(b"%.6g" % value for value in means[number].tolist())
 
 
-def _means(block: TableBlock) -> NDArray[np.float64]:
-    """(runs, scores) the arithmetic means over the lines of each source."""
-    sums = np.add.reduceat(block.score_values, block.run_offsets[:-1], axis=0)
+def _means(block: TableBlock, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(runs, scores) the arithmetic means of (lines, scores) values over each source."""
+    sums = np.add.reduceat(values, block.run_offsets[:-1], axis=0)
     means: NDArray[np.float64] = sums / np.diff(block.run_offsets)[:, None]
     return means
 

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
@@ -25,9 +24,8 @@ from torch.autograd.function import once_differentiable
 from phrasescore.compiled import compiled_with
 from phrasescore.model import kernels
 from phrasescore.model.fast_math import FAST, exp, load, store, tanh
-from phrasescore.model.gated_recurrence import passes_backward, passes_forward
+from phrasescore.model.kernels import Array, arrays_of
 
-Array = npt.NDArray[Any]
 _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
 
 _compiled = compiled_with(fastmath=FAST, error_model="numpy")
@@ -210,9 +208,8 @@ def attend_plainly(
     return found.to(queries.dtype), weights
 
 
-def _arrays(queries: Tensor, seen: Attended, vector: Tensor, *more: Tensor) -> list[Any]:
-    given = queries, seen.keys, seen.values, vector, seen.begins, seen.lengths, *more
-    return [kernels.array_of(each) for each in given]
+def _arrays(queries: Tensor, seen: Attended, vector: Tensor, *more: Tensor) -> list[Array]:
+    return arrays_of(queries, seen.keys, seen.values, vector, seen.begins, seen.lengths, *more)
 
 
 @dataclass(frozen=True)
@@ -293,7 +290,6 @@ class _AttentiveRecurrence(torch.autograd.Function):
         # the state itself is carried in at least float32, in whatever type the products run
         carried = start.to(torch.promote_types(start.dtype, torch.float32), copy=True)
         states[0] = start
-        finish_gates, finish_state = passes_forward(inputs)
         for t in range(looks):
             torch.mm(states[t], weights.query, out=queries[t])
             rows = queries[t], seen, weights.vector, alignments[t], contexts[t]
@@ -301,9 +297,10 @@ class _AttentiveRecurrence(torch.autograd.Function):
             if t < L:
                 outside = torch.addmm(inputs[t], contexts[t], weights.context)
                 torch.mm(states[t], weights.gates, out=gates[t])
-                finish_gates(outside, gates[t], carried, resets[t])
+                kernels.gates_forward(*arrays_of(outside, gates[t], carried, resets[t]))
                 torch.mm(resets[t], weights.candidate, out=candidates[t])
-                finish_state(outside, gates[t], candidates[t], carried, states[t + 1])
+                step = outside, gates[t], candidates[t], carried, states[t + 1]
+                kernels.state_forward(*arrays_of(*step))
         kept = states, gates, candidates, resets, queries, contexts, alignments
         ctx.save_for_backward(*kept, *given[:9])
         ctx.mark_non_differentiable(alignments)
@@ -316,10 +313,8 @@ class _AttentiveRecurrence(torch.autograd.Function):
     ) -> tuple[Tensor | None, ...]:
         """Go back through the sequence; the weight gradients are summed over it in one product."""
         states, gates, candidates, resets, queries, contexts, alignments = ctx.saved_tensors[:7]
-        seen, weights = (
-            Attended(*ctx.saved_tensors[7:11]),
-            AttentiveWeights(*ctx.saved_tensors[11:]),
-        )
+        seen = Attended(*ctx.saved_tensors[7:11])
+        weights = AttentiveWeights(*ctx.saved_tensors[11:])
         L, B, H = candidates.shape
         looks = len(contexts)
         wide = torch.promote_types(states.dtype, torch.float32)
@@ -330,14 +325,15 @@ class _AttentiveRecurrence(torch.autograd.Function):
         grad_states = grad_states.contiguous()
         flowing = grad_states[L].to(wide, copy=True)
         product = torch.empty_like(candidates[0]) if L else states.new_empty(B, H)
-        back_state, back_reset, add_flow = passes_backward(candidates)
         for t in range(looks - 1, -1, -1):
             if t < L:
-                back_state(flowing, gates[t], candidates[t], states[t], grad_inputs[t])
+                step = flowing, gates[t], candidates[t], states[t], grad_inputs[t]
+                kernels.state_backward(*arrays_of(*step))
                 torch.mm(grad_inputs[t, :, :H], weights.candidate.t(), out=product)
-                back_reset(flowing, gates[t], states[t], product, grad_inputs[t])
+                step = flowing, gates[t], states[t], product, grad_inputs[t]
+                kernels.reset_backward(*arrays_of(*step))
                 torch.mm(grad_inputs[t, :, H:], weights.gates.t(), out=product)
-                add_flow(flowing, product, grad_states[t])
+                kernels.flow_backward(*arrays_of(flowing, product, grad_states[t]))
                 grad_contexts[t].addmm_(grad_inputs[t], weights.context.t())
             rows = queries[t], seen, weights.vector, alignments[t], grad_contexts[t]
             _attend_rows_backward(*_arrays(*rows, grad_queries[t], grad_keys, grad_vector))

@@ -59,7 +59,8 @@ def replaced(folder: Path) -> Path:
     return hidden(folder, "replaced")
 
 
-_RETRAIN = "copy the folder again, or train the model again"
+def _damaged(path: Path, problem: str) -> ModelError:
+    return ModelError(problem, path=path, remedy="copy the folder again, or train the model again")
 
 
 def write_digests(folder: Path) -> None:
@@ -76,7 +77,7 @@ def read_digests(folder: Path) -> dict[str, str]:
         ModelError: The digests are missing.
     """
     if not (folder / DIGESTS).is_file():
-        raise ModelError(f"incomplete: {DIGESTS} is missing", path=folder, remedy=_RETRAIN)
+        raise _damaged(folder, f"incomplete: {DIGESTS} is missing")
     text = (folder / DIGESTS).read_text("utf-8", errors="replace")
     parts = [line.partition("  ") for line in text.split("\n")]
     return {name: digest for digest, _, name in parts if name}
@@ -90,11 +91,9 @@ def check_file(folder: Path, name: str, digests: Mapping[str, str]) -> None:
     """
     # by the folder's own list: a name in a file of digests may say another place
     if name not in {path.name for path in folder.iterdir()} or not (folder / name).is_file():
-        raise ModelError(f"incomplete: {_shown(name)} is missing", path=folder, remedy=_RETRAIN)
+        raise _damaged(folder, f"incomplete: {_shown(name)} is missing")
     if digests.get(name) != sha256_of(folder / name):
-        raise ModelError(
-            f"damaged: {name} is not the file that was written", path=folder, remedy=_RETRAIN
-        )
+        raise _damaged(folder, f"damaged: {name} is not the file that was written")
 
 
 def digest_of_folder(folder: Path) -> str:
@@ -227,11 +226,10 @@ def _read_weights(path: Path) -> dict[str, NDArray[np.float32]]:
                 kind = stored.get_slice(name).get_dtype()
                 if kind != _KIND:
                     problem = f"the weights {_shown(name)} are of the type {kind}, not {_KIND}"
-                    raise ModelError(problem, path=path, remedy=_RETRAIN)
+                    raise _damaged(path, problem)
                 weights[name] = stored.get_tensor(name)
     except (safetensors.SafetensorError, OSError) as error:
-        problem = f"unreadable weights ({_shown(str(error))})"
-        raise ModelError(problem, path=path, remedy=_RETRAIN) from None
+        raise _damaged(path, f"unreadable weights ({_shown(str(error))})") from None
     for name, values in weights.items():
         if not np.isfinite(values).all():
             raise ModelError(
@@ -270,24 +268,21 @@ def _no_folder(folder: Path) -> ModelError:
     return ModelError(problem, path=folder, remedy=remedy)
 
 
+def _no_model(folder: Path, why: str) -> ModelError:
+    remedy = "name the folder that phrasescore train wrote"
+    return ModelError(f"not a phrasescore model: {why}", path=folder, remedy=remedy)
+
+
 def _read_config(folder: Path) -> dict[str, Any]:
     if not (folder / CONFIG).is_file():
-        raise ModelError(
-            f"not a phrasescore model: it has no {CONFIG}",
-            path=folder,
-            remedy="name the folder that phrasescore train wrote",
-        )
+        raise _no_model(folder, f"it has no {CONFIG}")
     try:
         config = read_object(folder / CONFIG)
     except ValueError as error:
-        raise ModelError(f"{CONFIG} is not JSON ({error})", path=folder, remedy=_RETRAIN) from None
+        raise _damaged(folder, f"{CONFIG} is not JSON ({error})") from None
     number = config.get("format")
     if type(number) is not int or number < 1:
-        raise ModelError(
-            f"not a phrasescore model: its {CONFIG} names no format number",
-            path=folder,
-            remedy="name the folder that phrasescore train wrote",
-        )
+        raise _no_model(folder, f"its {CONFIG} names no format number")
     if number > FORMAT:
         raise ModelError(
             f"a model of format {_shown(str(number))}; this version reads up to {FORMAT}",
@@ -299,7 +294,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
 
 def _read_vocabulary(folder: Path, name: str, size: int) -> Vocabulary:
     if not (folder / name).is_file():
-        raise ModelError(f"incomplete: {name} is missing", path=folder, remedy=_RETRAIN)
+        raise _damaged(folder, f"incomplete: {name} is missing")
     vocabulary = Vocabulary.read(folder / name)
     if len(vocabulary) != size:
         raise ModelError(
@@ -318,11 +313,8 @@ def _filled(stored: StoredWeights) -> SequenceModel:
     found = {name: value.shape for name, value in stored.weights.items()}
     if expected != found:
         wrong = sorted(set(expected.items()) ^ set(found.items()))[0][0]
-        raise ModelError(
-            f"the weights are not those of its {CONFIG}: {_shown(wrong)} differs",
-            path=stored.path / WEIGHTS,
-            remedy=_RETRAIN,
-        )
+        problem = f"the weights are not those of its {CONFIG}: {_shown(wrong)} differs"
+        raise _damaged(stored.path / WEIGHTS, problem)
     # not to_empty: on the way from meta it imports a computer algebra system, 0.7 s
     weights = {name: torch.from_numpy(v).clone() for name, v in stored.weights.items()}
     model.load_state_dict(weights, assign=True)
@@ -402,9 +394,8 @@ def refuse_others(folder: Path) -> None:
     """
     if os.path.lexists(replaced(folder)):
         raise _something_else(replaced(folder))
-    if not os.path.lexists(folder):
-        return
-    _refuse_others_in(folder)
+    if os.path.lexists(folder):
+        _refuse_others_in(folder)
 
 
 def _refuse_others_in(folder: Path) -> None:

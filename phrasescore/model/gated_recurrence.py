@@ -80,16 +80,6 @@ class _Recurrence(torch.autograd.Function):
 Pass = Callable[..., None]
 
 
-def passes_forward(like: Tensor) -> tuple[Pass, ...]:
-    """Return what finishes the gates and the state of a step, for tensors like this one."""
-    return tuple(map(_on_tensors, _forward_passes(like)))
-
-
-def passes_backward(like: Tensor) -> tuple[Pass, ...]:
-    """Return what goes back through state, reset and flow of a step."""
-    return tuple(map(_on_tensors, _backward_passes(like)))
-
-
 def _forward_passes(like: Tensor) -> tuple[Pass, Pass]:
     """Return the passes for what :func:`_seen_by_passes` gives."""
     if kernels.can_compile(like):
@@ -105,13 +95,6 @@ def _backward_passes(like: Tensor) -> tuple[Pass, Pass, Pass]:
 
 def _seen_by_passes(tensor: Tensor) -> Any:
     return kernels.array_of(tensor) if kernels.can_compile(tensor) else tensor
-
-
-def _on_tensors(one_pass: Pass) -> Pass:
-    def run(*tensors: Tensor) -> None:
-        one_pass(*map(_seen_by_passes, tensors))
-
-    return run
 
 
 # What the kernels do, in plain torch: for float64, for other devices, and for tests to compare.

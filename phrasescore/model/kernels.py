@@ -37,6 +37,11 @@ def array_of(tensor: Tensor) -> Array:
     return tensor.detach().numpy()
 
 
+def arrays_of(*tensors: Tensor) -> list[Array]:
+    """Return the memory of several CPU tensors."""
+    return [array_of(each) for each in tensors]
+
+
 @_compiled
 def gates_forward(inputs: Array, gates: Array, carried: Array, resets: Array) -> None:
     """Finish z and r, and form r * h.

@@ -349,7 +349,7 @@ class ModelSteps:
         edges[children] = ln_p[places, self._index(trie.words[children])].cpu().numpy()
         at_ends[a:b] = ln_p[:, END].cpu().numpy()
 
-    def _index(self, numbers: NDArray[np.int64]) -> Tensor:
+    def _index(self, numbers: Rows) -> Tensor:
         return torch.from_numpy(numbers).to(self._model.device)
 
 

@@ -10,7 +10,7 @@ import dataclasses
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from phrasescore.errors import ModelError, counted
 from phrasescore.model.folder import LoadedModel
 from phrasescore.scoring.pair_order import SharedWork
 from phrasescore.scoring.probability_column import ln_p_texts
+from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.table.block_stream import BlockStream, StreamReport
 from phrasescore.table.text_blocks import TextBlock, Texts
 from phrasescore.words.known_words import warning_of
@@ -110,19 +111,6 @@ class TextReport(StreamReport[TextCounts]):
         return "\n".join(filter(None, [said, warning_of(counts.unknown / words)]))
 
 
-class WordScorer(Protocol):
-    """Gives ln p of the words of pairs of id sequences."""
-
-    @property
-    def work(self) -> SharedWork:
-        """What it has done since it was made."""
-        ...
-
-    def score_words(self, sources: TokenSequences, targets: TokenSequences) -> NDArray[np.float64]:
-        """Return ln p of each target word and final </s>, ``(all target words + N,)``."""
-        ...
-
-
 class TextScorer:
     """Scores blocks, one after the other.
 
@@ -132,7 +120,7 @@ class TextScorer:
         words: Whether to write ln p of each word, too.
     """
 
-    def __init__(self, loaded: LoadedModel, scorer: WordScorer, words: bool) -> None:
+    def __init__(self, loaded: LoadedModel, scorer: SharedScorer, words: bool) -> None:
         self._loaded, self._scorer, self._words = loaded, scorer, words
 
     def score(self, block: TextBlock, before: TextCounts) -> tuple[bytes, TextCounts]:
@@ -205,7 +193,7 @@ def score_texts(
     texts: Texts,
     output: str | Path,
     loaded: LoadedModel,
-    scorer: WordScorer,
+    scorer: SharedScorer,
     *,
     words: bool = False,
     numerics: dict[str, Any],

@@ -8,8 +8,9 @@ stand in one place. Nothing here makes a Python object per token.
 from __future__ import annotations
 
 import itertools
+import re
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -32,13 +33,13 @@ from phrasescore.table.phrase_table import (
     scored_tokens,
 )
 from phrasescore.table.scanning import (
+    SCORES,
     SCORES_END,
     SOURCE,
     SOURCE_END,
     TARGET,
     find_columns,
     find_runs,
-    find_scores,
     find_tokens,
     first_out_of_order,
     read_scores,
@@ -46,6 +47,7 @@ from phrasescore.table.scanning import (
 
 LINES_PER_BLOCK = 65_536
 LONGEST_PHRASE = 10_000  # words that a model sees; phrase tables end at about 20
+_SCORE = re.compile(rb"[^ \t\r]+")
 Positions = NDArray[np.int64]
 # finds the format of a table from its first lines; the path is for errors
 FormatFinder: TypeAlias = Callable[[Sequence[bytes], "str | Path"], TableFormat]
@@ -239,13 +241,19 @@ class TableBlock:
         """
         last = number + len(columns) - 1
         assert 1 <= number <= last <= self.format.scores
-        places = np.empty((len(self) * len(columns), 2), np.int64)
-        find_scores(self.data, self.spans, number - 1, len(columns), places)
-        new = [score for scores in zip(*columns, strict=True) for score in scores]
-        return _spliced(self.text, places[:, 0].tolist(), places[:, 1].tolist(), new)
+        scores = self.spans[:, SCORES : SCORES_END + 1].tolist()
+        places = [
+            place.span()
+            for begin, end in scores
+            for place in itertools.islice(_SCORE.finditer(self.text, begin, end), number - 1, last)
+        ]
+        begins, ends = zip(*places, strict=True)
+        return _spliced(self.text, begins, ends, itertools.chain(*zip(*columns, strict=True)))
 
 
-def _spliced(text: bytes, begins: list[int], ends: list[int], new: list[bytes]) -> bytes:
+def _spliced(
+    text: bytes, begins: Iterable[int], ends: Iterable[int], new: Iterable[bytes]
+) -> bytes:
     parts = []
     position = 0
     for begin, end, value in zip(begins, ends, new, strict=True):

@@ -6,8 +6,10 @@ is a file is continued where an earlier run of the same work was killed.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,7 +23,6 @@ from phrasescore.runs.file_kinds import refuse_same_file
 from phrasescore.runs.identity import identity_of
 from phrasescore.runs.journal import JournaledOutputs
 from phrasescore.runs.progress import Progress
-from phrasescore.table.input_files import InputCheck
 
 
 class LineCounts(Protocol):
@@ -130,7 +131,7 @@ class BlockStream(Generic[Block, Counts]):
         identity = None
         if self.asked is not None:
             identity = identity_of(self.inputs, [output, *beside], self.asked)
-        check = InputCheck(self.check) if self.check and identity else None
+        check = self.check if identity else None
         with JournaledOutputs([*beside, output], identity) as outputs:
             counts = outputs.restored(self.nothing)
             resumed = counts.lines
@@ -143,14 +144,13 @@ class BlockStream(Generic[Block, Counts]):
         return StreamReport(counts, resumed, time.monotonic() - start, sha256)
 
     def _stream(
-        self, outputs: JournaledOutputs, counts: Counts, check: InputCheck | None
+        self, outputs: JournaledOutputs, counts: Counts, check: Callable[[], Iterator[Sized]] | None
     ) -> Counts:
         """Work on the blocks one after the other, and write each while the next is worked on."""
         resumed = counts.lines
         with ExitStack() as stack:
             progress = stack.enter_context(Progress(self.what, unit=self.unit))
-            if check is not None:
-                stack.enter_context(check)
+            lines = None if check is None else stack.enter_context(_counted(check))
             # one thread reads and one writes, so blocks stay in order
             reader = ThreadPoolExecutor(1, "reader")
             # what it reads may never come
@@ -164,14 +164,41 @@ class BlockStream(Generic[Block, Counts]):
                 if written is not None:
                     written.result()
                 written = writer.submit(outputs.append, texts, dataclasses.asdict(counts))
-                if check is not None and (lines := check.lines()) is not None:
-                    progress.expect(lines - resumed)
+                if lines is not None and lines.done():
+                    progress.expect(lines.result() - resumed)
                 progress.advance(len(block), self.note())
             if written is not None:
                 written.result()
-            if check is not None and check.wait() != counts.lines:
+            if lines is not None and lines.result() != counts.lines:
                 raise InputError(self.changed, path=self.inputs[0], remedy="run the command again")
         return counts
+
+
+@contextlib.contextmanager
+def _counted(read: Callable[[], Iterator[Sized]]) -> Iterator[Future[int]]:
+    """Check an input and count its lines in a thread of its own, which ends with the block.
+
+    The compiled loops and the decompression run without Python's lock, so this costs the work next
+    to nothing.
+
+    Args:
+        read: Begins to read the input, which can be read again; the blocks count their lines.
+    """
+    stop = threading.Event()
+
+    def count() -> int:
+        lines = 0
+        for block in read():
+            lines += len(block)
+            if stop.is_set():
+                break
+        return lines
+
+    with ThreadPoolExecutor(1, "input check") as checker:
+        try:
+            yield checker.submit(count)
+        finally:
+            stop.set()
 
 
 def _ahead(blocks: Iterator[Block], reader: ThreadPoolExecutor) -> Iterator[Block]:

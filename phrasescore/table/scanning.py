@@ -181,28 +181,6 @@ def find_tokens(
 
 
 @compiled
-def find_scores(data: Any, spans: Any, first: int, count: int, places: Any) -> None:
-    """Find ``count`` scores of every line from number ``first`` on, counted from 0.
-
-    Args:
-        data: uint8, whole lines.
-        spans: (lines, 6) int64, from `find_columns`.
-        first: The first score.
-        count: How many.
-        places: (lines * count, 2) int64, filled: begin and end of each.
-    """
-    data, spans, places = borrowed((data, spans, places))
-    for line in range(len(spans)):
-        i, end = spans[line, SCORES], spans[line, SCORES_END]
-        for number in range(first + count):
-            start = token_begin(data, i, end, BLANKS)
-            i = token_end(data, start, end, BLANKS)
-            if number >= first:
-                places[line * count + number - first, 0] = start
-                places[line * count + number - first, 1] = i
-
-
-@compiled
 def find_runs(data: Any, spans: Any, starts: Any) -> int:
     """Find the lines whose source is not that of the line before; return how many there are.
 

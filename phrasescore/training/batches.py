@@ -14,6 +14,7 @@ these become ``<unk>``, drawn anew for each batch.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -30,10 +31,6 @@ from phrasescore.words.token_sequences import as_matrix
 Indices = npt.NDArray[np.int64]
 # source lengths, target lengths, batch size, random numbers
 Plan = Callable[[Indices, Indices, int, np.random.Generator], list[Indices]]
-
-PAPER_MAX_LENGTH = 30  # the authors' seqlen: longer phrases are left out
-PAPER_SORTED_BATCHES = 10  # the authors' sort_k_batches for phrases
-SENTENCE_SORTED_BATCHES = 20  # and for sentences (Bahdanau et al., appendix B.2)
 
 
 def uniform_plan(
@@ -71,35 +68,43 @@ def uniform_plan(
     return [batches[at] for at in rng.permutation(len(batches))]
 
 
-def paper_plan(
+def _sorted_plan(
     source_lengths: Indices,
     target_lengths: Indices,
     size: int,
     rng: np.random.Generator,
+    *,
+    batches: int,
+    max_length: int | None = None,
 ) -> list[Indices]:
-    """Cut the pairs into batches as the authors did: groups of ten batches, sorted by length.
+    """Cut the pairs into batches as the authors did: groups of some batches, sorted by length.
 
-    Pairs with a phrase of over 30 words are left out. Inside a group, batches come out shortest
-    first. Arguments and result as in :func:`uniform_plan`.
+    Inside a group, batches come out shortest first. Arguments and result as in
+    :func:`uniform_plan`, and:
+
+    Args:
+        source_lengths: ``(N,)``.
+        target_lengths: ``(N,)``.
+        size: Pairs in a batch.
+        rng: Where the order comes from.
+        batches: Of a group.
+        max_length: Pairs with a phrase of more words are left out.
     """
     longest = np.maximum(source_lengths, target_lengths)
-    order = rng.permutation(np.flatnonzero(longest <= PAPER_MAX_LENGTH))
-    return _sorted_groups(order, longest, size, size * PAPER_SORTED_BATCHES)
+    fits = longest <= (max_length or np.inf)
+    order = rng.permutation(np.flatnonzero(fits))
+    found: list[Indices] = []
+    for first in range(0, len(order), size * batches):
+        part = order[first : first + size * batches]
+        part = part[np.argsort(longest[part], kind="stable")]
+        found.extend(np.split(part, range(size, len(part), size)))
+    return found
 
 
-def paper_sentence_plan(
-    source_lengths: Indices,
-    target_lengths: Indices,
-    size: int,
-    rng: np.random.Generator,
-) -> list[Indices]:
-    """Cut pairs of sentences into batches as the authors did: groups of twenty, sorted by length.
-
-    Arguments and result as in :func:`uniform_plan`.
-    """
-    order = rng.permutation(len(source_lengths))
-    longest = np.maximum(source_lengths, target_lengths)
-    return _sorted_groups(order, longest, size, size * SENTENCE_SORTED_BATCHES)
+# the authors' sort_k_batches and seqlen for phrases
+paper_plan = functools.partial(_sorted_plan, batches=10, max_length=30)
+# and for sentences (Bahdanau et al., appendix B.2)
+paper_sentence_plan = functools.partial(_sorted_plan, batches=20)
 
 
 def bucket_plan(
@@ -152,15 +157,6 @@ def _differ(lengths: Indices) -> bool:
 def share(pairs: Indices, rank: int, world: int) -> Indices:
     """Return the part of a batch that process ``rank`` of ``world`` works on."""
     return pairs[rank::world]
-
-
-def _sorted_groups(order: Indices, longest: Indices, size: int, group: int) -> list[Indices]:
-    batches: list[Indices] = []
-    for first in range(0, len(order), group):
-        part = order[first : first + group]
-        part = part[np.argsort(longest[part], kind="stable")]
-        batches.extend(np.split(part, range(size, len(part), size)))
-    return batches
 
 
 STRETCH = 1 << 21  # pairs, at most

@@ -17,13 +17,7 @@ from phrasescore.model.sequence_model import SequenceModel
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.interruption import StopRequest
 from phrasescore.runs.progress import Progress
-from phrasescore.training.batches import (
-    STRETCH,
-    Passes,
-    PlannedBatch,
-    seen_once,
-    share,
-)
+from phrasescore.training.batches import STRETCH, Passes, PlannedBatch, seen_once, share
 from phrasescore.training.evaluation import Curves, HeldOutFigure, better_width, described
 from phrasescore.training.optimization.process_group import Processes
 from phrasescore.training.optimization.updates import Updates

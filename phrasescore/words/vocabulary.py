@@ -117,13 +117,9 @@ class Vocabulary:
         except ModelError as error:
             raise error.at(path, error.line) from None
 
-    def to_bytes(self) -> bytes:
-        """Return what ``write`` writes."""
-        return b"".join(word + b"\n" for word in self.words)
-
     def write(self, path: str | Path) -> None:
         """Write the words, one per line."""
-        write_atomically(path, self.to_bytes())
+        write_atomically(path, b"".join(word + b"\n" for word in self.words))
 
     @cached_property
     def _ids(self) -> dict[bytes, int]:
@@ -199,14 +195,11 @@ def shortlist(words: Sequence[bytes], counts: NDArray[Any], size: int) -> Vocabu
 
 @dataclass(frozen=True)
 class OutsideWords:
-    r"""Words outside a shortlist and how often each was seen; there may be none.
+    """Words outside a shortlist and how often each was seen; there may be none.
 
     Args:
         words: Each once.
         counts: As many, each 1 or more.
-
-    >>> OutsideWords((b"cat", b"dog"), (2, 1)).to_bytes()
-    b'cat\t2\ndog\t1\n'
     """
 
     words: tuple[bytes, ...]
@@ -258,14 +251,10 @@ class OutsideWords:
         except ModelError as error:
             raise error.at(path, error.line) from None
 
-    def to_bytes(self) -> bytes:
-        """Return what ``write`` writes."""
-        pairs = zip(self.words, self.counts, strict=True)
-        return b"".join(b"%s\t%d\n" % pair for pair in pairs)
-
     def write(self, path: str | Path) -> None:
         """Write the words and their counts, one a line."""
-        write_atomically(path, self.to_bytes())
+        pairs = zip(self.words, self.counts, strict=True)
+        write_atomically(path, b"".join(b"%s\t%d\n" % pair for pair in pairs))
 
     @cached_property
     def _table(self) -> WordTable:

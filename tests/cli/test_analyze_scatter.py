@@ -58,7 +58,7 @@ def scatter(data: Path, phrasescore: Phrasescore, tmp_path: Path) -> Any:
     def run(*arguments: str, table: Path = data / "table.gz") -> dict[str, Any]:
         done = phrasescore("analyze", "scatter", table, "-o", "out", *arguments)
         assert done.returncode == 0, done.stderr
-        found: dict[str, Any] = json.loads((tmp_path / "out" / "summary.json").read_bytes())
+        found: dict[str, Any] = json.loads((tmp_path / "out" / "result.json").read_bytes())
         return {**found, "stderr": done.stderr.decode()}
 
     return run
@@ -71,7 +71,7 @@ def test_figures_and_pairs(
     found = scatter("--model", str(data / "model"), "--disagreements", "20")
     files = {path.name for path in (tmp_path / "out").iterdir()}
     lists = {"model-higher.tsv", "model-lower.tsv"}
-    assert files == {"pairs.tsv.gz", "scatter.svg", "summary.json", *lists}
+    assert files == {"pairs.tsv.gz", "scatter.svg", "result.json", *lists}
     pairs = rows(tmp_path / "out" / "pairs.tsv.gz")
     scored = phrasescore(
         "score", data / "table.gz", "--model", data / "model", "-o", "scored.gz", *FP32

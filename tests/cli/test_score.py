@@ -14,6 +14,7 @@ import torch
 from phrasescore.model.folder import load_model, save_model
 from phrasescore.model.kinds import build
 from phrasescore.model.model_settings import Direction, EncoderDecoderSettings
+from phrasescore.model.sequence_model import Batch
 from phrasescore.table.phrase_table import Entry, parse_entry, parse_scores, phrase_tokens
 from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, OutsideWords, Vocabulary
 from tests.conftest import Phrasescore, StartPhrasescore
@@ -87,7 +88,7 @@ def exact_ln_p(folder: Path, entry: Entry) -> float:
     source = torch.tensor([loaded.source_vocabulary.encode(sides[0])], dtype=torch.int64)
     target = torch.tensor([loaded.target_vocabulary.encode(sides[1])], dtype=torch.int64)
     with torch.no_grad():
-        return float(model.log_probabilities(model.summaries(source), target).sum())
+        return float(model.score(Batch(source, target, None, target.numel() + 1)).sum())
 
 
 def unknown_words(folder: Path, entry: Entry) -> int:

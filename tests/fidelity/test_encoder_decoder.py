@@ -67,8 +67,8 @@ def test_every_word_has_the_reference_log_probability(
     model, pairs = golden_model(golden, formulation, dtype)
     with torch.no_grad():
         for pair in pairs:
-            context = model.summaries(torch.tensor([pair["source"]]))
-            found = model.log_probabilities(context, torch.tensor([pair["target"]], dtype=int))
+            source, target = (torch.tensor([pair[s]], dtype=int) for s in ("source", "target"))
+            found = model.score(Batch(source, target, None, target.numel() + 1))
             np.testing.assert_allclose(found[0].numpy(), pair[formulation], rtol=0, atol=tolerance)
 
 

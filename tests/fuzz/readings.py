@@ -176,7 +176,12 @@ def _survey(scores: int | None) -> Callable[[Path, bool], Result]:
         broken = None if found.broken is None else str(found.broken)
         numbers = [
             np.asarray(value).tolist()
-            for value in (found.zeros, found.floored, found.infinite, found.above_one)
+            for value in (
+                found.scores.zeros,
+                found.scores.floored,
+                found.scores.infinite,
+                found.scores.above_one,
+            )
         ]
         return (
             found.lines,
@@ -191,7 +196,8 @@ def _survey(scores: int | None) -> Callable[[Path, bool], Result]:
 
 
 def _scores(path: Path, large: bool) -> Result:
-    return (survey_scores(path),)
+    found = survey_scores(path)
+    return (found.lines, found.zeros.tolist(), found.floored.tolist())
 
 
 def _language_model(path: Path, large: bool) -> Result:

@@ -14,7 +14,7 @@ from phrasescore.model.sequence_model import SequenceModel
 from phrasescore.training.batches import uniform_plan
 from phrasescore.training.encoding import encode_table
 from phrasescore.training.optimization.flat_weights import FlatWeights
-from phrasescore.training.optimization.gradient import ShareGradient
+from phrasescore.training.optimization.updates import ShareGradient
 from phrasescore.training.pairs import EncodedPairs, PairSettings
 from phrasescore.training.settings import TrainingSettings
 from tests.conftest import Phrasescore

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
-from moses_integration.language_model.arpa import KENLM_BINARY_MAGIC, shown
+from moses_integration.language_model.arpa import CUT_OFF, KENLM_BINARY_MAGIC, shown
 from moses_integration.language_model.automaton import HIGHEST_ORDER, UNKNOWN_WORD
 from phrasescore.compiled import borrowed, compiled
 from phrasescore.errors import LanguageModelError, visible
@@ -37,7 +37,6 @@ _PARAMETERS = struct.Struct("<B3xfI?3xI")
 _SEARCH_VERSIONS = {PROBING: 0, TRIE: 1, QUANTISED_TRIE: 1, ARRAY_TRIE: 1, QUANTISED_ARRAY_TRIE: 1}
 BUILD_AGAIN = "build it again from its ARPA file with a current build_binary, or name the ARPA file"
 _MOST_MULTIPLIER = 1e6
-CUT_OFF = "it was cut off: copy or make it again"
 _MULTIPLIER = np.uint64(0xC6A4A7935BD1E995)
 _SHIFT = np.uint64(47)
 _BYTE = np.uint64(8)

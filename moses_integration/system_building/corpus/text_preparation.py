@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import CorpusError, InputError, SettingsError
@@ -106,18 +106,7 @@ def read_settings(system: str | Path) -> SystemText:
         ) from None
     except (ValueError, OSError) as error:
         raise InputError(f"cannot be read as JSON ({error})", path=path) from None
-    if values.keys() != {"source", "target"}:
-        raise SettingsError("expected the settings of source and target, and no more", path=path)
-    return SystemText(
-        _settings(values["source"], f"{path}: source"),
-        _settings(values["target"], f"{path}: target"),
-    )
-
-
-def _settings(values: Any, where: str) -> TextSettings:
-    if not isinstance(values, Mapping):
-        raise SettingsError(f"{where} is {values!r}, expected settings by name")
-    return from_mapping(TextSettings, values, where=where)
+    return from_mapping(SystemText, values, where=str(path))
 
 
 def escape(text: str) -> str:

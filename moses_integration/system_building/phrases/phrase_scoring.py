@@ -142,11 +142,7 @@ def _pairs_of_words(
     lonely_sources = _unlinked(source, begin, end, source_positions)
     lonely_targets = _unlinked(target, begin, end, target_positions)
     return np.concatenate(
-        [
-            linked,
-            _packed(lonely_sources, np.full(len(lonely_sources), nulls[1], np.int32)),
-            _packed(np.full(len(lonely_targets), nulls[0], np.int32), lonely_targets),
-        ]
+        [linked, _packed(lonely_sources, nulls[1]), _packed(nulls[0], lonely_targets)]
     )
 
 
@@ -161,8 +157,10 @@ def _unlinked(
     return ids[lonely]
 
 
-def _packed(sources: NDArray[np.int32], targets: NDArray[np.int32]) -> NDArray[np.uint64]:
-    return (sources.astype(np.uint64) << np.uint64(32)) | targets.astype(np.uint64)
+def _packed(
+    sources: NDArray[np.int32] | int, targets: NDArray[np.int32] | int
+) -> NDArray[np.uint64]:
+    return (np.asarray(sources, np.uint64) << np.uint64(32)) | np.asarray(targets, np.uint64)
 
 
 def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -36,7 +36,7 @@ from moses_integration.system_building.phrases.phrase_scoring import (
     printed_counts,
     summarise,
 )
-from phrasescore.compiled import borrowed, compiled
+from phrasescore.compiled import borrowed, compiled, inlined
 from phrasescore.runs.final_names import open_output
 from phrasescore.runs.progress import Progress
 from phrasescore.table.phrase_table import SEPARATOR
@@ -239,7 +239,7 @@ def _write_lines(sides: Any, separator: Any, texts: Any, pieces: Any, out: Any) 
             at = _copy(texts[0], texts[1][piece], texts[2][piece], out, at)
 
 
-@compiled
+@inlined
 def _copy(source: Any, begin: int, end: int, out: Any, at: int) -> int:
     for i in range(begin, end):
         out[at] = source[i]

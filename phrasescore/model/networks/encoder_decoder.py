@@ -21,12 +21,7 @@ from torch import Tensor, nn
 
 from phrasescore.model.model_settings import EncoderDecoderSettings
 from phrasescore.model.networks.maxout_readout import MaxoutReadout
-from phrasescore.model.sequence_model import (
-    END,
-    Batch,
-    Regularisation,
-    State,
-)
+from phrasescore.model.sequence_model import END, Batch, Regularisation, State
 from phrasescore.model.units import UNITS
 
 
@@ -140,20 +135,6 @@ class EncoderDecoder(MaxoutReadout):
         if projected is None:
             projected = inputs.new_zeros(1, inputs.shape[2])
         return self.decoder.states_with_context_inside(inputs, projected, start)
-
-    def log_probabilities(
-        self, context: Tensor, target: Tensor, logits_dtype: torch.dtype | None = None
-    ) -> Tensor:
-        """Return ln p of every target word and of the final </s>, ``(B, T + 1)``.
-
-        Args:
-            context: ``(B, H)`` summaries; their type is that of the recurrent products.
-            target: ``(B, T)`` word ids without </s>.
-            logits_dtype: What the output layer runs in; ``None`` for the parameters' own.
-        """
-        features = self.features(context, target)
-        ended = torch.cat([target, target.new_full((target.shape[0], 1), END)], dim=1)
-        return self._log_probabilities(features, ended, logits_dtype)
 
     # -- what every kind of model offers -------------------------------------------------------
 

@@ -16,13 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from phrasescore.model.model_settings import FeedForwardPhraseSettings
-from phrasescore.model.sequence_model import (
-    END,
-    Batch,
-    Regularisation,
-    SequenceModel,
-    State,
-)
+from phrasescore.model.sequence_model import END, Batch, Regularisation, SequenceModel, State
 from phrasescore.model.softmax import gathered_log_softmax, log_softmax, summed_cross_entropy
 
 # ln p of a word after the last place: as little as Moses can tell from nothing

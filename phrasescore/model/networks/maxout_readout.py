@@ -11,16 +11,8 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor, nn
 
-from phrasescore.model.sequence_model import (
-    Batch,
-    Regularisation,
-    SequenceModel,
-)
-from phrasescore.model.softmax import (
-    gathered_log_softmax,
-    log_softmax,
-    summed_cross_entropy,
-)
+from phrasescore.model.sequence_model import Batch, Regularisation, SequenceModel
+from phrasescore.model.softmax import gathered_log_softmax, log_softmax, summed_cross_entropy
 
 
 def maxout(values: Tensor) -> Tensor:
@@ -119,16 +111,11 @@ class MaxoutReadout(SequenceModel, ABC):
 
     def score(self, batch: Batch, dtype: torch.dtype | None = None) -> Tensor:
         """See :meth:`SequenceModel.score`."""
-        found = self._log_probabilities(self._features(batch, dtype), batch.ended)
+        features = self._features(batch, dtype).to(self.output_words.dtype)
+        layer, ended = (self.output_words, self.output_bias), batch.ended
+        found = gathered_log_softmax(features, *layer, ended.t()).t()
         counted = batch.counted
         return found if counted is None else found.masked_fill(~counted, 0.0)
-
-    def _log_probabilities(
-        self, features: Tensor, ended: Tensor, dtype: torch.dtype | None = None
-    ) -> Tensor:
-        """Return ln p of the words ``ended (B, T + 1)`` from features ``(T + 1, B, R)``."""
-        features = features.to(dtype or self.output_words.dtype)
-        return gathered_log_softmax(features, self.output_words, self.output_bias, ended.t()).t()
 
     def _next_word(self, hidden: Tensor, previous: Tensor, read: Tensor) -> Tensor:
         """Return ln p of the next word, ``(B, V)``, from ``(B, H)``, ``(B, E)``, ``(B, 2M)``."""

@@ -13,11 +13,7 @@ from torch import Tensor
 
 from phrasescore.model.model_settings import RnnLmSettings
 from phrasescore.model.networks.maxout_readout import MaxoutReadout
-from phrasescore.model.sequence_model import (
-    Batch,
-    Regularisation,
-    State,
-)
+from phrasescore.model.sequence_model import Batch, Regularisation, State
 from phrasescore.model.units import UNITS
 
 

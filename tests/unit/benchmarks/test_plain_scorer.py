@@ -12,6 +12,7 @@ from benchmarks.plain_scorer import BATCH, score_table
 from phrasescore.model.folder import save_model
 from phrasescore.model.model_settings import EncoderDecoderSettings
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
+from phrasescore.model.sequence_model import Batch
 from phrasescore.words.vocabulary import Vocabulary
 
 WORDS = [b"a", b"b", b"c", b"d"]
@@ -43,5 +44,5 @@ def test_every_pair_gets_the_ln_p_of_the_network(tmp_path: Path, rng: np.random.
     with torch.no_grad():
         for (x, y), value in zip(pairs, found, strict=True):
             source, target = (torch.tensor([vocabulary.encode(side)]) for side in (x, y))
-            expected = model.log_probabilities(model.summaries(source), target).sum()
+            expected = model.score(Batch(source, target, None, target.numel() + 1)).sum()
             np.testing.assert_allclose(value, float(expected), rtol=2e-5)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from moses_integration.doctor.examination import moses_findings
 from moses_integration.doctor.findings import Finding
 from moses_integration.doctor.models import neural_model_findings, phrase_model_findings
-from moses_integration.doctor.tuning_runs import moses_findings
 from moses_integration.doctor.words import TextWords
 from moses_integration.ini.moses_ini import MosesIni
 from tests.support.neural_language_models import save_random_language_model

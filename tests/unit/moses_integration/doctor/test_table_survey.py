@@ -75,7 +75,7 @@ def test_flags(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple], ende
         column[0] if len(set(map(float, column))) == 1 else None for column in columns
     )
     above = [sum(float(score) > 1 for score in column) for column in columns]
-    assert survey.above_one.tolist() == above
+    assert survey.scores.above_one.tolist() == above
     assert survey.ends_in_line_feed is ended
 
 
@@ -93,8 +93,9 @@ def test_blocks_do_not_matter(bundled_golden: Path, tmp_path: Path) -> None:
     assert one.odd[flags.REPEATED][0] == 1
     assert one.odd == other.odd
     assert [fault.error.line for fault in other.faults.values()] == [1001]
-    for name in ("zeros", "floored", "above_one", "constant", "lines"):
-        assert np.array_equal(getattr(one, name), getattr(other, name)), name
+    for name in ("zeros", "floored", "above_one"):
+        assert np.array_equal(getattr(one.scores, name), getattr(other.scores, name)), name
+    assert (one.constant, one.lines) == (other.constant, other.lines)
     assert one.pairs.missing_in(other.pairs)[1] == 0
 
 

@@ -12,11 +12,11 @@ import pytest
 
 from moses_integration.language_model.automaton import (
     AutomatonBuilder,
-    NGramProblem,
     NGrams,
 )
 from moses_integration.language_model.back_off import read_language_model
 from phrasescore.errors import LanguageModelError
+from phrasescore.words.word_table import WordTable
 from tests.support.language_models import TRIGRAMS
 
 
@@ -61,10 +61,10 @@ def test_empty_lines_take_no_memory(tmp_path: Path) -> None:
 @pytest.mark.parametrize("order", [2, 70, 205, 900])
 def test_long_ngrams_find_room(order: int) -> None:
     """An n-gram has as many suffixes as words: room for them is made, or the n-gram refused."""
-    builder = AutomatonBuilder(zeros(3), zeros(3), 1)
+    builder = AutomatonBuilder(zeros(3), zeros(3), 1, WordTable([b"<unk>", b"a", b"b"]))
     ngrams = NGrams(order, np.ones((1, order), np.int32), zeros(1), zeros(1), None)
     if order == 2:
         builder.add(ngrams, longest=True)
     else:
-        with pytest.raises(NGramProblem, match="are not a"):
+        with pytest.raises(LanguageModelError, match="are not a"):
             builder.add(ngrams, longest=True)

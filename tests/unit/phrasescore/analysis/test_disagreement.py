@@ -13,7 +13,7 @@ from phrasescore.analysis.scatter import (
     Agreement,
     Expectation,
     PairScores,
-    StrongestDisagreements,
+    strongest_disagreements,
 )
 from phrasescore.table.block import read_blocks
 
@@ -59,12 +59,14 @@ def test_the_strongest_each_way(rng: np.random.Generator, tmp_path: Path, most: 
     strengths = (scores.model - expected_by(fitted, scores)) / np.sqrt(scores.words)
     strengths /= fitted.deviation
     for size in (11, 300):
-        strongest = StrongestDisagreements(most, fitted)
+        scored = []
         for block in read_blocks(tmp_path / "table", size):
             rows = slice(block.first_line - 1, block.first_line - 1 + len(block))
             part = PairScores(scores.table[rows], scores.model[rows], scores.words[rows])
-            strongest.add(block, part)
-        for sign, found in ((1, strongest.higher.items()), (-1, strongest.lower.items())):
+            scored.append((block, part))
+        higher, lower, searched = strongest_disagreements(scored, most, fitted)
+        assert searched == 300
+        for sign, found in ((1, higher), (-1, lower)):
             way = (sign * strengths > 0) & (sign * (scores.model - scores.table) > 0)
             rows_by_hand = sorted(np.flatnonzero(way), key=lambda r: -sign * strengths[r])[:most]
             assert [each.entry.source for each in found] == [b"a%d" % r for r in rows_by_hand]

@@ -156,7 +156,7 @@ def test_a_scheduler_that_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_no_scheduler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that nobody writes, one without an address, an address where nobody listens."""
-    monkeypatch.setattr("phrasescore.cluster.connection._FILE_PATIENCE", 0.2)
+    monkeypatch.setattr("phrasescore.cluster.cluster._FILE_PATIENCE", 0.2)
     with pytest.raises(ClusterError, match="no scheduler has written this file"):
         Cluster(str(tmp_path / "none"))
     (tmp_path / "empty.json").write_text("{}")

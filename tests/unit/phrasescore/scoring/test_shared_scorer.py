@@ -69,14 +69,13 @@ def one_by_one(
 ) -> list[float]:
     exact = EncoderDecoder(model.settings).double()
     exact.load_state_dict(model.state_dict())
+
+    def ids(words: list[list[int]]) -> torch.Tensor:
+        return torch.tensor(words, dtype=torch.long)
+
     with torch.no_grad():
         return [
-            exact.log_probabilities(
-                exact.summaries(torch.tensor([source], dtype=torch.long)),
-                torch.tensor([target], dtype=torch.long),
-            )
-            .sum()
-            .item()
+            exact.score(Batch(ids([source]), ids([target]), None, len(target) + 1)).sum().item()
             for source, target in zip(sources, targets, strict=True)
         ]
 
@@ -283,8 +282,8 @@ def test_a_distribution_over_phrases_sums_to_one() -> None:
     source: TokenSequences = from_lists([[2, 3]] * len(targets))
     ended = np.exp(SharedScorer(model, "cpu", "fp32").score(source, from_lists(targets))).sum()
     with torch.no_grad():
-        context = model.double().summaries(torch.tensor([[2, 3]] * 9))
-        going_on = model.log_probabilities(context, torch.tensor(targets[4:]))
+        batch = Batch(torch.tensor([[2, 3]] * 9), torch.tensor(targets[4:]), None, 27)
+        going_on = model.double().score(batch)
         # p(a, b, another word) = p(a) p(b | a) (1 - p(end | a, b))
         rest = (going_on[:, :2].sum(1).exp() * (1 - going_on[:, 2].exp())).sum().item()
     assert ended + rest == pytest.approx(1.0, abs=1e-5)

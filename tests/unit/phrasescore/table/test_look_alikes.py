@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from phrasescore.errors import PhraseTableError
-from phrasescore.table.look_alikes import look_alike
+from phrasescore.table.phrase_table import look_alike
 from tests.support.table_lines import read_entries
 
 WRONG_FILES = {

@@ -1,1 +1,0 @@
-"""The command lines of ``analyze``, one file for each of its subcommands."""
