@@ -19,7 +19,7 @@ from benchmarks.costs import PROJECT
 from moses_integration.ini.moses_ini import MosesIni
 from tuning.loop.lists import read_scored
 from tuning.loop.weights import WeightPlan
-from tuning.metrics.candidate_statistics import CandidateStatistics
+from tuning.metrics.metric_scores import CandidateStatistics
 from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.candidate_pool import CandidatePool
 from tuning.optimizers.mert import Mert

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from moses_integration.bleu.statistics import COLUMNS as BLEU_COLUMNS
 from tuning.metrics.metric_scores import CHRF_ORDERS, TER_AT
+from tuning.optimizers.annealing import LEAST_LN
 from tuning.optimizers.candidate_pool import PoolArrays
-from tuning.optimizers.expected_score import LEAST_LN
 from tuning.optimizers.line_search import NARROW, step_into
 
 # chrF weighs recall twice as much as precision

@@ -73,7 +73,7 @@ def report(options: ReportOptions) -> None:
     check_page()
     settings = ReportSettings(folder, options.sources, options.data)
     if options.watch:
-        from tuning.report.watching import watch as follow
+        from tuning.report.report_page import watch as follow
 
         follow(settings, output, lambda line: click.echo(line, err=True))
         click.echo(f"nobody is at work in {folder} any more; {output} is the last page", err=True)

@@ -17,7 +17,7 @@ from tuning.commands.options import OptimizationOptions, references
 from tuning.loop.tuning_settings import DecoderSettings, StopRules, TuningSettings
 
 if TYPE_CHECKING:
-    from tuning.loop.runs import TuningReport
+    from tuning.loop.outer_loop import TuningReport
 
 
 class TuneOptions(OptimizationOptions, Result):
@@ -69,7 +69,7 @@ def tune(options: TuneOptions) -> None:
     best weights, weights.json, a picture of the scores (curve.svg), and a folder for each round.
     The same command continues a run that was stopped.
     """
-    from tuning.loop.runs import tune as run
+    from tuning.loop.outer_loop import tune as run
     from tuning.loop.work_folder import read_json
 
     decoder = DecoderSettings(

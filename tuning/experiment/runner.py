@@ -20,7 +20,7 @@ from phrasescore.runs.final_names import hidden, own_file
 from phrasescore.runs.interruption import interruptible
 from phrasescore.runs.processes import phrasescore_command
 from phrasescore.runs.steps import Steps
-from tuning.experiment.steps import PROGRAM, CommandStep
+from tuning.experiment.plan import PROGRAM, CommandStep
 
 _LAST_WORDS = 8
 _MOST = 1000  # steps at a time, wherever they run

@@ -8,11 +8,11 @@ decoding the dev set is compared with the tables: it may be of another language 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from moses_integration.doctor.findings import Finding
 from moses_integration.doctor.texts import Text
@@ -38,7 +38,6 @@ from phrasescore.runs.results import FilteredTable
 from phrasescore.table.input_files import open_input, read_lines
 from phrasescore.table.phrase_table import PIPES, phrase_tokens
 from phrasescore.words.known_words import first_words
-from tuning.loop.outer_loop import NBestDecoder, Say
 from tuning.loop.tuning_settings import DecoderSettings
 
 if TYPE_CHECKING:
@@ -46,6 +45,17 @@ if TYPE_CHECKING:
     from moses_integration.decoder.loaded_input import LoadedInput
 
 _BLANKS = b" \t\r"
+Say = Callable[[str], None]
+
+
+class NBestDecoder(Protocol):
+    """Translates the dev set with given weights."""
+
+    def write_nbest(
+        self, weights: Mapping[str, Sequence[float]], size: int, output: Path, log: Path
+    ) -> int:
+        """Write the n-best list, whole or not at all, and what there is to say; return lines."""
+        ...
 
 
 def read_source(path: str | Path) -> list[bytes]:

@@ -22,7 +22,7 @@ from moses_integration.nbest.arrays import Candidates, NBestReader
 from phrasescore.errors import IniError, NBestError, did_you_mean
 from phrasescore.runs.identity import provenance
 from tuning.loop.weights import WeightPlan, read_weights_file
-from tuning.metrics.candidate_statistics import CandidateStatistics
+from tuning.metrics.metric_scores import CandidateStatistics
 from tuning.optimizers.candidate_pool import CandidatePool, PoolArrays
 from tuning.optimizers.optimizer import Weights
 from tuning.optimizers.optimizer_settings import OptimizationSettings

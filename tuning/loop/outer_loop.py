@@ -3,51 +3,42 @@
 Each round decodes the dev set with the weights in force, adds the candidates to those of all
 rounds before, and finds weights for all of them together. It ends when a rule of ``StopRules``
 says so; the weights of the last optimisation are decoded too, and of all decoded weights those
-with the best score on the dev set are the result.
+with the best score on the dev set are the result. ``tune`` does this once, or once for each seed.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
 from moses_integration.ini.moses_ini import MosesIni
-from phrasescore.errors import InputError
-from phrasescore.runs.final_names import write_atomically
+from moses_integration.tables.filtering import INI_NAME
+from phrasescore.errors import CorpusError, IniError, InputError
+from phrasescore.runs.file_kinds import read_regular
+from phrasescore.runs.final_names import own_folder, write_atomically
 from phrasescore.runs.json_files import write_json
 from phrasescore.runs.results import RESULT, Optimized, TunedRound, TuningRecord
-from tuning.loop.curve import curve_picture
+from tuning.loop.decoding import NBestDecoder, Say, check_dev_set, prepare, read_source
 from tuning.loop.lists import ScoredList, read_scored, with_empty_translations
-from tuning.loop.tuning_settings import StopRules
+from tuning.loop.tuning_settings import StopRules, TuningSettings
 from tuning.loop.weights import WeightPlan, read_weights_file
-from tuning.loop.work_folder import WEIGHTS, RoundFolder, WorkFolder, read_json
-from tuning.metrics.candidate_statistics import CandidateStatistics
-from tuning.metrics.metric_scores import objective_score
+from tuning.loop.work_folder import WEIGHTS, RoundFolder, WorkFolder, curve_line, read_json
+from tuning.metrics.metric_scores import CandidateStatistics, objective_score
 from tuning.metrics.score_tables import points
+from tuning.metrics.significance import mean_and_deviation
 from tuning.optimizers.candidate_pool import CandidatePool
 from tuning.optimizers.optimizer import Optimizer, Weights, written
 
 # Moses's: no weight moved by this much
 _SAME_WEIGHT = 1e-5
 _FIGURES = ("score", "start_score", "seconds")  # of an optimisation
-Say = Callable[[str], None]
-
-
-class NBestDecoder(Protocol):
-    """Translates the dev set with given weights."""
-
-    def write_nbest(
-        self, weights: Mapping[str, Sequence[float]], size: int, output: Path, log: Path
-    ) -> int:
-        """Write the n-best list, whole or not at all, and what there is to say; return lines."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -76,29 +67,6 @@ class TuningTask:
 
 
 @dataclass(frozen=True)
-class DecodedRound:
-    """What one round's decoding gave.
-
-    Args:
-        number: From 1.
-        weights: (T,) it was decoded with.
-        score: The objective of the decoder's choices.
-        bleu: Their BLEU.
-        length_ratio: Their words per reference word.
-        new: How many candidates no round before had.
-        candidates: How many there are now.
-    """
-
-    number: int
-    weights: Weights
-    score: float
-    bleu: float
-    length_ratio: float
-    new: int
-    candidates: int
-
-
-@dataclass(frozen=True)
 class TuningResult:
     """What one run gave.
 
@@ -113,8 +81,8 @@ class TuningResult:
 
     seed: int
     folder: Path
-    best: DecodedRound
-    rounds: tuple[DecodedRound, ...]
+    best: TunedRound
+    rounds: tuple[TunedRound, ...]
     why: str
     weights: Mapping[str, tuple[float, ...]]
 
@@ -124,7 +92,7 @@ class Tuning:
 
     def __init__(self, task: TuningTask, decoder: NBestDecoder, work: WorkFolder, say: Say) -> None:
         self._task, self._decoder, self._work, self._say = task, decoder, work, say
-        self._curve: list[dict[str, Any]] = []
+        self._rounds: list[TunedRound] = []
         self._fixed = bool(task.plan.hidden or task.plan.sparse_weights)
         features = task.plan.layout.nbest.size + self._fixed
         self._pool = CandidatePool(len(task.statistics), features, task.statistics.columns)
@@ -138,30 +106,26 @@ class Tuning:
         """
         weights = self._start()
         self._record(self._task.plan.complete(weights)).write(self._work.path / RESULT)
-        rounds: list[DecodedRound] = []
         while True:
-            folder = self._work.round(len(rounds) + 1)
+            folder = self._work.round(len(self._rounds) + 1)
             weights = self._decode(folder, weights)
-            rounds.append(self._score(folder, weights))
-            why = self._reason_after_decoding(rounds)
+            self._rounds.append(self._score(folder, weights))
+            why = self._reason_after_decoding()
             if why is None:
                 following = self._optimize(folder, weights)
                 if self._task.stop.weights and np.abs(following - weights).max() < _SAME_WEIGHT:
                     why = "the weights no longer change"
                 weights = following
-            self._work.write_curve(self._curve, curve_picture(self._curve))
+            self._work.write_curve(self._rounds)
             if why is not None:
-                return self._finished(rounds, why)
+                return self._finished(why)
             self._record(self._task.plan.complete(weights)).write(self._work.path / RESULT)
 
     def _record(self, weights: Mapping[str, tuple[float, ...]], **more: Any) -> TuningRecord:
         """Return the record of the rounds so far."""
         return TuningRecord(
             objective=str(self._task.statistics.objective),
-            curve=tuple(
-                TunedRound(**{**line, "optimized": Optimized(**line.get("optimized", {}))})
-                for line in self._curve
-            ),
+            curve=tuple(self._rounds),
             weights=dict(weights),
             tables=phrase_tables(self._task.ini),
             provenance=dict(self._task.provenance),
@@ -186,25 +150,22 @@ class Tuning:
             self._decoder.write_nbest(complete, self._task.nbest_size, folder.nbest, folder.log)
         return weights
 
-    def _score(self, folder: RoundFolder, weights: Weights) -> DecodedRound:
+    def _score(self, folder: RoundFolder, weights: Weights) -> TunedRound:
         scored = self._read(folder)
         for note in scored.notes:
             self._say(f"note: {note}")
         fixed = scored.fixed_part(weights) if self._fixed else None
         new = scored.add_to(self._pool, fixed)
-        decoded = DecodedRound(
+        decoded = TunedRound(
             number=folder.number,
-            weights=weights,
+            weights=dict(zip(self._task.plan.names, weights.tolist(), strict=True)),
             score=objective_score(self._task.statistics.objective, scored.decoded),
             bleu=scored.decoder_bleu,
             length_ratio=scored.length_ratio,
             new=new,
             candidates=len(self._pool),
         )
-        line = dataclasses.asdict(decoded)
-        line["weights"] = dict(zip(self._task.plan.names, weights.tolist(), strict=True))
-        write_json(folder.scores, line)
-        self._curve.append(line)
+        write_json(folder.scores, curve_line(decoded))
         self._say(
             f"round {folder.number}: {self._task.statistics.objective} {points(decoded.score)}, "
             f"length ratio {decoded.length_ratio:.3f}, "
@@ -251,15 +212,16 @@ class Tuning:
             write_json(folder.optimized, content)
             for note in solution.notes:
                 self._say(f"note: {note}")
-        self._curve[-1]["optimized"] = {key: content[key] for key in _FIGURES}
+        optimized = Optimized(**{key: content[key] for key in _FIGURES})
+        self._rounds[-1] = dataclasses.replace(self._rounds[-1], optimized=optimized)
         self._say(
             f"round {folder.number}: over all candidates {points(content['start_score'])} -> "
             f"{points(content['score'])} ({content['seconds']:.1f} s)"
         )
         return plan.tuned({**plan.start, **read_weights_file(folder.optimized)})
 
-    def _reason_after_decoding(self, rounds: list[DecodedRound]) -> str | None:
-        stop = self._task.stop
+    def _reason_after_decoding(self) -> str | None:
+        stop, rounds = self._task.stop, self._rounds
         if rounds[-1].new == 0:
             return "no new candidates"
         if len(rounds) > stop.rounds:
@@ -269,9 +231,10 @@ class Tuning:
             return f"no better score in {_rounds(stop.patience)}"
         return None
 
-    def _finished(self, rounds: list[DecodedRound], why: str) -> TuningResult:
+    def _finished(self, why: str) -> TuningResult:
+        rounds = self._rounds
         best = _best(rounds)
-        complete = self._task.plan.complete(best.weights)
+        complete = self._task.plan.complete(np.array([*best.weights.values()]))
         write_atomically(
             self._work.path / "moses.ini", self._task.ini.with_weights(complete).to_bytes()
         )
@@ -289,7 +252,7 @@ class Tuning:
         return TuningResult(self._task.seed, self._work.path, best, tuple(rounds), why, complete)
 
 
-def _best(rounds: Sequence[DecodedRound]) -> DecodedRound:
+def _best(rounds: Sequence[TunedRound]) -> TunedRound:
     """The round with the best score, the first of equals."""
     return max(rounds, key=lambda decoded: (decoded.score, -decoded.number))
 
@@ -305,3 +268,149 @@ def phrase_tables(ini: MosesIni) -> dict[str, str]:
 
 def _rounds(count: int) -> str:
     return "1 round" if count == 1 else f"{count} rounds"
+
+
+# they would overrule the weights of every round
+_OTHER_WEIGHTS = ("weight-overwrite", "feature-overwrite", "alternate-weight-setting")
+
+
+@dataclass(frozen=True)
+class TuningReport:
+    """The results of all runs.
+
+    Args:
+        runs: In the order of their seeds.
+        ini: The tuned system, with the weights of the best run.
+    """
+
+    runs: tuple[TuningResult, ...]
+    ini: Path
+
+    @property
+    def best_run(self) -> TuningResult:
+        """The run that decoded the dev set best, the first of equals."""
+        return max(self.runs, key=lambda run: run.best.score)
+
+    def mean_and_deviation(self) -> tuple[float, float | None]:
+        """Of the objective that the runs reach on the dev set."""
+        return mean_and_deviation([run.best.score for run in self.runs])
+
+
+def tune(settings: TuningSettings, output: str | Path, say: Say) -> TuningReport:
+    """Tune a system; the same call continues a run that was stopped.
+
+    Args:
+        settings: What and how.
+        output: The work folder.
+        say: Takes lines for the user.
+
+    Raises:
+        PhrasescoreError: The input cannot be used, the decoder failed, or the folder belongs to
+            another run; what is done stays.
+    """
+    ini = _read_ini(settings.ini)
+    plan = WeightPlan.from_ini(ini).restricted(settings.freeze, settings.bounds)
+    texts = CandidateStatistics(settings.references, settings.objective, settings.reference_length)
+    _check_lines(settings, len(texts), say)
+    task = TuningTask(
+        ini=ini,
+        plan=plan,
+        statistics=texts,
+        optimizer=settings.optimizer.build(),
+        nbest_size=settings.nbest_size,
+        seed=settings.seed,
+        stop=settings.stop,
+        provenance=settings.provenance(),
+    )
+    several = settings.runs > 1
+    identity = {**settings.identity(ini), "several seeds": several}
+    with WorkFolder(Path(output)).opened(identity) as work:
+        decoder, tables = prepare(settings.decoder, ini, settings.source, work.path)
+        for table in tables:
+            say(f"{table.name}: {table.kept:,} of {table.lines:,} lines are for this text")
+        filtered = MosesIni.read(work.path / "filtered" / INI_NAME)
+        check_dev_set(ini, filtered, settings.source, settings.references, say)
+        if several:
+            return _several(settings, task, decoder, work, say)
+        result = Tuning(task, decoder, work, say).run()
+        return TuningReport((result,), work.path / "moses.ini")
+
+
+def _several(
+    settings: TuningSettings, task: TuningTask, decoder: NBestDecoder, work: WorkFolder, say: Say
+) -> TuningReport:
+    """Run once for each seed; the first round, which is the same for all, is decoded once."""
+    runs: list[TuningResult] = []
+    begun = TuningRecord(objective=str(task.statistics.objective), weights={}, seeds=[])
+    begun.write(work.path / RESULT)
+    for seed in settings.seeds:
+        own = {**settings.identity(task.ini), "seed": seed}
+        with WorkFolder(own_folder(work.path / f"seed{seed}")).opened(own) as folder:
+            if runs:
+                folder.round(1).adopt(WorkFolder(runs[0].folder).round(1))
+            say(f"seed {seed}: {folder.path}")
+            own_task = dataclasses.replace(task, seed=seed)
+            runs.append(Tuning(own_task, decoder, folder, say).run())
+    report = TuningReport(tuple(runs), work.path / "moses.ini")
+    _write_summary(report, work, task)
+    return report
+
+
+def _write_summary(report: TuningReport, work: WorkFolder, task: TuningTask) -> None:
+    best = report.best_run
+    mean, deviation = report.mean_and_deviation()
+    record = TuningRecord(
+        objective=str(task.statistics.objective),
+        weights=dict(best.weights),
+        tables=phrase_tables(task.ini),
+        bleu=best.best.bleu,
+        score=best.best.score,
+        seed=best.seed,
+        mean=mean,
+        deviation=deviation,
+        seeds=[
+            {
+                "seed": run.seed,
+                "folder": run.folder.name,
+                "bleu": run.best.bleu,
+                "score": run.best.score,
+                "round": run.best.number,
+                "rounds": len(run.rounds),
+                "why": run.why,
+            }
+            for run in report.runs
+        ],
+        provenance=dict(task.provenance),
+    )
+    write_atomically(report.ini, read_regular(best.folder / "moses.ini"))
+    record.write(work.path / RESULT)
+    record.write(work.path / WEIGHTS)
+
+
+def _read_ini(path: str) -> MosesIni:
+    ini = MosesIni.read(path)
+    ini.refuse_old_style()
+    for section in _OTHER_WEIGHTS:
+        if ini.values(section):
+            raise IniError(
+                f"a [{section}] section, which would overrule the tuned weights",
+                path=path,
+                remedy="write what it says into [feature] and [weight]",
+            )
+    return ini
+
+
+def _check_lines(settings: TuningSettings, references: int, say: Say) -> None:
+    """Refuse texts of different lengths, and tell of lines that nothing can be learned from."""
+    lines = read_source(settings.source)
+    if len(lines) != references:
+        raise CorpusError(
+            f"{len(lines):,} lines, but {references:,} in {settings.references[0]}",
+            path=settings.source,
+            remedy="line i of the one must be the translation of line i of the other",
+        )
+    if empty := sum(not line for line in lines):
+        say(
+            f"note: {empty} of {len(lines):,} lines of {settings.source} are empty: they stay, "
+            "and their translations are empty"
+        )

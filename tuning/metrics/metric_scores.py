@@ -1,4 +1,4 @@
-"""Corpus BLEU, chrF, TER and mixtures of them, from summed statistics.
+"""Corpus BLEU, chrF, TER and mixtures of them: statistics of candidates, and scores of their sums.
 
 The statistics add up over sentences, so that a search needs arrays only.
 Columns of a statistics matrix: the 9 of BLEU (``bleu.statistics``) and, unless BLEU is all
@@ -9,15 +9,21 @@ mixture negative.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moses_integration.bleu.statistics import COLUMNS as BLEU_COLUMNS
-from moses_integration.bleu.statistics import bleu, bleu_of_sums
+from moses_integration.bleu.statistics import ReferenceLength, References, bleu, bleu_of_sums
 from phrasescore.compiled import compiled
-from tuning.metrics.metric_settings import MetricName, Objective
+from phrasescore.table.input_files import read_lines
+from tuning.metrics.metric_settings import LengthName, MetricName, Objective
+
+if TYPE_CHECKING:
+    from tuning.metrics.text_scores import SacrebleuStatistics
 
 CHRF_ORDERS = 6
 TER_AT = BLEU_COLUMNS + 3 * CHRF_ORDERS
@@ -105,3 +111,66 @@ def sentence_scores(statistics: NDArray[np.int16], objective: Objective) -> NDAr
     chrf = metric_scores("chrf", statistics[:, columns_of("chrf")])
     ter = metric_scores("ter", statistics[:, columns_of("ter")])
     return objective.bleu * scores + objective.chrf * chrf + objective.ter * (1 - ter)
+
+
+class CandidateStatistics:
+    """Scores candidates of a text against its references.
+
+    Args:
+        paths: R reference files of the same S lines.
+        objective: What the statistics must serve.
+        length: Which of several reference lengths counts in BLEU.
+
+    Raises:
+        CorpusError: The files have different numbers of lines.
+    """
+
+    def __init__(
+        self, paths: Sequence[str | Path], objective: Objective, length: LengthName = "closest"
+    ) -> None:
+        self.references = References.read(paths, length=ReferenceLength(length))
+        self.objective = objective
+        self._more: SacrebleuStatistics | None = None
+        if not objective.is_bleu:
+            from tuning.metrics.text_scores import SacrebleuStatistics
+
+            self._more = SacrebleuStatistics([list(read_lines(path)) for path in paths])
+
+    @property
+    def needs_words(self) -> bool:
+        """Whether the words themselves are needed beside their ids."""
+        return self._more is not None
+
+    @property
+    def columns(self) -> int:
+        """K, how many statistics each candidate has."""
+        return BLEU_COLUMNS if self._more is None else ALL_COLUMNS
+
+    def __len__(self) -> int:
+        return len(self.references)
+
+    def score(
+        self,
+        sentences: NDArray[np.int32],
+        tokens: NDArray[np.int32],
+        offsets: NDArray[np.int64],
+        words: Sequence[bytes] = (),
+    ) -> NDArray[np.int32]:
+        """Return (N, K) the statistics of candidates.
+
+        Args:
+            sentences: (N,) which sentence each translates.
+            tokens: Their words as ids of ``references.vocabulary``.
+            offsets: (N + 1,) where each begins in ``tokens``.
+            words: N lines; not looked at where ``needs_words`` is false.
+        """
+        bleu = self.references.score_tokens(sentences, tokens, offsets)
+        if self._more is None:
+            return bleu
+        return np.hstack([bleu, self._more.score(sentences, words)])
+
+    def score_lines(
+        self, sentences: NDArray[np.int32], lines: Sequence[bytes]
+    ) -> NDArray[np.int32]:
+        """Return (N, K) the statistics of candidates given as lines of words."""
+        return self.score(sentences, *self.references.encode(lines), lines)

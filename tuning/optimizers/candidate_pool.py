@@ -1,4 +1,4 @@
-"""All candidates that decoding has found so far, round after round, as arrays.
+"""All candidates that decoding has found so far as arrays, and their scores in weight space.
 
 Rounds are merged sentence by sentence. Of candidates of one sentence with the same feature values
 only the one that came first stays: no weights can tell them apart. Memory per candidate: 4 bytes a
@@ -14,7 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from phrasescore.compiled import borrowed, compiled, inlined
 from phrasescore.errors import NBestError
+from tuning.optimizers.workers import Workers
 
 _LARGEST_STATISTIC = np.iinfo(np.int16).max
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
@@ -159,3 +161,73 @@ def _digests(
         digests *= _MULTIPLIER
         digests ^= digests >> _SHIFT
     return digests
+
+
+@inlined
+def combine(
+    features: NDArray[np.float32],
+    begin: int,
+    end: int,
+    weights: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None:
+    """Fill ``out`` with the weighted sums of features of the candidates from begin to end."""
+    # a slice, because compiled code would check begin + i for a negative index every time
+    out[: end - begin] = 0.0
+    for feature in range(weights.size):
+        weight = weights[feature]
+        if weight != 0.0:
+            values = features[feature, begin:end]
+            for i in range(values.size):
+                out[i] += weight * values[i]
+
+
+class Point(NamedTuple):
+    """A point in weight space as the pool sees it.
+
+    Attributes:
+        scores: (C,) the model scores of all candidates.
+        winners: (S,) the best candidate of each sentence, the first of equals; -1 if none.
+    """
+
+    scores: NDArray[np.float64]
+    winners: NDArray[np.int64]
+
+
+@compiled
+def score_candidates(
+    features: NDArray[np.float32],
+    starts: NDArray[np.int64],
+    weights: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    winners: NDArray[np.int64],
+) -> None:
+    """Fill the fields of ``Point`` for the sentences whose candidates begin at ``starts``."""
+    features, starts, weights = borrowed((features, starts, weights))
+    scores, winners = borrowed((scores, winners))
+    for sentence in range(winners.size):
+        begin, end = starts[sentence], starts[sentence + 1]
+        own = scores[begin:end]
+        combine(features, begin, end, weights, own)
+        best = 0
+        for i in range(1, own.size):
+            if own[i] > own[best]:
+                best = i
+        winners[sentence] = begin + best if begin < end else -1
+
+
+def point_at(
+    pool: PoolArrays, weights: NDArray[np.float64], workers: Workers | None = None
+) -> Point:
+    """Score all candidates with (F,) weights; workers may share the sentences."""
+    point = Point(np.empty(pool.features.shape[1]), np.empty(len(pool.starts) - 1, np.int64))
+
+    def score(part: slice) -> None:
+        starts, winners = pool.starts[part.start : part.stop + 1], point.winners[part]
+        score_candidates(pool.features, starts, weights, point.scores, winners)
+
+    if workers:
+        workers.share_range(score, len(point.winners))
+    else:
+        score(slice(0, len(point.winners)))
+    return point

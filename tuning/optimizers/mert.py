@@ -5,7 +5,11 @@ to a poor one. So the search has three parts:
 
 1. *Annealing*: the expected score at rising sharpness leads from the start weights to a good
    region (``tuning.optimizers.annealing``).
-2. *Climbing*: exact line searches along single weights (``tuning.optimizers.climbing``).
+2. *Climbing*: exact line searches along single weights (``tuning.optimizers.line_search``).
+   Directions are taken a few at a time, in random order. All of a few start from the same point,
+   and the best step of them is taken. A pass over all directions that gains nothing ends the climb.
+   Full lines are searched in the first passes only, if at all: afterwards steps longer than a part
+   of the weights themselves hardly ever gain anything, and a line that ends costs a third.
 3. *Restarts*: the best point so far is shaken by a tenth or a fifth of the weights' size and
    climbed from, four such climbs at a time. Every twentieth begins from random weights instead,
    which are annealed too.
@@ -21,12 +25,20 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tuning.optimizers.annealing import SHARPNESSES, anneal
-from tuning.optimizers.climbing import Region, climb
+from tuning.optimizers.candidate_pool import point_at
 from tuning.optimizers.line_search import LineSearch
-from tuning.optimizers.optimizer import Problem, Solution, Weights, written
-from tuning.optimizers.problem_checks import defect_of, prepare
+from tuning.optimizers.optimizer import (
+    Problem,
+    Region,
+    Solution,
+    Weights,
+    defect_of,
+    prepare,
+    written,
+)
 from tuning.optimizers.workers import Workers
 
 # passes over full lines: from the start weights a good region may be far away
@@ -141,3 +153,73 @@ class _Search:
         free = self._region.free
         moved[free] += deviation[free] * self._rng.normal(size=len(free))
         return np.clip(moved, self._problem.lower, self._problem.upper)
+
+
+# a gain smaller than this is rounding
+_GAIN = 1e-9
+# how far a line that ends goes, as a part of the size of the weights
+_REACH = 0.2
+# directions that start from the same point
+_AT_ONCE = 4
+
+
+def _ends(weights: NDArray[np.float64], region: Region, reach: float) -> NDArray[np.float64]:
+    """Return (F, 2) how far the line along each weight goes, by reach and bounds."""
+    size = np.linalg.norm((weights / region.spread)[region.free])
+    lengths = reach * size * region.spread
+    ends = np.empty((len(weights), 2))
+    np.minimum(np.maximum(-lengths, region.lower - weights), 0.0, out=ends[:, 0])
+    np.maximum(np.minimum(lengths, region.upper - weights), 0.0, out=ends[:, 1])
+    return ends
+
+
+def climb(
+    search: LineSearch,
+    weights: NDArray[np.float64],
+    region: Region,
+    full_passes: int,
+    seed: int,
+    workers: Workers,
+) -> tuple[NDArray[np.float64], float, int]:
+    """Climb from a point.
+
+    Args:
+        search: Over the pool of candidates.
+        weights: (F,) where to begin.
+        region: Where weights may be.
+        full_passes: How many passes search full lines.
+        seed: For the order.
+        workers: Help with lines that start from the same point.
+
+    Returns:
+        (F,) the weights reached, their score, and how many lines were searched.
+    """
+    rng = np.random.RandomState(seed)
+    axes = np.eye(len(weights))
+    point = point_at(search.pool, weights, workers)
+    best = -np.inf
+    lines = passes = 0
+    gained = True
+    while gained:
+        gained = False
+        reach = np.inf if passes < full_passes else _REACH
+        ends = _ends(weights, region, reach)
+        order = np.empty_like(region.free)
+        order[rng.permutation(len(order))] = region.free
+        for begin in range(0, len(order), _AT_ONCE):
+            features = order[begin : begin + _AT_ONCE]
+            found = search.along(point, axes[features], ends[features], workers)
+            lines += len(found)
+            scores = [score for _, score in found]
+            score = max(scores)
+            chosen = scores.index(score)
+            if score > best + _GAIN:
+                best = score
+                weights = weights + found[chosen][0] * axes[features[chosen]]
+                if region.scalable:
+                    weights /= np.abs(weights).sum()
+                point = point_at(search.pool, weights, workers)
+                ends = _ends(weights, region, reach)
+                gained = True
+        passes += 1
+    return weights, best, lines

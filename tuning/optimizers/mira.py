@@ -17,10 +17,8 @@ from numpy.typing import NDArray
 
 from phrasescore.compiled import borrowed, compiled
 from tuning.metrics.metric_scores import score_of_sums
-from tuning.optimizers.candidate_pool import PoolArrays
-from tuning.optimizers.optimizer import Problem, Solution, Weights, written
-from tuning.optimizers.points import combine
-from tuning.optimizers.problem_checks import defect_of, prepare
+from tuning.optimizers.candidate_pool import PoolArrays, combine
+from tuning.optimizers.optimizer import Problem, Solution, Weights, defect_of, prepare, written
 
 _REFERENCE_LENGTH = 8
 

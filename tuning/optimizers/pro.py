@@ -19,11 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuning.metrics.metric_scores import sentence_scores
-from tuning.optimizers.climbing import Region
+from tuning.optimizers.candidate_pool import point_at
 from tuning.optimizers.line_search import LineSearch
-from tuning.optimizers.optimizer import Problem, Solution, Weights, written
-from tuning.optimizers.points import point_at
-from tuning.optimizers.problem_checks import defect_of, prepare
+from tuning.optimizers.optimizer import (
+    Problem,
+    Region,
+    Solution,
+    Weights,
+    defect_of,
+    prepare,
+    written,
+)
 
 _ITERATIONS = 50
 _CONVERGED = 1e-10

@@ -1,14 +1,13 @@
-"""Threads that work on jobs; those without a job take parts of the jobs of others."""
+"""Threads that work on jobs; threads without a job take parts of the jobs of others."""
 
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
-from queue import SimpleQueue
-from typing import Any, Generic, TypeVar
+from typing import TypeVar
 
 Result = TypeVar("Result")
 
@@ -16,83 +15,33 @@ Result = TypeVar("Result")
 _PARTS = 2
 
 
-class _Parts(Generic[Result]):
-    """Parts of some work; whoever is free takes the next."""
-
-    def __init__(self, parts: Sequence[Callable[[], Result]]) -> None:
-        self.waiting = deque(enumerate(parts))
-        self._done: dict[int, Result] = {}
-        self._errors: list[BaseException] = []
-        self._left, self._lock = len(parts), threading.Lock()
-        # held until all are done; an Event takes longer
-        self._under_way = threading.Lock()
-        if parts:
-            self._under_way.acquire()
-
-    def work(self) -> None:
-        """Do what nobody has begun."""
-        while True:
-            try:
-                place, part = self.waiting.popleft()
-            except IndexError:
-                return
-            try:
-                self._done[place] = part()
-            except BaseException as error:  # the one who waits for the results shall see it
-                self._errors.append(error)
-            with self._lock:
-                self._left -= 1
-                if not self._left:
-                    self._under_way.release()
-
-    def results(self) -> list[Result]:
-        """Wait for all parts; return their results in order."""
-        self._under_way.acquire()
-        if self._errors:
-            raise self._errors[0]
-        return [self._done[place] for place in range(len(self._done))]
-
-
 class Workers:
-    """A pool of threads; results come in the order of what was asked, whatever their number.
+    """A pool of threads; results come in the order of the work, whatever the number of threads.
 
     Args:
         threads: How many.
     """
 
     def __init__(self, threads: int) -> None:
-        self._offers: SimpleQueue[_Parts[Any] | None] = SimpleQueue()
-        self._threads = [threading.Thread(target=self._serve) for _ in range(threads)]
+        self._pool, self._threads = ThreadPoolExecutor(threads), threads
         self._jobs, self._lock = 0, threading.Lock()
 
     def __enter__(self) -> Workers:
-        for thread in self._threads:
-            thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._offer(None, len(self._threads))
-        for thread in self._threads:
-            thread.join()
-
-    def _serve(self) -> None:
-        while parts := self._offers.get():
-            parts.work()
-
-    def _offer(self, parts: _Parts[Any] | None, times: int) -> None:
-        for _ in range(times):
-            self._offers.put(parts)
+        self._pool.shutdown()
 
     def run(self, jobs: Sequence[Callable[[], Result]]) -> list[Result]:
         """Do jobs, as many at a time as there are threads."""
         with self._lock:
             self._jobs += len(jobs)
-        parts = _Parts([partial(self._done, job) for job in jobs])
-        self._offer(parts, len(self._threads))
+        futures = [self._pool.submit(self._done, job) for job in jobs]
         try:
-            return parts.results()
+            return [future.result() for future in futures]
         finally:
-            parts.waiting.clear()  # where the wait was interrupted
+            for future in futures:
+                future.cancel()  # where the wait was interrupted
 
     def _done(self, job: Callable[[], Result]) -> Result:
         try:
@@ -104,18 +53,16 @@ class Workers:
     @property
     def _idle(self) -> int:
         # jobs that wait for a thread count, too
-        return max(len(self._threads) - max(self._jobs, 1), 0)
+        return max(self._threads - max(self._jobs, 1), 0)
 
     def share(self, parts: Sequence[Callable[[], Result]]) -> list[Result]:
         """Do the parts of a job that is being done, some of them on threads without a job."""
-        idle = min(self._idle, len(parts) - 1)
-        if idle < 1:
+        if not self._idle or len(parts) < 2:
             return [part() for part in parts]
-        # none waits for a thread: what nobody else has begun is done here
-        shared = _Parts(parts)
-        self._offer(shared, idle)
-        shared.work()
-        return shared.results()
+        futures = [self._pool.submit(part) for part in parts]
+        # no part waits for a thread: the parts that no thread has begun are done here
+        own = {place: parts[place]() for place, each in enumerate(futures) if each.cancel()}
+        return [own[place] if place in own else each.result() for place, each in enumerate(futures)]
 
     def share_range(self, work: Callable[[slice], Result], count: int) -> list[Result]:
         """Do a part of a job that is work on some things; it is given them range by range."""

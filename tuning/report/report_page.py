@@ -1,9 +1,11 @@
-"""The page: what a folder holds, read, drawn and filled into the templates."""
+"""The page: a folder of results, read, drawn and filled into the templates."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -13,6 +15,7 @@ from moses_integration.system_building.corpus.text_preparation import read_text
 from phrasescore.errors import InputError, counted
 from phrasescore.pictures.figure_files import check_drawing
 from phrasescore.pictures.html_pages import page_environment, write_page
+from phrasescore.runs.interruption import interruptible
 from phrasescore.runs.results import (
     BuildRecord,
     ComparisonRecord,
@@ -23,6 +26,7 @@ from phrasescore.runs.results import (
     TuningRecord,
 )
 from tuning.metrics.text_scores import LABELS
+from tuning.report.comparisons import read_comparison, read_experiment
 from tuning.report.contents import (
     Provenance,
     Results,
@@ -33,26 +37,24 @@ from tuning.report.contents import (
     TunedSystem,
     TuningRun,
 )
-from tuning.report.figures.figure_parts import (
+from tuning.report.figures import (
     Cell,
     DataTable,
     Figure,
+    columns_figure,
+    interval_figure,
+    learning_figure,
+    length_figure,
     named,
     number_cell,
     score_cell,
-)
-from tuning.report.figures.progress_figures import (
-    columns_figure,
-    learning_figure,
+    spread_figure,
     tuning_figure,
     weights_figure,
 )
-from tuning.report.figures.score_figures import interval_figure, length_figure, spread_figure
 from tuning.report.plain_words import about_tests, about_tuning, in_words, shown_p, verdict
-from tuning.report.readers.comparison_results import read_comparison
-from tuning.report.readers.experiment_results import read_experiment
-from tuning.report.readers.records import read_record
-from tuning.report.readers.result_files import FoundResult, ResultFiles, find_results
+from tuning.report.records import read_record
+from tuning.report.result_files import FoundResult, ResultFiles, find_results, is_at_work
 from tuning.report.sentences import Differences, differences, first_systems, most_rows
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -352,3 +354,82 @@ def _commands(provenances: Mapping[str, Provenance]) -> list[str]:
     said = (each.command for each in provenances.values())
     commands = (command.replace("__main__.py", "phrasescore", 1) for command in said)
     return list(dict.fromkeys(command for command in commands if command))
+
+
+Say = Callable[[str], None]
+# what a report reads; lists and tables change more often, and say nothing new
+_READ = (".json", ".jsonl", ".txt")
+_LEVELS = 4
+_BETWEEN_LOOKS = 2.0  # seconds
+# between two commands of one script nobody is at work for as long as one takes to start
+_PATIENCE = 10.0  # seconds
+
+
+def watch(
+    settings: ReportSettings,
+    path: str | Path,
+    say: Say,
+    *,
+    between: float = _BETWEEN_LOOKS,
+    patience: float = _PATIENCE,
+) -> None:
+    """Write the page whenever results change, until nobody has been at work for a while.
+
+    Args:
+        settings: What is watched.
+        path: Where the page goes.
+        say: Gets a line for each page.
+        between: Seconds between two looks at the folder.
+        patience: Seconds without anybody at work or any change, after which the run is over.
+
+    Raises:
+        InputError: The folder holds no results.
+        InterruptedWorkError: Ctrl-C; the page is the last one then.
+    """
+    seen: dict[str, tuple[int, int]] | None = None
+    quiet_since = time.monotonic()
+    with interruptible(path):
+        try:
+            while True:
+                now = _state(settings.folder)
+                if now != seen:
+                    # a model that is finished leaves its work folder for its own
+                    with contextlib.nullcontext() if seen is None else _between_two_names():
+                        write_report(path, read_results(settings), live=True)
+                        say(f"{time.strftime('%H:%M:%S')}: wrote {path}")
+                    seen = now
+                    quiet_since = time.monotonic()
+                elif is_at_work(settings.folder):
+                    quiet_since = time.monotonic()
+                if time.monotonic() - quiet_since >= patience:
+                    return
+                time.sleep(between)
+        finally:
+            # the last page asks for no newer one
+            if seen is not None:
+                with _between_two_names():
+                    write_report(path, read_results(settings))
+
+
+def _between_two_names() -> contextlib.AbstractContextManager[None]:
+    """Pass over a moment in which nothing is there."""
+    return contextlib.suppress(InputError)
+
+
+def _state(folder: Path) -> dict[str, tuple[int, int]]:
+    return dict(_files(str(folder), _LEVELS))
+
+
+def _files(folder: str, levels: int) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Yield the files that a report reads, with what changes when they do."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            # what is hidden is not whole
+            if entry.name.startswith("."):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                if levels:
+                    yield from _files(entry.path, levels - 1)
+            elif entry.name.endswith(_READ):
+                found = entry.stat()
+                yield entry.path, (found.st_size, found.st_mtime_ns)

@@ -14,8 +14,8 @@ from phrasescore.runs.lock import held
 from tests.support.dask_clusters import DaskCluster, require_dask
 from tests.support.killed import is_running, wait_for
 from tuning.experiment.cluster_steps import ClusterSteps
+from tuning.experiment.plan import Command, CommandStep
 from tuning.experiment.runner import Job, Runner
-from tuning.experiment.steps import Command, CommandStep
 
 require_dask()
 

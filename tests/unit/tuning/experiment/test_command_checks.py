@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from phrasescore.errors import InputError, SettingsError
-from tuning.experiment.command_checks import check_commands
-from tuning.experiment.steps import Command, CommandStep
+from tuning.experiment.plan import Command, CommandStep
+from tuning.experiment.session import check_commands
 
 
 def step(*words: str) -> CommandStep:

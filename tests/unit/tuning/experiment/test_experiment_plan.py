@@ -25,10 +25,9 @@ from tuning.experiment.experiment_settings import (
     ExperimentText,
     ExperimentTranslation,
 )
-from tuning.experiment.plan import Plan
+from tuning.experiment.plan import CommandStep, Plan
 from tuning.experiment.result_files import slug
 from tuning.experiment.runner import LocalSteps, Runner
-from tuning.experiment.steps import CommandStep
 
 INI = """\
 [feature]

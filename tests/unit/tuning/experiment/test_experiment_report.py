@@ -22,8 +22,7 @@ from tuning.experiment.experiment_settings import (
 )
 from tuning.experiment.plan import Plan
 from tuning.experiment.results import KeptText, StepTime, SystemRun, TextStatistics, table_rows
-from tuning.experiment.session import experiment_record
-from tuning.experiment.tables import latex, markdown
+from tuning.experiment.session import experiment_record, latex, markdown
 
 LINES = [f"un homme {n} est dans la rue {n % 7} avec un chien" for n in range(60)]
 

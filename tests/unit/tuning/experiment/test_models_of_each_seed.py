@@ -19,11 +19,9 @@ from tuning.experiment.experiment_settings import (
     ExperimentSettings,
     ExperimentSystem,
 )
-from tuning.experiment.plan import Plan
+from tuning.experiment.plan import CommandStep, Plan
 from tuning.experiment.results import KEPT, ResultsKeeper, table_rows
-from tuning.experiment.session import experiment_record, planned
-from tuning.experiment.steps import CommandStep
-from tuning.experiment.tables import markdown
+from tuning.experiment.session import experiment_record, markdown, planned
 
 INI = "[feature]\nPhraseDictionaryMemory name=TM num-features=2 path=table\n[weight]\nTM= 1 1\n"
 BASELINE = ExperimentSystem("Baseline")

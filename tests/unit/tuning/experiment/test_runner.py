@@ -13,8 +13,8 @@ import pytest
 
 from phrasescore.errors import InterruptedWorkError, PhrasescoreError, ResumeError, StorageError
 from tests.support.killed import is_running, wait_for
+from tuning.experiment.plan import Command, CommandStep
 from tuning.experiment.runner import LocalSteps, Runner
-from tuning.experiment.steps import Command, CommandStep
 
 
 def shell(folder: Path, name: str, script: str, *inputs: Path, **more: Path) -> CommandStep:

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import dataclasses
 import xml.etree.ElementTree as ElementTree
-from typing import Any
 
 import pytest
 
-from tuning.loop.curve import curve_picture
+from phrasescore.runs.results import Optimized, TunedRound
+from tuning.loop.work_folder import curve_picture
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def lines_of(rounds: int) -> list[dict[str, Any]]:
-    """Return the lines of a curve with two weights."""
+def lines_of(rounds: int) -> list[TunedRound]:
+    """Return the rounds of a curve with two weights."""
     return [
-        {
-            "number": number,
-            "score": 0.5 + 0.01 * number,
-            "weights": {"LM0": 0.1 * number, "a<b": -0.2},
-            **({"optimized": {"score": 0.6}} if number < rounds else {}),
-        }
+        TunedRound(
+            number,
+            {"LM0": 0.1 * number, "a<b": -0.2},
+            score=0.5 + 0.01 * number,
+            bleu=0.5,
+            length_ratio=1.0,
+            new=1,
+            candidates=number,
+            optimized=Optimized(0.6) if number < rounds else Optimized(),
+        )
         for number in range(1, rounds + 1)
     ]
 
@@ -55,10 +60,8 @@ def test_names_are_text_and_not_markup() -> None:
 
 def test_many_weights_have_room_in_the_legend() -> None:
     """The picture grows with the number of weights."""
-    lines: list[dict[str, Any]] = [
-        {"number": 1, "score": 0.5, "weights": {f"w{n}": 0.1 for n in range(60)}}
-    ]
-    root = ElementTree.fromstring(curve_picture(lines))
+    only = dataclasses.replace(lines_of(1)[0], weights={f"w{n}": 0.1 for n in range(60)})
+    root = ElementTree.fromstring(curve_picture([only]))
     height = float(root.get("height", 0))
     assert all(float(node.get("y", 0)) < height for node in root.iter(f"{SVG}text"))
 

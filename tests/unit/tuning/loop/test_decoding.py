@@ -12,7 +12,7 @@ from moses_integration.nbest.format import read_nbest_lists
 from phrasescore.errors import InputError
 from tests.support.toy_system import write_toy_system
 from tuning.loop.decoding import prepare
-from tuning.loop.runs import tune
+from tuning.loop.outer_loop import tune
 from tuning.loop.tuning_settings import DecoderSettings, StopRules, TuningSettings
 from tuning.optimizers.optimizer_settings import OptimizerSettings
 

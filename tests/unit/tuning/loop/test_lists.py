@@ -10,7 +10,7 @@ import pytest
 
 from phrasescore.errors import NBestError
 from tuning.loop.lists import ScoredList, check_features, read_scored, with_empty_translations
-from tuning.metrics.candidate_statistics import CandidateStatistics
+from tuning.metrics.metric_scores import CandidateStatistics
 from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.candidate_pool import CandidatePool
 

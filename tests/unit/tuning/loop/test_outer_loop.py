@@ -18,7 +18,7 @@ from tuning.loop.outer_loop import Tuning, TuningResult, TuningTask
 from tuning.loop.tuning_settings import StopRules
 from tuning.loop.weights import WeightPlan
 from tuning.loop.work_folder import WorkFolder
-from tuning.metrics.candidate_statistics import CandidateStatistics
+from tuning.metrics.metric_scores import CandidateStatistics
 from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.mert import Mert
 

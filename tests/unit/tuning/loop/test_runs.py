@@ -16,7 +16,7 @@ from phrasescore.errors import CorpusError, IniError, InputError, NBestError, Re
 from tests.support import fake_moses
 from tests.support.toy_system import TOY_WEIGHTS, ToySystem, toy_list, write_toy_system
 from tuning.loop.decoding import read_source
-from tuning.loop.runs import TuningReport, tune
+from tuning.loop.outer_loop import TuningReport, tune
 from tuning.loop.tuning_settings import DecoderSettings, StopRules, TuningSettings
 from tuning.optimizers.optimizer_settings import OptimizerSettings
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from phrasescore.errors import SettingsError
 from tests.support.plain_optimization import plain_score_of_sums
 from tests.support.translations import noisy_translations, references
-from tuning.metrics.candidate_statistics import CandidateStatistics
 from tuning.metrics.metric_scores import (
     ALL_COLUMNS,
+    CandidateStatistics,
     objective_score,
     score_of_sums,
     sentence_scores,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.plain_optimization import plain_envelope
-from tuning.optimizers.envelope import EnvelopeSpace, envelope
+from tuning.optimizers.line_search import EnvelopeSpace, envelope
 
 Lines = list[tuple[float, float]]
 

@@ -11,9 +11,8 @@ from tests.support.candidate_pools import problem_of, random_pool
 from tests.support.plain_optimization import plain_expected_score
 from tuning.metrics.metric_scores import ALL_COLUMNS
 from tuning.metrics.metric_settings import Objective
-from tuning.optimizers.annealing import anneal
-from tuning.optimizers.expected_score import ExpectedScore
-from tuning.optimizers.problem_checks import prepare
+from tuning.optimizers.annealing import ExpectedScore, anneal
+from tuning.optimizers.optimizer import prepare
 from tuning.optimizers.workers import Workers
 
 # a pool of threads that none has been started of: everything is done here

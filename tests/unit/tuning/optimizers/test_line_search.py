@@ -18,10 +18,9 @@ from tests.support.candidate_pools import (
 from tests.support.plain_optimization import plain_line_search
 from tuning.metrics.metric_scores import ALL_COLUMNS
 from tuning.metrics.metric_settings import Objective
-from tuning.optimizers.candidate_pool import PoolArrays
+from tuning.optimizers.candidate_pool import PoolArrays, combine, point_at
 from tuning.optimizers.line_search import BEYOND, LineSearch
 from tuning.optimizers.optimizer import Problem, Weights
-from tuning.optimizers.points import combine, point_at
 
 SEEDS = st.integers(0, 1 << 30)
 BLEU_SHARES = Objective().shares

@@ -12,9 +12,8 @@ from tests.support.candidate_pools import of_quality, pool_of, problem_of, rando
 from tuning.optimizers.candidate_pool import CandidatePool
 from tuning.optimizers.mert import Mert
 from tuning.optimizers.mira import Mira
-from tuning.optimizers.optimizer import Optimizer, Problem
+from tuning.optimizers.optimizer import Optimizer, Problem, defect_of, prepare, spreads
 from tuning.optimizers.pro import Pro
-from tuning.optimizers.problem_checks import defect_of, prepare, spreads
 
 OPTIMIZERS = [Mert(restarts=4), Pro(), Mira(epochs=5)]
 every_optimizer = pytest.mark.parametrize(

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
 from functools import partial
-from types import SimpleNamespace
 
 import pytest
 
@@ -50,32 +48,6 @@ def test_errors_are_passed_on() -> None:
         with pytest.raises(ZeroDivisionError):
             workers.run([lambda: workers.share([lambda: 1, lambda: 1 // 0])])
         assert workers.run([lambda: 2, lambda: 3]) == [2, 3]
-
-
-class SlowLock:
-    """A lock after which a thread sleeps, so that the others come to where it has been."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self.acquire, self.release = self._lock.acquire, self._lock.release
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
-        time.sleep(0.02)
-
-
-def test_parts_that_end_at_the_same_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever ends last says so, and nobody else does."""
-    failed: list[object] = []
-    monkeypatch.setattr(threading, "excepthook", failed.append)
-    slow = SimpleNamespace(Lock=SlowLock, Thread=threading.Thread)
-    monkeypatch.setattr("tuning.optimizers.workers.threading", slow)
-    with Workers(3) as workers:
-        assert workers.run([int, int, int]) == [0, 0, 0]
-    assert not failed
 
 
 def test_nothing_to_do() -> None:

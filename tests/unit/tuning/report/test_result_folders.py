@@ -16,8 +16,8 @@ from tests.support.result_folders import (
     write_scoring,
     write_tuning,
 )
-from tuning.report.readers.result_files import ResultFiles, find_results, is_at_work
 from tuning.report.report_page import ReportSettings, read_results
+from tuning.report.result_files import ResultFiles, find_results, is_at_work
 
 
 def found(folder: Path) -> dict[str, str]:

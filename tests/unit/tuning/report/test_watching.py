@@ -12,8 +12,7 @@ import pytest
 from phrasescore.errors import InputError
 from phrasescore.runs.lock import held
 from tests.support.result_folders import write_tuning
-from tuning.report.report_page import ReportSettings
-from tuning.report.watching import watch
+from tuning.report.report_page import ReportSettings, watch
 
 REFRESH = 'http-equiv="refresh"'
 

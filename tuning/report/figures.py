@@ -1,33 +1,275 @@
-"""Figures of work: tuning by round, weights, learning curves, new columns."""
+"""The figures of a report, with the table of numbers beside each.
+
+Figures of scores: gains with their intervals, scores by length, scores of sentences. Figures of
+work: tuning by round, weights, learning curves, new columns.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from phrasescore.pictures.figure_files import COLOURS
-from phrasescore.pictures.svg_elements import FAINT, INK, QUIET
-from tuning.report.contents import ScoredTable, TrainedModel, TunedSystem, TuningRun
-from tuning.report.figures.figure_parts import (
-    DASHES,
-    DataTable,
-    Figure,
-    drawn,
-    legend_height,
-    line_style,
-    named,
-    number_cell,
-    plain_axes,
-    put_legend,
-    score_cell,
-    short_label,
-    whole_numbers,
+from phrasescore.pictures.figure_files import COLOURS, cut_label, plain_label, svg_text
+from phrasescore.pictures.svg_elements import FAINT, INK, LINE, QUIET
+from tuning.metrics.score_tables import points
+from tuning.metrics.sentence_groups import draw_lengths
+from tuning.metrics.text_scores import LABELS
+from tuning.report.contents import (
+    ScoredTable,
+    ScoreSet,
+    TrainedModel,
+    TranslatedText,
+    TunedSystem,
+    TuningRun,
 )
+from tuning.report.sentences import scores_by_length, sentence_scores
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
+
+_WIDTH = 8.0  # inches; the page stretches them to its column
+DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)))
+_LETTERS = 110  # that a figure is wide, about
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table.
+
+    Args:
+        text: What is shown.
+        value: The number that it rounds, as the files have it.
+    """
+
+    text: str
+    value: float | None = None
+
+
+@dataclass(frozen=True)
+class DataTable:
+    """Numbers; the first column says what they belong to."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of the page.
+
+    Args:
+        name: What it shows, for those who cannot see it.
+        svg: The picture: ours, and safe as it is.
+        table: Its numbers.
+        caption: What to know to read it.
+        key: Differs from figure to figure.
+    """
+
+    name: str
+    svg: str
+    table: DataTable
+    caption: str
+    key: str
+
+
+def named(text: str) -> Cell:
+    """Return the cell that says what a row is."""
+    return Cell(text)
+
+
+def score_cell(score: float | None, *, sign: bool = False) -> Cell:
+    """Return a fraction times 100; a dash for none."""
+    return Cell("–") if score is None else Cell(points(score, sign=sign), score)
+
+
+def number_cell(value: float | None, digits: int) -> Cell:
+    """Return a number as it is; a dash for none."""
+    return Cell("–") if value is None else Cell(f"{value:,.{digits}f}", value)
+
+
+def drawn(
+    draw: Callable[[Canvas], None],
+    height: float,
+    name: str,
+    table: DataTable,
+    caption: str,
+    key: str,
+) -> Figure:
+    """Return a figure of some height in inches; ``draw`` draws it on an empty canvas."""
+    return Figure(name, svg_text(draw, _WIDTH, height, salt=key), table, caption, key)
+
+
+def plain_axes(canvas: Canvas) -> Axes:
+    """Return axes that keep in the background."""
+    axes = canvas.add_subplot()
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(LINE)
+    axes.tick_params(colors=QUIET, labelcolor=INK, length=3)
+    axes.grid(color=LINE, linewidth=0.5)
+    axes.set_axisbelow(True)
+    return axes
+
+
+def whole_numbers(axes: Axes) -> None:
+    """Let the horizontal axis have ticks at whole numbers only."""
+    from matplotlib.ticker import MaxNLocator
+
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def line_style(place: int) -> dict[str, Any]:
+    """Return how the line of that place is drawn: colours first, then dashes."""
+    return {
+        "color": COLOURS[place % len(COLOURS)],
+        "linestyle": DASHES[place // len(COLOURS) % len(DASHES)],
+        "linewidth": 1.6,
+    }
+
+
+def put_legend(canvas: Canvas, axes: Axes) -> None:
+    """Put the legend above the axes, where no line runs through it."""
+    if old := axes.get_legend():
+        old.remove()
+    handles, labels = axes.get_legend_handles_labels()
+    if handles:
+        short = [*map(cut_label, labels)]
+        columns = _legend_columns(short)
+        canvas.legend(handles, short, loc="outside upper left", ncols=columns, frameon=False)
+
+
+def legend_height(names: Sequence[str]) -> float:
+    """Return the inches that a legend of some names takes."""
+    return 0.2 * -(-len(names) // _legend_columns([*map(cut_label, names)]))
+
+
+def _legend_columns(labels: Sequence[str]) -> int:
+    return max(1, min(4, _LETTERS // (max(map(len, labels)) + 6)))
+
+
+def short_label(name: str) -> str:
+    """Return a name as a figure shows it, the end of a long one left out."""
+    return plain_label(cut_label(re.sub(r"\s+", " ", name)))
+
+
+def interval_figure(scores: ScoreSet, key: str) -> Figure | None:
+    """Draw the gain of each system with its interval; none where there is one system alone."""
+    shown = [
+        (system, system.difference) for system in scores.systems if system.difference is not None
+    ]
+    if not shown:
+        return None
+    label, first = LABELS[scores.metric], scores.systems[0].name
+
+    def draw(canvas: Canvas) -> None:
+        axes = plain_axes(canvas)
+        for row, (_, gain) in enumerate(shown):
+            axes.plot([100 * gain.low, 100 * gain.high], [row, row], color=COLOURS[0], linewidth=2)
+            axes.plot([100 * gain.gain], [row], "o", color=COLOURS[0], markersize=6)
+        axes.axvline(0, color=QUIET, linewidth=1)
+        axes.set_yticks(range(len(shown)), [short_label(system.name) for system, _ in shown])
+        axes.set_ylim(len(shown) - 0.5, -0.5)
+        axes.grid(axis="y", visible=False)
+        axes.set_xlabel(f"{label} gained over {short_label(first)}")
+
+    rows = tuple(
+        (
+            named(system.name),
+            score_cell(gain.gain, sign=True),
+            score_cell(gain.low, sign=True),
+            score_cell(gain.high, sign=True),
+        )
+        for system, gain in shown
+    )
+    return drawn(
+        draw,
+        0.8 + 0.34 * len(shown),
+        f"{label} gained over {first} on {scores.text}, each system with its 95 % interval.",
+        DataTable(("system", "gain", "from", "to"), rows),
+        "An interval that crosses the line at 0 leaves open whether there is a gain at all.",
+        key,
+    )
+
+
+def length_figure(text: TranslatedText, key: str) -> Figure:
+    """Draw the score over the length of sentences."""
+    found = scores_by_length(text)
+    label = LABELS[text.metric]
+    lines = found.lines
+
+    def draw(canvas: Canvas) -> None:
+        axes = plain_axes(canvas)
+        draw_lengths(axes, label, found.groups, lines)
+        axes.set_xlabel(f"words of the {found.by} (above: sentences of each group)")
+        whole_numbers(axes)
+        axes.grid(axis="x", visible=False)
+        put_legend(canvas, axes)
+
+    rows = tuple(
+        (
+            named(str(group)),
+            number_cell(len(group.rows), 0),
+            *(
+                Cell(f"{points[place].score:.2f}", points[place].score / 100)
+                for points in found.lines.values()
+            ),
+        )
+        for place, group in enumerate(found.groups)
+    )
+    return drawn(
+        draw,
+        3.2 + legend_height([*lines]),
+        f"{label} by the length of the {found.by} on {text.name}.",
+        DataTable((f"{found.by}", "sentences", *found.lines), rows),
+        "Points are means over runs, bars their standard deviation. Groups of few sentences "
+        "differ by chance.",
+        key,
+    )
+
+
+def spread_figure(text: TranslatedText, key: str) -> Figure:
+    """Draw which share of the sentences has at most some score."""
+    label = LABELS[text.metric]
+    spread = {
+        output.name: np.sort(sentence_scores(text.metric, output.statistics[0]))
+        for output in text.outputs
+    }
+
+    def draw(canvas: Canvas) -> None:
+        axes = plain_axes(canvas)
+        share = 100 * (np.arange(len(text.reference_lengths)) + 1) / len(text.reference_lengths)
+        for place, (name, scores) in enumerate(spread.items()):
+            axes.step(
+                100 * scores, share, where="post", label=short_label(name), **line_style(place)
+            )
+        axes.set_xlabel(f"{label} of a sentence, at most")
+        axes.set_ylabel("% of the sentences")
+        put_legend(canvas, axes)
+
+    quartiles = (0.1, 0.25, 0.5, 0.75, 0.9)
+    rows = tuple(
+        (
+            named(name),
+            score_cell(float(scores.mean())),
+            *(score_cell(float(value)) for value in np.quantile(scores, quartiles)),
+        )
+        for name, scores in spread.items()
+    )
+    smoothed = " smoothed by adding one," if text.metric == "bleu" else ""
+    return drawn(
+        draw,
+        3.0 + legend_height([*spread]),
+        f"How the scores of single sentences are spread on {text.name}, a line for each system.",
+        DataTable(("system", "mean", *(f"{q:.0%} below" for q in quartiles)), rows),
+        f"{label} of each sentence alone,{smoothed} in the first run. A line further down and "
+        "to the right has better sentences.",
+        key,
+    )
+
 
 _BEFORE, _AFTER, _NEW = FAINT, COLOURS[0], COLOURS[1]
 _BINS = 40

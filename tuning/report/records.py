@@ -35,7 +35,7 @@ from tuning.report.contents import (
     TunedSystem,
     TuningRun,
 )
-from tuning.report.readers.result_files import (
+from tuning.report.result_files import (
     FoundResult,
     ResultFiles,
     find_results,
