@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from phrasescore import __version__, compile_cache
+from phrasescore import __version__
 from phrasescore.errors import InterruptedWorkError, PhrasescoreError
+from phrasescore.runs import terminal
 from phrasescore.runs.file_kinds import pipes_read_once
 from phrasescore.runs.interruption import ignore_signals, interrupt_on_signals
 from phrasescore.runs.system_errors import (
@@ -28,7 +29,6 @@ from phrasescore.runs.system_errors import (
     refuse_little_memory,
     unwritable,
 )
-from phrasescore.runs.terminal import escape_standard_streams
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -120,7 +120,7 @@ class LazyGroup(click.Group):
         """Import and return one subcommand, or ``None`` for an unknown name."""
         if cmd_name not in COMMANDS:
             return None
-        compile_cache.serves_a_command = True
+        terminal.serves_a_command = True
         refuse_little_memory()
         module, _, name = COMMANDS[cmd_name][0].partition(":")
         command = getattr(importlib.import_module(module), name)
@@ -163,7 +163,7 @@ def main() -> None:
     _quieten_libraries()
     try:
         _mend_streams()
-        escape_standard_streams()
+        terminal.escape_standard_streams()
         status = _status(debug="--debug" in sys.argv[1:])
     except KeyboardInterrupt:
         status = _interrupted("interrupted")

@@ -41,9 +41,6 @@ _BESIDE_THE_PROGRAM = Path(__file__).parent / "__pycache__" / "compiled"
 # the folder that was chosen
 chosen_folder = Path()
 
-# whether a command runs, whose user should hear that compiling takes a while
-serves_a_command = False
-
 
 def choose_folder() -> None:
     """Choose numba's cache folder; `phrasescore.compiled` calls this before it imports numba.

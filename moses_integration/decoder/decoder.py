@@ -1,10 +1,4 @@
-"""Decode with a moses.ini: load once, then search as often as weights change.
-
->>> decoder = Decoder(MosesIni.read("moses.ini"))            # doctest: +SKIP
->>> loaded = decoder.load([(b"a", b"small", b"house")])      # doctest: +SKIP
->>> [decoded.words() for decoded in decoder.decode(loaded)]  # doctest: +SKIP
-[[b'une', b'petite', b'maison']]
-"""
+"""Decode with a moses.ini: load once, then search as often as sentences or weights change."""
 
 from __future__ import annotations
 
@@ -35,7 +29,8 @@ from moses_integration.decoder.loaded_input import (
     System,
     flat_weights,
 )
-from moses_integration.decoder.loading.table_loading import ParsedTables
+from moses_integration.decoder.loading.source_phrases import parse_sentence
+from moses_integration.decoder.loading.table_loading import ParsedTables, TablesInMemory
 from moses_integration.decoder.output import DecodedSentence, SentenceStatistics
 from moses_integration.decoder.search.coverage import Coverages, SentenceSpans
 from moses_integration.decoder.search.cube_pruning import Cubes, search_cubes
@@ -59,7 +54,7 @@ from moses_integration.decoder.settings import CUBE_PRUNING, NBestSettings, Sear
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.compiled import Records
-from phrasescore.errors import IniError, SettingsError
+from phrasescore.errors import IniError, InputError, SettingsError
 
 _FIRST_WAITING = 2 * ENOUGH
 CANDIDATES = 100  # that are reordered where no list is asked for
@@ -113,11 +108,26 @@ class WeightedFeature:
             )
 
 
+@dataclass(frozen=True)
+class Translation:
+    """One translation of a sentence.
+
+    Attributes:
+        text: Its words with a space between them.
+        score: The model score, the weighted sum of the features (natural logarithms).
+        features: The unweighted values of each feature, by the name it has in n-best lists.
+    """
+
+    text: str
+    score: float
+    features: Mapping[str, tuple[float, ...]]
+
+
 class Decoder:
-    """A decoder for one moses.ini.
+    """A decoder for one moses.ini, whose relative paths resolve against the current directory.
 
     Args:
-        ini: The ini.
+        ini: The ini, or its path.
         settings: Replaces what the ini says about the search.
         weights: Replaces the weights of the features named.
         table_limit: Replaces the limit of all phrase tables.
@@ -131,7 +141,7 @@ class Decoder:
 
     def __init__(
         self,
-        ini: MosesIni,
+        ini: MosesIni | str | Path,
         *,
         settings: SearchSettings | None = None,
         weights: Mapping[str, Sequence[float]] | None = None,
@@ -139,6 +149,8 @@ class Decoder:
         cache: Path | None = None,
         own_features: Sequence[WeightedFeature] = (),
     ) -> None:
+        if not isinstance(ini, MosesIni):
+            ini = MosesIni.read(ini)
         features = FeatureSet.of(ini)
         if table_limit is not None:
             tables = tuple(replace(table, limit=table_limit) for table in features.tables)
@@ -150,6 +162,8 @@ class Decoder:
             raise error.at(ini.path) from None
         self.system = System(ini.path, features, settings or SearchSettings.of(ini), flat)
         self._parsed = ParsedTables(cache)
+        self._whole_tables = TablesInMemory(cache)
+        self._lock = threading.Lock()
         self._models: LoadedModels | None = None
         self._own_features = tuple(own_features)
 
@@ -167,9 +181,48 @@ class Decoder:
         Raises:
             InputError: A table or model is missing, damaged, or disagrees with the ini.
         """
+        return self._loaded(sentences, self._parsed)
+
+    def _loaded(self, sentences: Sequence[Sequence[bytes]], tables: ParsedTables) -> LoadedInput:
         if self._models is None:
-            self._models = LoadedModels.of(self.system, self._parsed)
-        return LoadedInput.load(self.system, sentences, self._models, self._parsed)
+            self._models = LoadedModels.of(self.system, tables)
+        return LoadedInput.load(self.system, sentences, self._models, tables)
+
+    def translate(
+        self, sentences: Sequence[str], *, nbest: int = 1, threads: int = 1
+    ) -> list[list[Translation]]:
+        """Translate sentences, as ``phrasescore decode`` does.
+
+        Tables and models are read with the first call and stay in memory, so that further
+        sentences need no more reading. `load` and `decode` read only what one text needs.
+
+        Args:
+            sentences: N strings, prepared like the training text (``phrasescore preprocess``),
+                words separated by spaces.
+            nbest: Most translations of a sentence, of different words.
+            threads: How many sentences are searched at once.
+
+        Returns:
+            N lists, the best translation first; an empty list if the phrases of the tables cannot
+            cover a sentence.
+
+        Raises:
+            TypeError: Something else than a list of strings.
+            InputError: A sentence has what cannot be decoded; or a table or model is missing,
+                damaged, or disagrees with the ini.
+        """
+        if isinstance(sentences, str | bytes) or not isinstance(sentences, Sequence):
+            raise TypeError(f"expected a list of sentences, got {type(sentences).__name__}")
+        if nbest < 1 or threads < 1:
+            raise SettingsError("nbest and threads are at least 1")
+        words = [_words_of(sentence, number) for number, sentence in enumerate(sentences)]
+        if not words:
+            return []
+        with self._lock:
+            loaded = self._loaded(words, self._whole_tables)
+        wanted = NBestSettings(nbest) if nbest > 1 else None
+        found = self.decode(loaded, nbest=wanted, threads=threads)
+        return [list(_translations(decoded, nbest)) for decoded in found]
 
     def decode(
         self,
@@ -340,6 +393,31 @@ class _InputSearch(threading.local):
             return np.array([0, len(path)]), path, records["total"][complete[:1]]
         first, words = self._model.phrases.first, self._model.words
         return best_paths(records, complete, first, words, self._nbest, self._nbest.pops)
+
+
+def _words_of(sentence: object, number: int) -> tuple[bytes, ...]:
+    """Return the words of a sentence, its place in a list being ``number``."""
+    if not isinstance(sentence, str):
+        raise TypeError(f"sentences[{number}]: expected a string, got {type(sentence).__name__}")
+    try:
+        if "\n" in sentence:
+            raise InputError("a sentence has no line feed")
+        return parse_sentence(sentence.encode("utf-8", "surrogateescape"))
+    except InputError as error:
+        problem = f"sentences[{number}]: {error.problem}"
+        raise InputError(problem, remedy=error.remedy) from None
+    except UnicodeEncodeError:
+        raise InputError(f"sentences[{number}]: a surrogate code point") from None
+
+
+def _translations(decoded: DecodedSentence, most: int) -> Iterator[Translation]:
+    values = decoded.nbest_features()
+    for number in range(min(most, len(decoded))):
+        yield Translation(
+            b" ".join(decoded.words(number)).decode("utf-8", "backslashreplace"),
+            float(decoded.totals[number]),
+            {name: tuple(columns[number].tolist()) for name, columns in values.items()},
+        )
 
 
 def reordered(decoded: DecodedSentence, features: Sequence[WeightedFeature]) -> DecodedSentence:

@@ -97,6 +97,13 @@ class DecodedSentence:
             for entry in set(self.derivations.entries.tolist())
         }
 
+    def nbest_features(self) -> dict[str, NDArray[np.float64]]:
+        """Return the feature values that n-best lists have, by name, each (N, components)."""
+        layout = self.loaded.system.features.layout
+        shown = self.features[:, layout.tuneable]
+        parts = {name: shown[:, part] for name, part in layout.nbest.slices.items()}
+        return parts | dict(self.own_features)
+
     def words(self, number: int = 0) -> list[bytes]:
         """Return the target words of one derivation."""
         return [word for entry in self.entries(number) for word in self.loaded.target_words(entry)]
@@ -201,10 +208,7 @@ def nbest_lines(decoded: DecodedSentence, settings: OutputSettings, most: int) -
         most: How many lines at most.
     """
     count = min(most, len(decoded))
-    layout = decoded.loaded.system.features.layout
-    shown = decoded.features[:, layout.tuneable]
-    parts = {name: shown[:, part] for name, part in layout.nbest.slices.items()}
-    parts |= decoded.own_features
+    parts = decoded.nbest_features()
     labels = [
         b" %s=" % name.encode("utf-8", "surrogateescape").replace(b"%", b"%%")
         + b" %.6g" * values.shape[1]

@@ -18,6 +18,7 @@ import time
 from typing import Any
 
 from phrasescore import compile_cache
+from phrasescore.runs import terminal
 
 _PATIENCE = 1.0  # seconds of compiling, in all, without a word
 _LONGEST_TURN = 600.0  # a process that was stopped must not stop the others for good
@@ -57,7 +58,7 @@ class _Watch:
 
     def tell(self, seconds: float) -> None:
         """Print the message, once, if the user has waited for so long."""
-        if compile_cache.serves_a_command and not self._said and seconds > _PATIENCE:
+        if terminal.serves_a_command and not self._said and seconds > _PATIENCE:
             self._said = True
             with contextlib.suppress(OSError):
                 print(  # noqa: T201

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from phrasescore.errors import ModelError, SettingsError
-from phrasescore.model.device import choose_device, each_on_one_core, in_fitting_parts
+from phrasescore.model.device import Cores, choose_device, in_fitting_parts
 from phrasescore.model.sequence_model import END, UNKNOWN, State, StepModel
 from phrasescore.scoring.pair_order import cut_by_area
 from phrasescore.words.token_sequences import TokenSequences, as_matrix
@@ -279,6 +278,7 @@ class TargetGenerator:
 
     Attributes:
         device: Where it computes.
+        cores: The threads that compute.
     """
 
     def __init__(
@@ -296,8 +296,7 @@ class TargetGenerator:
         self._group, self._area = group or _GROUP[kind], _AREA[kind]
         self._chunk = chunk or _CHUNK[kind]
         threads = torch.get_num_threads() if kind == "cpu" else 1
-        # the same threads for all blocks: new ones would each leave memory behind
-        self._pool = ThreadPoolExecutor(threads)
+        self.cores = Cores(threads)
 
     def targets(self, sources: TokenSequences, first: int = 0) -> Targets:
         """Return targets of N sources, in the order of the sources.
@@ -320,7 +319,7 @@ class TargetGenerator:
                 return search(self._model, part, prefixes, self._chunk)
 
         groups = [order[c] for c in cuts]
-        parts = each_on_one_core(self._pool, lambda rows: in_fitting_parts(work, rows), groups)
+        parts = self.cores.each(lambda rows: in_fitting_parts(work, rows), groups)
         found = [targets for each in parts for _, targets in each]
         targets = _in_order(found, order)
         if (np.diff(targets.offsets) == 0).any() or np.isnan(targets.ln_p).any():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -27,6 +28,10 @@ def choose_device(name: str) -> torch.device:
         SettingsError: CUDA is asked for and this machine or this torch has none, or not that one,
             or fewer devices than processes.
     """
+    if not re.fullmatch(r"auto|cpu|cuda(:[0-9]{1,4})?", name):
+        raise SettingsError(
+            f"{name[:30]!r} is not a device", remedy="give auto, cpu, cuda or a number such as cuda:1"
+        )
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if name == "cpu":
@@ -94,6 +99,32 @@ def each_on_one_core(
         yield from pool.map(alone, items)
     finally:
         torch.set_num_threads(before)
+
+
+class Cores:
+    """Threads that compute on one core each, started when there is work for them.
+
+    They stay, because new ones would each leave memory behind, until :meth:`rest` ends them.
+
+    Args:
+        count: How many.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._pool: ThreadPoolExecutor | None = None
+
+    def each(self, work: Callable[[Item], Found], items: Iterable[Item]) -> Iterator[Found]:
+        """Do work on items, as :func:`each_on_one_core` does."""
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self._count)
+        return each_on_one_core(self._pool, work, items)
+
+    def rest(self) -> None:
+        """End the threads; more work starts new ones."""
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
 
 
 def has_fast_bf16(device: torch.device) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from phrasescore.runs.terminal import cursor_stream
+from phrasescore.runs import terminal
 
 _SECONDS_BETWEEN_LOG_LINES = 30.0
 _SECONDS_TO_JUDGE = 3.0  # of work, before its pace says when it ends
@@ -20,6 +20,8 @@ _BAR_WITHOUT_END = "{desc}: {n_fmt}{unit} [{elapsed}{pace}]"
 
 class Progress:
     """Show how far the work is, how fast it goes and when it will end, on standard error.
+
+    Only a command shows anything; see `terminal.serves_a_command`.
 
     Compiling mostly comes before the first units are done, so the pace is measured from then on.
 
@@ -39,14 +41,14 @@ class Progress:
         self._first: tuple[float, float] | None = None  # when units were first done, and how many
         self._note = ""
         self._bar: _Bar | None = None
-        if sys.stderr.isatty():
+        if terminal.serves_a_command and sys.stderr.isatty():
             self._bar = _Bar(
                 total=total,
                 initial=done,
                 desc=what,
                 unit=f" {unit}",
                 unit_scale=True,
-                file=cursor_stream(),
+                file=terminal.cursor_stream(),
                 dynamic_ncols=True,
                 leave=False,
                 bar_format=_BAR if total else _BAR_WITHOUT_END,
@@ -70,7 +72,10 @@ class Progress:
             self._first = time.monotonic(), self._done
         if self._bar is not None:
             self._bar.update(amount)
-        elif time.monotonic() - self._last_line >= _SECONDS_BETWEEN_LOG_LINES:
+        elif (
+            terminal.serves_a_command
+            and time.monotonic() - self._last_line >= _SECONDS_BETWEEN_LOG_LINES
+        ):
             self._last_line = time.monotonic()
             print(self._line(), file=sys.stderr, flush=True)  # noqa: T201
 

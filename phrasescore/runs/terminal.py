@@ -12,6 +12,10 @@ from typing import Any, TextIO
 
 from phrasescore.errors import terminal_text
 
+# Whether a command runs, whose user should see how work goes on. Who imports the packages sees
+# nothing: a library does not print.
+serves_a_command = False
+
 
 class EscapingStream:
     """A text stream that escapes what is not printable; otherwise the stream that it wraps."""

@@ -19,7 +19,6 @@ from __future__ import annotations
 import copy
 import queue
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -27,7 +26,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from phrasescore.model.device import choose_device, each_on_one_core, in_fitting_parts
+from phrasescore.model.device import Cores, choose_device, in_fitting_parts
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
 from phrasescore.model.sequence_model import END, Batch, SequenceModel, State
@@ -75,6 +74,7 @@ class SharedScorer:
         device: Where it computes.
         precision: ``fp32`` or ``bf16``.
         work: What it has done since it was made.
+        cores: The threads that compute.
     """
 
     def __init__(
@@ -94,8 +94,7 @@ class SharedScorer:
         self._chunk = min(_CHUNK[kind], self._group)
         make = _maker(model, self.device, dtype, compiled)
         threads = torch.get_num_threads() if kind == "cpu" else _GPU_THREADS
-        # the same threads and memory for all blocks: new ones would each leave memory behind
-        self._pool = ThreadPoolExecutor(threads)
+        self.cores = Cores(threads)
         self._free: queue.SimpleQueue[TrieSteps] = queue.SimpleQueue()
         with torch.inference_mode():
             for _ in range(threads):
@@ -157,7 +156,7 @@ class SharedScorer:
         def fit(rows: Rows) -> list[tuple[Rows, SharedWork]]:
             return in_fitting_parts(work, rows)
 
-        for parts in each_on_one_core(self._pool, fit, self._groups(sources, targets)):
+        for parts in self.cores.each(fit, self._groups(sources, targets)):
             if len(parts) > 1:  # what did not fit once is not tried again
                 self._group = min(self._group, max(len(rows) for rows, _ in parts))
             self.work += sum((done for _, done in parts), SharedWork())
@@ -237,8 +236,7 @@ class UnsharedScorer:
         self._batch_size = batch_size or _UNSHARED_BATCH[self.device.type]
         self._model = copy.deepcopy(model).to(self.device).eval()
         threads = torch.get_num_threads() if self.device.type == "cpu" else 1
-        # the same threads for all blocks: new ones would each leave memory behind
-        self._pool = ThreadPoolExecutor(threads)
+        self._cores = Cores(threads)
 
     def score(self, sources: TokenSequences, targets: TokenSequences) -> NDArray[np.float64]:
         """Return ln p(target and final </s> | source) of N pairs, ``(N,)``, in their order.
@@ -258,7 +256,7 @@ class UnsharedScorer:
             ln_p[rows] = found.sum(1, dtype=torch.float64).cpu().numpy()
 
         batches = self._batches(sources.lengths, targets.lengths)
-        list(each_on_one_core(self._pool, lambda rows: in_fitting_parts(work, rows), batches))
+        list(self._cores.each(lambda rows: in_fitting_parts(work, rows), batches))
         self.work += SharedWork.unshared(sources, targets)
         return ln_p
 

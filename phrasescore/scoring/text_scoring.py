@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from phrasescore.model.folder import LoadedModel
 from phrasescore.scoring.pair_order import SharedWork
 from phrasescore.scoring.probability_column import ln_p_texts
 from phrasescore.scoring.shared_scorer import SharedScorer
+from phrasescore.table.block import TokenSpans
 from phrasescore.table.block_stream import BlockStream, StreamReport
 from phrasescore.table.text_blocks import TextBlock, Texts
 from phrasescore.words.known_words import warning_of
@@ -134,7 +136,9 @@ class TextScorer:
             ModelError: The model gives something that is not a log-probability.
         """
         rows = np.flatnonzero(~block.faulty)
-        sources, targets = self._ids(block, rows)
+        sources, targets = (
+            ids.select(rows) for ids in encode_texts(self._loaded, block.tokens, len(block))
+        )
         done = self._scorer.work
         ln_p = self._scorer.score_words(sources, targets)
         begins = targets.offsets[:-1] + np.arange(len(rows))
@@ -161,16 +165,22 @@ class TextScorer:
         )
         return block.with_columns(columns), counts
 
-    def _ids(
-        self, block: TextBlock, rows: NDArray[np.int64]
-    ) -> tuple[TokenSequences, TokenSequences]:
-        """Return what the model reads, no words where there is only one text, and predicts."""
-        backwards = self._loaded.direction == "target-source"
-        *read, predicted = block.tokens[::-1] if backwards else block.tokens
-        sources = TokenSequences(np.empty(0, np.int32), np.zeros(len(rows) + 1, np.int64))
-        for spans in read:
-            sources = self._loaded.source_vocabulary.encode_spans(spans).select(rows)
-        return sources, self._loaded.target_vocabulary.encode_spans(predicted).select(rows)
+
+def encode_texts(
+    loaded: LoadedModel, tokens: Sequence[TokenSpans], count: int
+) -> tuple[TokenSequences, TokenSequences]:
+    """Return the ids of what a model reads, which may be nothing, and of what it predicts.
+
+    Args:
+        loaded: The model.
+        tokens: Of sources and targets, or of the texts alone for a model without a source.
+        count: How many texts each has.
+    """
+    *read, predicted = tokens[::-1] if loaded.direction == "target-source" else tokens
+    sources = TokenSequences(np.empty(0, np.int32), np.zeros(count + 1, np.int64))
+    for spans in read:
+        sources = loaded.source_vocabulary.encode_spans(spans)
+    return sources, loaded.target_vocabulary.encode_spans(predicted)
 
 
 def _joined(texts: list[bytes], counts: NDArray[np.int64]) -> list[bytes]:
