@@ -6,6 +6,7 @@ float32. Nothing is printed, and no thread stays behind after a call.
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -208,7 +209,7 @@ class Model:
             for text, ln_p in zip(written, found.ln_p.tolist(), strict=True)
         ]
         ends = found.offsets.tolist()
-        return [targets[begin:end] for begin, end in zip(ends, ends[1:], strict=False)]
+        return [targets[begin:end] for begin, end in itertools.pairwise(ends)]
 
     @cached_property
     def _scorer(self) -> SharedScorer:

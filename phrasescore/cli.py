@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
+import logging
 import os
 import sys
 import warnings
@@ -121,6 +122,9 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         terminal.serves_a_command = True
+        # a program that imports the packages decides itself what it does with their notes
+        if logging.lastResort is not None:
+            logging.getLogger("moses_integration").addHandler(logging.lastResort)
         refuse_little_memory()
         module, _, name = COMMANDS[cmd_name][0].partition(":")
         command = getattr(importlib.import_module(module), name)

@@ -30,7 +30,8 @@ def choose_device(name: str) -> torch.device:
     """
     if not re.fullmatch(r"auto|cpu|cuda(:[0-9]{1,4})?", name):
         raise SettingsError(
-            f"{name[:30]!r} is not a device", remedy="give auto, cpu, cuda or a number such as cuda:1"
+            f"{name[:30]!r} is not a device",
+            remedy="give auto, cpu, cuda or cuda:1",
         )
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"

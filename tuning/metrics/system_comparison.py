@@ -24,7 +24,7 @@ from tuning.metrics.sentence_groups import (
     select_sentences,
 )
 from tuning.metrics.significance import SystemScores, compare_statistics
-from tuning.metrics.text_scores import LABELS, ReferenceTexts, signatures
+from tuning.metrics.text_scores import LABELS, ReferenceTexts, TextFile, signatures
 
 
 @dataclass(frozen=True)
@@ -178,8 +178,8 @@ def _compared(
 
 
 def compare_systems(
-    references: Sequence[str | Path],
-    systems: Mapping[str, Sequence[str | Path]],
+    references: Sequence[TextFile],
+    systems: Mapping[str, Sequence[TextFile]],
     *,
     scoring: TextScoring | None = None,
     selection: SentenceSelection | None = None,
@@ -189,8 +189,8 @@ def compare_systems(
     """Compare systems with the first of them.
 
     Args:
-        references: Files of the same lines, one translation of the text each.
-        systems: By name, the translations of each system, one file for each tuning run.
+        references: Files or lines, one translation of the text each.
+        systems: By name, the translations of each system, one for each tuning run.
         scoring: Which metrics, and how.
         selection: Which sentences, and in which groups; all of them without it.
         trials: Of each test.
