@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from moses_integration.decoder.decoder import Decoder as Decoder
     from moses_integration.decoder.decoder import Translation as Translation
+    from moses_integration.decoder.decoder import WeightedFeature as WeightedFeature
 
-__all__ = ["Decoder", "Translation"]
+__all__ = ["Decoder", "Translation", "WeightedFeature"]
 
 # what a program that imports this package does with its notes is that program's choice
 logging.getLogger(__name__).addHandler(logging.NullHandler())
