@@ -1,7 +1,7 @@
 """``step_kernels`` in plain torch, for any device: the same names, arguments and results.
 
-A place of -1 is the last row here, which nobody reads. No function waits for a GPU, and none adds up
-in an unspecified order, so that a run can be repeated to the bit.
+A place of -1 is the last row here, which nobody reads. No function waits for a GPU or adds up in an
+unspecified order, so that a run can be repeated to the bit.
 """
 
 from __future__ import annotations

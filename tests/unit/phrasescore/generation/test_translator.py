@@ -9,7 +9,7 @@ from phrasescore.generation.beam_search import BeamSearch
 from phrasescore.generation.sentence_models import SentenceModels, load_sentence_models
 from phrasescore.generation.soft_alignments import SoftAlignments
 from phrasescore.generation.targets import BeamSettings, TargetGenerator, TargetSettings
-from phrasescore.generation.translator import Translated, Translator, UnknownWords
+from phrasescore.generation.translator import Translated, Translator
 from phrasescore.table.block import TokenSpans
 from phrasescore.table.text_blocks import Texts
 from phrasescore.words.token_sequences import from_lists
@@ -88,7 +88,7 @@ def by_definition(models: SentenceModels, line: Translated, lexicon: dict[bytes,
 def test_unknown_words_are_replaced(models: SentenceModels, lines: TokenSpans) -> None:
     """By the word that the members with attention look at most, on the mean; none comes twice."""
     lexicon = {b"zebra": b"A", b"a": b"ein"}
-    translator = Translator(models, BEAM, ALLOWED, replacement=UnknownWords(lexicon), device="cpu")
+    translator = Translator(models, BEAM, ALLOWED, lexicon=lexicon, device="cpu")
     translated = translator.translate(lines, 1)
     for line in translated:
         assert line.alignment is None
