@@ -132,7 +132,7 @@ def take_step_with_context_inside(
 
 @_compiled
 def keep_states(states: Array, places: Array, carried: Array, narrow: Array) -> None:
-    """Copy states ``(B, H)`` to their ``places`` (-1: nowhere), in float32 and in the narrow type."""
+    """Copy states ``(B, H)`` to their ``places`` (-1: nowhere), in float32 and narrow."""
     B, H = states.shape
     for b in range(B):
         place = places[b]

@@ -75,7 +75,7 @@ def by_definition(models: SentenceModels, line: Translated, lexicon: dict[bytes,
     known, expected = models.target_vocabulary.words, []
     for row in range(len(found)):
         target = found.words.select(np.array([row]))
-        alphas = [SoftAlignments([each], "cpu").of(ids, target)[0] for each in models.aligning]
+        alphas = [SoftAlignments([each], "cpu").align(ids, target)[0] for each in models.aligning]
         words = [known[word] for word in target.tokens]
         for at in np.flatnonzero(target.tokens == UNK_ID):
             seen = line.source[int(np.argmax(sum(alphas)[at, :-1]))]
@@ -111,6 +111,6 @@ def test_alignments_of_the_first_translations(models: SentenceModels, lines: Tok
             from_lists([models.source_vocabulary.encode(line.source)]),
             from_lists([models.target_vocabulary.encode(words)]),
         )
-        (expected,) = SoftAlignments(models.aligning, "cpu").of(*pair)
+        (expected,) = SoftAlignments(models.aligning, "cpu").align(*pair)
         assert line.alignment is not None
         np.testing.assert_allclose(line.alignment, expected, rtol=0, atol=1e-6)
