@@ -21,8 +21,8 @@ from typing import Any
 import phrasescore
 
 _SCRIPT = Path(__file__).with_name("bound_program.py")
-# Python 3.13 imports a module before it runs the code, so it needs the option. Python 3.10 lacks the
-# option, but imports nothing before the code.
+# Python 3.13 imports a module before it runs the code, so it needs the option. Python 3.10 lacks
+# the option, but imports nothing before the code.
 _NO_CURRENT_FOLDER = ["-P"] if sys.version_info >= (3, 11) else []
 _LEAVE_OUT_CURRENT_FOLDER = "import sys; sys.path[:] = filter(None, sys.path)\n"
 _RUN_PHRASESCORE = "from phrasescore.__main__ import main\nsys.argv[0] = 'phrasescore'\nmain()\n"

@@ -1,4 +1,4 @@
-"""Results of commands: typed records that one class writes to JSON and reads back.
+"""Results of commands: typed records that the same class writes to JSON and reads back.
 
 A command that leaves a folder writes ``result.json`` in it; ``--json-file`` writes the same record
 to a file of any name. Every record has ``kind``, the command that made it, and ``version``. Results
@@ -19,8 +19,8 @@ from phrasescore.errors import SettingsError
 from phrasescore.runs.json_files import write_json
 
 RESULT = "result.json"
-VERSION = 1  # raised when a reader of today could no longer read the record
-# figures have room for numbers within these bounds; results are far within
+VERSION = 1  # raised when today's readers could no longer read the record
+# figures have room for numbers within these bounds, which no honest result reaches
 Number = Annotated[float, Between(-1e9, 1e9)]
 Seconds = Annotated[float, Between(0, 1e12)]
 Probability = Annotated[float, Between(0, 1)]
@@ -30,7 +30,7 @@ Positive = Annotated[int, Between(1, 10**15)]
 
 @dataclass(frozen=True)
 class Record:
-    """A record of one kind. A field at its default is not written, nor missed when it is read."""
+    """A record of one kind. A field with its default value is not written, and may be missing."""
 
     kind: ClassVar[str] = ""
 
@@ -44,7 +44,7 @@ class Record:
 
 
 def _values(value: Any) -> Any:
-    """Return dataclasses as mappings and paths as text, however deep they are nested."""
+    """Convert nested dataclasses to mappings, and paths to text."""
     if dataclasses.is_dataclass(value):
         return {
             each.name: _values(getattr(value, each.name))
@@ -59,7 +59,7 @@ def _values(value: Any) -> Any:
 
 
 def parse_record(content: Mapping[str, Any]) -> Record | None:
-    """Return the record in a JSON object; ``None`` where the object is none that has a class here.
+    """Return the record in a JSON object; ``None`` if no class here has its kind.
 
     Raises:
         SettingsError: The record has another version, or a value is missing or of another type.
