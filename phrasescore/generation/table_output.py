@@ -239,7 +239,7 @@ def generate_reordering(
         InputError: A table cannot be read, breaks its format or is not sorted.
         SettingsError: The output cannot be written.
     """
-    known = _Sources(read_source_runs(old, format_of=TableFormat.of_reordering))
+    known = _Sources(read_source_runs(old, format_of=TableFormat.from_reordering_lines))
 
     def work(block: TableBlock, before: ReorderingCounts) -> tuple[bytes, ReorderingCounts]:
         lines: list[bytes] = []
