@@ -18,7 +18,7 @@ from phrasescore.scoring.probability_column import ln_p_texts, probability_texts
 from phrasescore.table.block_stream import BlockStream, StreamReport
 from phrasescore.table.phrase_table import SEPARATOR
 from phrasescore.table.text_blocks import TextBlock, Texts
-from phrasescore.words.known_words import warning_of
+from phrasescore.words.known_words import unknown_warning
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import UNK_ID, Vocabulary
 
@@ -62,7 +62,7 @@ class PhraseCounts:
             f"{self.targets:,} targets for {self.lines:,} phrases, of whose words {share:.2%} "
             f"are unknown; mean ln p of the first {mean:.4f}"
         )
-        return "\n".join(filter(None, [said, warning_of(share)]))
+        return "\n".join(filter(None, [said, unknown_warning(share)]))
 
 
 @dataclass(frozen=True)

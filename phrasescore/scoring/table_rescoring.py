@@ -27,7 +27,7 @@ from phrasescore.scoring.model_loading import ComputeSettings, ReadyModels, load
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, read_blocks
 from phrasescore.table.block_stream import BlockStream, StreamReport
 from phrasescore.table.phrase_table import Side
-from phrasescore.words.known_words import FEW, first_words, known_share, warning_of
+from phrasescore.words.known_words import MIN_SHARE, first_words, known_share, unknown_warning
 
 if TYPE_CHECKING:
     from phrasescore.cluster.cluster import Cluster
@@ -154,7 +154,7 @@ def described(record: ScoringRecord) -> str:
         f"{work.target_asked:,} ({record.savings['target']:.2f} times fewer)",
         f"unknown words: {unknown[0]:.2%} of the source, {unknown[1]:.2%} of the target"
         + ("; predicted ones share p(<unk>)" if record.unknown == "share" else ""),
-        warning_of(*unknown),
+        unknown_warning(*unknown),
     ]
     lines += [f"{model.name}: mean ln p {model.mean_ln_p:.4f}" for model in record.models]
     lines += [
@@ -246,12 +246,12 @@ def _refuse_unknown_words(table: str, folders: Sequence[str], factor: int | None
             for side, words in model.sides.items()
         }
         side, share = min(shares.items(), key=lambda each: each[1])
-        if share >= FEW:
+        if share >= MIN_SHARE:
             continue
         other: Side = "target" if side == "source" else "source"
         swapped = known_share(counts[other], model.sides[side], read_factor)
         problem = f"it knows {share:.0%} of the words on the {side} side of {table}"
-        if swapped > max(FEW, share):
+        if swapped > max(MIN_SHARE, share):
             problem += f", and its vocabulary for them knows {swapped:.0%} of the {other} side"
         raise ModelError(
             f"{problem}: it seems to be a model of other languages, or of the other direction",

@@ -22,7 +22,7 @@ from phrasescore.scoring.probability_column import ln_p_texts
 from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.table.block_stream import BlockStream, StreamReport
 from phrasescore.table.text_blocks import TextBlock, Texts
-from phrasescore.words.known_words import warning_of
+from phrasescore.words.known_words import unknown_warning
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import UNK_ID
 
@@ -107,7 +107,7 @@ class TextReport(StreamReport[TextCounts]):
         if counts.skipped:
             said += f"\n{counted(counts.skipped, 'line')} could not be scored: the score is empty"
         words = max(1, counts.tokens - counts.lines + counts.skipped)
-        return "\n".join(filter(None, [said, warning_of(counts.unknown / words)]))
+        return "\n".join(filter(None, [said, unknown_warning(counts.unknown / words)]))
 
 
 class TextScorer:
