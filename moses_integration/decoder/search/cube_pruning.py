@@ -33,13 +33,14 @@ from moses_integration.decoder.search.stack_decoding import (
     with_forward,
 )
 from moses_integration.decoder.search.stacks import (
+    HEAP_ENTRY,
     NONE,
     Stacks,
-    pop,
     prune,
     push,
     put,
-    sink,
+    remove_best,
+    replace_best,
     sort_members,
 )
 from phrasescore.compiled import Record, Records, borrowed, compiled, inlined
@@ -101,7 +102,7 @@ class Cubes(NamedTuple):
         cells: The cells scored for the stack that is being filled.
         seen: One bit for each cell of the edges to that stack, set if it was scored; a row begins
             a new number.
-        heap: The cells that were not taken yet, the best on top; see ``stacks.push``.
+        heap: The cells that were not taken yet, the best on top; entries as in ``stacks``.
         used: One record, how many of each are in use.
     """
 
@@ -110,7 +111,7 @@ class Cubes(NamedTuple):
     ranked: Records
     cells: Records
     seen: NDArray[np.uint64]
-    heap: NDArray[np.int32]
+    heap: Records
     used: Records
 
     @classmethod
@@ -122,7 +123,7 @@ class Cubes(NamedTuple):
             ranked=np.empty(_FIRST_RANKED, RANKED),
             cells=np.empty(_FIRST_CELLS, CELL),
             seen=np.empty(_FIRST_SEEN, np.uint64),
-            heap=np.empty(_FIRST_CELLS, np.int32),
+            heap=np.empty(_FIRST_CELLS, HEAP_ENTRY),
             used=np.zeros(1, CUBES_USED),
         )
 
@@ -283,8 +284,8 @@ def _score_cell(
     row: int,
     column: int,
     ends: bool,
-) -> None:
-    """Score a cell, the next of ``cubes.cells``."""
+) -> float:
+    """Score a cell, the next of ``cubes.cells``; return its total."""
     model, edge = search.model, cubes.edges[edge_number]
     option = edge.begin + column
     cell = cubes.cells[cubes.used[0].cells]
@@ -305,6 +306,7 @@ def _score_cell(
         # stands in for them
         cell.score += waiting.neural.stand_in[option]
     cell.total = cell.score + edge.estimate
+    return np.float64(cell.total)
 
 
 @inlined
@@ -343,7 +345,7 @@ def _score_neighbours(
 ) -> bool:
     """Score the cells beside and below the best one, unless they are missing or were scored.
 
-    The first takes the place of the best one on the heap, the other one rises from its end.
+    The first replaces the best one on the heap, the other one is added.
 
     Returns:
         Whether there was one.
@@ -356,13 +358,12 @@ def _score_neighbours(
             continue
         if not _note_cell(cubes, edge, row, column):
             continue
-        _score_cell(search, waiting, cubes, cell.edge, row, column, ends)
+        total = _score_cell(search, waiting, cubes, cell.edge, row, column, ends)
         if replaced:
-            push(cubes.cells, cubes.heap, used.heap, used.cells)
+            push(cubes.heap, used.heap, total, used.cells)
             used.heap += 1
         else:
-            cubes.heap[0] = used.cells
-            sink(cubes.cells, cubes.heap, 0, used.heap)
+            replace_best(cubes.heap, used.heap, total, used.cells)
             replaced = True
         used.cells += 1
     return replaced
@@ -390,14 +391,14 @@ def _fill_stack(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, s
             return NEEDS_EDGES
         if progress.pops >= limits.pop_limit and limits.diversity == 0:
             break
-        cell = cubes.cells[cubes.heap[0]]
+        cell = cubes.cells[cubes.heap[0].number]
         coverage = search.coverages.records[cubes.edges[cell.edge].coverage]
         goes_on = progress.pops < limits.pop_limit or coverage.entries < limits.diversity
         if goes_on:
             progress.pops += 1
             coverage.entries += _take(search, waiting, cubes, cell, stack)
         if not (goes_on and _score_neighbours(search, waiting, cubes, cell, ends)):
-            pop(cubes.cells, cubes.heap, used.heap)
+            remove_best(cubes.heap, used.heap)
             used.heap -= 1
     return DONE
 
@@ -416,8 +417,8 @@ def _begin_cells(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, 
         if used.seen > cubes.seen.size or used.cells == cubes.cells.size:
             return False
         _note_cell(cubes, edge, 0, 0)
-        _score_cell(search, waiting, cubes, number, 0, 0, ends)
-        push(cubes.cells, cubes.heap, used.heap, used.cells)
+        total = _score_cell(search, waiting, cubes, number, 0, 0, ends)
+        push(cubes.heap, used.heap, total, used.cells)
         used.cells += 1
         used.heap += 1
         number = np.int64(edge.next)

@@ -149,66 +149,66 @@ def clear_stacks(stacks: Stacks, length: int, lm_state: int, estimate: float) ->
     stacks.used[0] = 1
 
 
-# Heaps hold numbers of records, the best total on top; of equal totals the lower number, which is
-# the older one, is better.
+# An entry of a heap. It repeats the total: a comparison that looked it up in the record would wait
+# for memory most of the time.
+HEAP_ENTRY = np.dtype([("total", np.float64), ("number", np.int32)], align=True)
 
 
-@compiled
-def _precedes(records: Records, one: int, other: int) -> bool:
-    records = borrowed(records)
-    total, other_total = records[one].total, records[other].total
+@inlined
+def _precedes(total: float, number: int, other: Record) -> bool:
+    """Whether an entry belongs above another one: the higher total; of equal ones the older."""
     # no branches, because the processor cannot predict which one is better
-    return (total > other_total) | ((total >= other_total) & (one < other))
+    return (total > other.total) | ((total >= other.total) & (number < other.number))
 
 
 @compiled
-def push(records: Records, heap: NDArray[np.int32], size: int, number: int) -> None:
-    """Add a number to the ``size`` numbers of a heap."""
-    records, heap = borrowed((records, heap))
+def push(heap: Records, size: int, total: float, number: int) -> None:
+    """Add an entry to the ``size`` entries of a heap."""
+    heap = borrowed(heap)
     at = size
-    while at > 0 and _precedes(records, number, heap[(at - 1) // 2]):
+    while at > 0 and _precedes(total, number, heap[(at - 1) // 2]):
         heap[at] = heap[(at - 1) // 2]
         at = (at - 1) // 2
-    heap[at] = number
+    heap[at].total, heap[at].number = total, number
 
 
 @compiled
-def sink(records: Records, heap: NDArray[np.int32], at: int, size: int) -> None:
-    """Restore the heap below position ``at``."""
-    records, heap = borrowed((records, heap))
-    number = heap[at]
+def replace_best(heap: Records, size: int, total: float, number: int) -> None:
+    """Replace the best of the ``size`` entries of a heap by another one."""
+    heap = borrowed(heap)
+    at = 0
     while 2 * at + 1 < size:
         child = 2 * at + 1
         if child + 1 < size:
-            child += _precedes(records, heap[child + 1], heap[child])
-        if not _precedes(records, heap[child], number):
+            right = heap[child + 1]
+            child += _precedes(right.total, right.number, heap[child])
+        if _precedes(total, number, heap[child]):
             break
         heap[at] = heap[child]
         at = child
-    heap[at] = number
+    heap[at].total, heap[at].number = total, number
 
 
 @compiled
-def pop(records: Records, heap: NDArray[np.int32], size: int) -> int:
-    """Take the best of the ``size`` numbers of a heap, at least one."""
-    records, heap = borrowed((records, heap))
-    best = heap[0]
-    heap[0] = heap[size - 1]
-    sink(records, heap, 0, size - 1)
-    return np.int64(best)
+def remove_best(heap: Records, size: int) -> None:
+    """Remove the best of the ``size`` entries of a heap, at least one."""
+    heap = borrowed(heap)
+    last = heap[size - 1]
+    replace_best(heap, size - 1, np.float64(last.total), np.int64(last.number))
 
 
 @compiled
 def sort_by_total(records: Records, numbers: NDArray[np.int32]) -> None:
     """Sort numbers of records in place, the best first."""
     records, numbers = borrowed((records, numbers))
-    for at in range(numbers.size // 2 - 1, -1, -1):
-        sink(records, numbers, at, numbers.size)
-    for size in range(numbers.size, 0, -1):
-        numbers[size - 1] = pop(records, numbers, size)
-    for at in range(numbers.size // 2):  # the best were taken first, and put last
-        behind = numbers.size - 1 - at
-        numbers[at], numbers[behind] = numbers[behind], numbers[at]
+    if numbers.size < 2:
+        return
+    heap = np.empty(numbers.size, HEAP_ENTRY)
+    for at in range(numbers.size):
+        push(heap, at, records[numbers[at]].total, numbers[at])
+    for at in range(numbers.size):
+        numbers[at] = heap[0].number
+        remove_best(heap, numbers.size - at)
 
 
 @compiled
