@@ -237,7 +237,7 @@ class Model:
     def _spans(self, texts: list[bytes], name: str) -> TokenSpans:
         """Return the tokens of texts; sources must have some."""
         factor = self._loaded.model.settings.factor
-        spans, lacking = TokenSpans.of_texts(texts, factor)
+        spans, lacking = TokenSpans.find_in_texts(texts, factor)
         if lacking.any():
             raise InputError(
                 f"{name}[{int(np.argmax(lacking))}]: a word has no factor {factor}, which the "

@@ -22,7 +22,7 @@ from phrasescore.runs.identity import provenance
 
 if TYPE_CHECKING:
     from phrasescore.generation.sentence_models import SentenceModels
-    from phrasescore.generation.translator import Form, Translator, UnknownWords
+    from phrasescore.generation.translator import Form, Translator
 
 
 class TranslateOptions(LengthNormalisation, Computing, Result):
@@ -114,17 +114,17 @@ def _translator(
 ) -> tuple[Translator, dict[str, Any]]:
     """Return what translates, and what of it decides the translations, as JSON values."""
     from phrasescore.generation.targets import BeamSettings, TargetSettings
-    from phrasescore.generation.translator import Translator
+    from phrasescore.generation.translator import Translator, lexicon_digest
 
     best = 1 if options.nbest is None else options.nbest_size or options.beam
     beam = BeamSettings(options.beam, best, options.length_normalisation)
     allowed = TargetSettings(options.max_length, not options.no_unknown, options.length_bounds)
-    replacement = _replacement(options, models)
+    lexicon = _lexicon(options, models)
     translator = Translator(
         models,
         beam,
         allowed,
-        replacement=replacement,
+        lexicon=lexicon,
         aligns=options.alignments is not None,
         device=options.device,
         batch_size=options.batch_size,
@@ -133,7 +133,7 @@ def _translator(
     return translator, {
         "beam": dataclasses.asdict(beam),
         "allowed": dataclasses.asdict(allowed),
-        "lexicon": replacement.digest if replacement is not None else None,
+        "lexicon": lexicon_digest(lexicon) if lexicon is not None else None,
         "models": [each.digest for each in models.loaded],
         "numerics": numerics,
         "outputs": {
@@ -167,18 +167,18 @@ def _check(options: TranslateOptions) -> None:
         )
 
 
-def _replacement(options: TranslateOptions, models: SentenceModels) -> UnknownWords | None:
-    """Return what stands for unknown words, if something does."""
+def _lexicon(options: TranslateOptions, models: SentenceModels) -> dict[bytes, bytes] | None:
+    """Return the translations that replace unknown words, or ``None`` to leave these."""
     if not options.replace_unknown:
         return None
-    from phrasescore.generation.translator import UnknownWords, read_lexicon
+    from phrasescore.generation.translator import read_lexicon
 
     models.must_align("--replace-unknown")
     if options.lexicon is None:
-        return UnknownWords()
+        return {}
     sides = models.source_vocabulary.words, models.target_vocabulary.words
     read, written = map(frozenset, sides)
-    return UnknownWords(read_lexicon(options.lexicon, read, written, models.direction))
+    return read_lexicon(options.lexicon, read, written, models.direction)
 
 
 def _forms(options: TranslateOptions) -> list[tuple[str, Form]]:

@@ -219,7 +219,7 @@ def survey_table(
 
 def _format(head: Sequence[bytes], path: str | Path) -> TableFormat:
     try:
-        return TableFormat.of(head, path)
+        return TableFormat.from_lines(head, path)
     except PhraseTableError as error:
         if error.line is None:
             raise  # not a phrase table at all

@@ -183,7 +183,7 @@ class _SideWords:
         """Look at the phrases of some lines."""
         begins, ends = block.spans[:, self._column], block.spans[:, self._column + 1]
         hierarchical = block.format.hierarchical
-        tokens, _ = TokenSpans.of(block.data, begins, ends, hierarchical=hierarchical)
+        tokens, _ = TokenSpans.find(block.data, begins, ends, hierarchical=hierarchical)
         begins, ends = tokens.begins, tokens.ends
         if self._alone:
             first = tokens.offsets[:-1][np.diff(tokens.offsets) == 1]

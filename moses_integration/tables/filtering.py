@@ -271,7 +271,7 @@ def filtered_name(ini: MosesIni, feature: FeatureLine) -> str:
         InputError: What the feature is called cannot be the name of a file.
     """
     try:
-        return file_name(feature.name, ".gz", of="feature")
+        return file_name(feature.name, ".gz", "feature")
     except InputError as error:
         raise error.at(ini.path, feature.line) from None
 

@@ -49,7 +49,10 @@ def check_reordering(path: str | Path) -> None:
         InputError: It cannot be read, or is no such table.
     """
     if can_be_read_again(path):
-        next(read_source_runs(path, INSPECTED_LINES, format_of=TableFormat.of_reordering), None)
+        next(
+            read_source_runs(path, INSPECTED_LINES, format_of=TableFormat.from_reordering_lines),
+            None,
+        )
 
 
 def prune_reordering(
@@ -76,7 +79,7 @@ def prune_reordering(
     stream = BlockStream(
         [reordering],
         None,
-        lambda _, done: read_source_runs(reordering, format_of=TableFormat.of_reordering),
+        lambda _, done: read_source_runs(reordering, format_of=TableFormat.from_reordering_lines),
         work,
         CutReordering(),
         unlike="another table",

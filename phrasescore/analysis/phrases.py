@@ -27,7 +27,7 @@ from phrasescore.model.sequence_model import END
 from phrasescore.runs.progress import Progress
 from phrasescore.scoring.gated.gated_steps import GatedSteps, pack
 from phrasescore.scoring.pair_order import cut_by_area, cut_in_groups, is_new, pair_order
-from phrasescore.table.block import LONGEST_PHRASE, read_blocks
+from phrasescore.table.block import MAX_PHRASE, read_blocks
 from phrasescore.table.phrase_table import Side
 from phrasescore.table.text_blocks import Texts
 from phrasescore.words.distinct_phrases import first_rows, is_first, phrase_digests
@@ -123,11 +123,11 @@ def read_phrases(path: str | Path, loaded: LoadedModel) -> tuple[TokenSequences,
     for block in Texts((path,), columns=1, factor=loaded.model.settings.factor).blocks():
         spans = block.tokens[0]
         words = np.diff(spans.offsets)
-        wrong = np.flatnonzero((words == 0) | (words > LONGEST_PHRASE))
+        wrong = np.flatnonzero((words == 0) | (words > MAX_PHRASE))
         if len(wrong):
             row = int(wrong[0])
             raise CorpusError(
-                f"a phrase of {words[row]:,} words, where a model reads at most {LONGEST_PHRASE:,}"
+                f"a phrase of {words[row]:,} words, where a model reads at most {MAX_PHRASE:,}"
                 if words[row]
                 else "an empty phrase",
                 path=path,

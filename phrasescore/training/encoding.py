@@ -144,7 +144,7 @@ class StreamedSide:
             pairs=float(in_pairs[known].sum() / max(1, in_pairs.sum())),
         )
         vocabulary.write(folder / f"{name}.vocabulary.txt")
-        OutsideWords.of(words, in_phrases, ids).write(folder / f"{name}.outside.txt")
+        OutsideWords.from_counts(words, in_phrases, ids).write(folder / f"{name}.outside.txt")
         return coverage, ids
 
     def write_ids(self, folder: Path, name: str, kept: Mask, ids: NDArray[np.int32]) -> None:

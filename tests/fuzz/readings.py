@@ -118,7 +118,9 @@ def _runs(path: Path, large: bool) -> Result:
 
 
 def _reordering_runs(path: Path, large: bool) -> Result:
-    blocks = list(read_source_runs(path, _lines(large), format_of=TableFormat.of_reordering))
+    blocks = list(
+        read_source_runs(path, _lines(large), format_of=TableFormat.from_reordering_lines)
+    )
     return (b"".join(block.text for block in blocks),)
 
 
