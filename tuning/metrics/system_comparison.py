@@ -290,7 +290,7 @@ def compare_segment_scores(
     )
 
 
-def _must_be_comparable(systems: Mapping[str, Sequence[str | Path]]) -> None:
+def _must_be_comparable(systems: Mapping[str, Sequence[object]]) -> None:
     if len(systems) < 2:
         raise SettingsError("nothing to compare with", remedy="give two systems or more")
     for name, paths in systems.items():
