@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,18 @@ class TextCounts:
         except OverflowError:
             return math.inf
 
+    @property
+    def figures(self) -> dict[str, int | float | None]:
+        """What the model thinks of the texts, by name."""
+        return {
+            "lines": self.lines,
+            "skipped": self.skipped,
+            "tokens": self.tokens,
+            "unknown": self.unknown,
+            "ln_p": self.ln_p,
+            "perplexity": self.perplexity,
+        }
+
 
 class TextReport(StreamReport[TextCounts]):
     """The result of a run; its lines are pairs of texts."""
@@ -64,24 +77,12 @@ class TextReport(StreamReport[TextCounts]):
     @property
     def figures(self) -> dict[str, int | float | None]:
         """What the model thinks of the texts, by name."""
-        counts = self.counts
-        return {
-            "lines": counts.lines,
-            "skipped": counts.skipped,
-            "tokens": counts.tokens,
-            "unknown": counts.unknown,
-            "ln_p": counts.ln_p,
-            "perplexity": counts.perplexity,
-        }
+        return self.counts.figures
 
     @property
     def figures_text(self) -> str:
         """The figures, one in a line, for people and for scripts."""
-        lines = []
-        for name, value in self.figures.items():
-            shown = f"{value:.6f}" if isinstance(value, float) else str(value).lower()
-            lines.append(f"{name} {shown}")
-        return "\n".join(lines)
+        return figures_text(self.figures)
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON values."""
@@ -111,6 +112,15 @@ class TextReport(StreamReport[TextCounts]):
         return "\n".join(filter(None, [said, warning_of(counts.unknown / words)]))
 
 
+def figures_text(figures: Mapping[str, int | float | None]) -> str:
+    """Return figures, one in a line, for people and for scripts."""
+    lines = []
+    for name, value in figures.items():
+        shown = f"{value:.6f}" if isinstance(value, float) else str(value).lower()
+        lines.append(f"{name} {shown}")
+    return "\n".join(lines)
+
+
 class TextScorer:
     """Scores blocks, one after the other.
 
@@ -133,6 +143,18 @@ class TextScorer:
         Raises:
             ModelError: The model gives something that is not a log-probability.
         """
+        _, _, columns, counts = self.columns(block, before)
+        return block.with_columns(columns), counts
+
+    def columns(
+        self, block: TextBlock, before: TextCounts
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64], list[list[bytes]], TextCounts]:
+        """Score one block, as :meth:`score` does, without writing its lines.
+
+        Returns:
+            ``(rows,)`` ln p of each line that can be scored; ``(rows,)`` its tokens, ``</s>``
+            counted; the new columns of all lines; the counts up to the end of the block.
+        """
         rows = np.flatnonzero(~block.faulty)
         sources, targets = self._ids(block, rows)
         done = self._scorer.work
@@ -147,10 +169,10 @@ class TextScorer:
                 line=block.first_line + int(rows[wrong[0]]),
                 remedy="train it again; its parameters are not finite",
             )
-        columns = [_spread(ln_p_texts(totals), rows, len(block))]
+        columns = [spread(ln_p_texts(totals), rows, len(block))]
         if self._words:
             fields = _joined(ln_p_texts(ln_p), targets.lengths + 1)
-            columns.append(_spread(fields, rows, len(block)))
+            columns.append(spread(fields, rows, len(block)))
         counts = TextCounts(
             lines=before.lines + len(block),
             skipped=before.skipped + len(block) - len(rows),
@@ -159,7 +181,7 @@ class TextScorer:
             ln_p=before.ln_p + float(totals.sum()),
             work=before.work + (self._scorer.work - done),
         )
-        return block.with_columns(columns), counts
+        return totals, targets.lengths + 1, columns, counts
 
     def _ids(
         self, block: TextBlock, rows: NDArray[np.int64]
@@ -181,7 +203,7 @@ def _joined(texts: list[bytes], counts: NDArray[np.int64]) -> list[bytes]:
     ]
 
 
-def _spread(fields: list[bytes], rows: NDArray[np.int64], lines: int) -> list[bytes]:
+def spread(fields: list[bytes], rows: NDArray[np.int64], lines: int) -> list[bytes]:
     """Give each line its field, and the others an empty one."""
     column = [b""] * lines
     for row, field in zip(rows.tolist(), fields, strict=True):
