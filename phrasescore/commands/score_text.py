@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from phrasescore.commands.declarations import argument, command, flag, option
 from phrasescore.commands.numbers import BATCH
-from phrasescore.commands.options import MODEL, Computing, Result, factor, resumable
+from phrasescore.commands.options import Computing, Result, factor, model_folders, resumable
 from phrasescore.commands.paths import INPUT, OUTPUT
 from phrasescore.errors import SettingsError, counted
 from phrasescore.runs.identity import provenance
@@ -21,13 +23,25 @@ if TYPE_CHECKING:
 _SKIP = ", or give --on-error skip to leave its score empty"
 
 
+def _keep(text: str) -> tuple[float | None, float | None]:
+    """Return a threshold and no share, or no threshold and a share from 0 to 1."""
+    from phrasescore.table.input_files import finite_number
+
+    number = finite_number(text.removesuffix("%"))
+    if number is None or (text.endswith("%") and not 0 < number <= 100):
+        raise click.BadParameter(f"{text[:30]!r} is neither a number nor a share such as 20%")
+    return (None, number / 100) if text.endswith("%") else (number, None)
+
+
 class ScoreTextOptions(Computing, Result):
     """Options of ``score-text``."""
 
     texts: tuple[str, ...] = argument(
         INPUT, "PAIRS | SOURCE TARGET | TEXT", nargs=-1, required=True
     )
-    model: str = MODEL
+    models: tuple[str, ...] = model_folders(
+        "A model folder; may be repeated: all models score in one pass, a column each."
+    )
     output: str | None = option(
         OUTPUT,
         "Where to write the lines; gzip if the name ends in .gz; - is standard output.  "
@@ -38,6 +52,17 @@ class ScoreTextOptions(Computing, Result):
     perplexity: bool = flag(
         "Print lines, tokens (</s> counted), unknown words, ln p and perplexity of all together; "
         "lines are written only if -o says where."
+    )
+    length_normalisation: bool = flag("Write ln p divided by the number of tokens, </s> counted.")
+    dual: bool = flag(
+        "Append the dual conditional cross-entropy score of two models of opposite directions "
+        "(Junczys-Dowmunt 2018), from 0 to 1."
+    )
+    keep: Any = option(
+        _keep,
+        "Write only lines whose score, the dual one if asked for, is at least NUMBER, or the best "
+        "SHARE of the lines, such as 20%.",
+        metavar="NUMBER|SHARE%",
     )
     on_error: Literal["stop", "skip"] = option(
         ["stop", "skip"],
@@ -61,25 +86,49 @@ def score_text(options: ScoreTextOptions) -> None:
     fp32. With --words a further column has ln p of each word, </s> last. A model trained with
     --direction target-source reads the targets and predicts the sources.
 
+    To filter parallel text, give two models of opposite directions, --dual and, for example,
+    --keep 20%: the new columns are the scores of the models and then the dual one.
+
     If it is interrupted, even by kill -9, the same command continues where it stopped.
     """
     from phrasescore.model.folder import load_model
     from phrasescore.scoring.shared_scorer import SharedScorer
-    from phrasescore.scoring.text_scoring import score_texts
+    from phrasescore.scoring.text_filtering import FilterSettings, Keep, filter_texts
+    from phrasescore.scoring.text_scoring import figures_text, score_texts
 
     output = _destination(options)
     options.use_threads()
-    loaded = load_model(options.model)
-    texts = _texts(options, loaded)
+    models = [load_model(folder) for folder in options.models]
+    how = FilterSettings(
+        options.words,
+        options.length_normalisation,
+        options.dual,
+        None if options.keep is None else Keep(*options.keep),
+    )
+    how.check(models)
+    texts = _texts(options, models)
     size = options.batch_size
-    scorer = SharedScorer(loaded.model, options.device, "fp32", size)
+    scorers = [SharedScorer(each.model, options.device, "fp32", size) for each in models]
+    loaded, scorer = models[0], scorers[0]
     numerics = {"batch_size": size, "device": str(scorer.device), "precision": "fp32"}
     words = options.words
+    used: dict[str, Any] = {"words": words, "factor": texts.factor, "on_error": options.on_error}
+    if len(models) > 1 or not how.is_plain:
+        with resumable(options.texts, [output]):
+            found = filter_texts(texts, output, models, scorers, how, numerics=numerics)
+        click.echo(str(found), err=True)
+        used |= {"models": list(options.models), "filter": dataclasses.asdict(how)}
+        settings = {**used, "numerics": numerics}
+        result = found.with_models(options.models)
+        options.show({**result, "provenance": provenance(settings=settings)})
+        if options.perplexity and not options.as_json:
+            for folder, counts in zip(options.models, found.counts.models, strict=True):
+                click.echo(f"model {folder}\n{figures_text(counts.figures)}")
+        return
     with resumable(options.texts, [output]):
         report = score_texts(texts, output, loaded, scorer, words=words, numerics=numerics)
     click.echo(str(report), err=True)
-    used = {"words": words, "factor": texts.factor, "on_error": options.on_error}
-    settings = {"model": options.model, **used, "numerics": numerics}
+    settings = {"model": options.models[0], **used, "numerics": numerics}
     options.show({**report.to_json(), "provenance": provenance(settings=settings)})
     if options.perplexity and not options.as_json:
         click.echo(report.figures_text)
@@ -103,12 +152,17 @@ def _destination(options: ScoreTextOptions) -> str:
     return output
 
 
-def _texts(options: ScoreTextOptions, loaded: LoadedModel) -> Texts:
+def _texts(options: ScoreTextOptions, models: Sequence[LoadedModel]) -> Texts:
     """Say how to read the texts that the model wants."""
     from phrasescore.model.kinds import kind_named
     from phrasescore.table.text_blocks import Texts
 
-    settings = loaded.model.settings
+    settings = models[0].model.settings
+    factors = {each.model.settings.factor for each in models}
+    if len(factors) > 1 and options.factor is None:
+        raise SettingsError(
+            "the models were trained on different factors", remedy="choose one with --factor"
+        )
     columns = 2 if kind_named(settings.kind).reads_source else 1
     if len(options.texts) > columns:
         remedy = "give one file with columns, or one for each text"

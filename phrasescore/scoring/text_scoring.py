@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,6 +59,18 @@ class TextCounts:
         except OverflowError:
             return math.inf
 
+    @property
+    def figures(self) -> dict[str, int | float | None]:
+        """The figures that ``--perplexity`` prints, by name."""
+        return {
+            "lines": self.lines,
+            "skipped": self.skipped,
+            "tokens": self.tokens,
+            "unknown": self.unknown,
+            "ln_p": self.ln_p,
+            "perplexity": self.perplexity,
+        }
+
 
 class TextReport(StreamReport[TextCounts]):
     """The result of a run; its lines are pairs of texts."""
@@ -66,23 +78,12 @@ class TextReport(StreamReport[TextCounts]):
     @property
     def figures(self) -> dict[str, int | float | None]:
         """The figures that ``--perplexity`` prints, by name."""
-        counts = self.counts
-        return {
-            "lines": counts.lines,
-            "skipped": counts.skipped,
-            "tokens": counts.tokens,
-            "unknown": counts.unknown,
-            "ln_p": counts.ln_p,
-            "perplexity": counts.perplexity,
-        }
+        return self.counts.figures
 
     @property
     def figures_text(self) -> str:
         """The figures, one a line, for people and for scripts."""
-        return "\n".join(
-            f"{name} {value:.6f}" if isinstance(value, float) else f"{name} {value}".lower()
-            for name, value in self.figures.items()
-        )
+        return figures_text(self.figures)
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON values."""
@@ -112,6 +113,14 @@ class TextReport(StreamReport[TextCounts]):
         return "\n".join(filter(None, [said, unknown_warning(counts.unknown / words)]))
 
 
+def figures_text(figures: Mapping[str, int | float | None]) -> str:
+    """Return figures, one a line, for people and for scripts."""
+    return "\n".join(
+        f"{name} {value:.6f}" if isinstance(value, float) else f"{name} {value}".lower()
+        for name, value in figures.items()
+    )
+
+
 class TextScorer:
     """Scores blocks of lines.
 
@@ -134,6 +143,18 @@ class TextScorer:
         Raises:
             ModelError: The model gives something that is not a log-probability.
         """
+        _, _, columns, counts = self.columns(block, before)
+        return block.with_columns(columns), counts
+
+    def columns(
+        self, block: TextBlock, before: TextCounts
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64], list[list[bytes]], TextCounts]:
+        """Score one block, as :meth:`score` does, without writing its lines.
+
+        Returns:
+            ``(rows,)`` ln p of each line that can be scored; ``(rows,)`` its tokens, ``</s>``
+            counted; the new columns of all lines; the counts up to the end of the block.
+        """
         rows = np.flatnonzero(~block.faulty)
         sources, targets = (
             ids.select(rows) for ids in encode_texts(self._loaded, block.tokens, len(block))
@@ -150,10 +171,10 @@ class TextScorer:
                 line=block.first_line + int(rows[wrong[0]]),
                 remedy="train it again; its parameters are not finite",
             )
-        columns = [_spread(ln_p_texts(totals), rows, len(block))]
+        columns = [spread(ln_p_texts(totals), rows, len(block))]
         if self._words:
             fields = _joined(ln_p_texts(ln_p), targets.lengths + 1)
-            columns.append(_spread(fields, rows, len(block)))
+            columns.append(spread(fields, rows, len(block)))
         counts = TextCounts(
             lines=before.lines + len(block),
             skipped=before.skipped + len(block) - len(rows),
@@ -162,7 +183,7 @@ class TextScorer:
             ln_p=before.ln_p + float(totals.sum()),
             work=before.work + (self._scorer.work - work_before),
         )
-        return block.with_columns(columns), counts
+        return totals, targets.lengths + 1, columns, counts
 
 
 def encode_texts(
@@ -190,7 +211,7 @@ def _joined(texts: list[bytes], counts: NDArray[np.int64]) -> list[bytes]:
     ]
 
 
-def _spread(fields: list[bytes], rows: NDArray[np.int64], lines: int) -> list[bytes]:
+def spread(fields: list[bytes], rows: NDArray[np.int64], lines: int) -> list[bytes]:
     """Return a column with the given rows' fields and empty fields elsewhere."""
     column = [b""] * lines
     for row, field in zip(rows.tolist(), fields, strict=True):

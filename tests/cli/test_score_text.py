@@ -16,8 +16,9 @@ from click.testing import CliRunner
 from phrasescore.commands.score_text import score_text
 from phrasescore.errors import PhrasescoreError
 from phrasescore.table.phrase_table import parse_entry, parse_scores
-from tests.conftest import PROJECT, Phrasescore
+from tests.conftest import PROJECT, Phrasescore, StartPhrasescore
 from tests.support.builders import write_phrase_table
+from tests.support.killed import kill_when_blocks_are_done
 from tests.support.random_models import save_random_model
 
 ENGLISH, FRENCH = [b"e%d" % i for i in range(30)], [b"f%d" % i for i in range(30)]
@@ -164,3 +165,130 @@ def test_appending_to_the_input(data: Path, tmp_path: Path) -> None:
     assert done.returncode == 2
     assert b"the output is one of the texts" in done.stderr
     assert text.read_bytes() == b"e1\tf1\n"
+
+
+def _columns(text: str | bytes, first: int) -> list[list[float]]:
+    lines = (text.encode() if isinstance(text, str) else text).splitlines()
+    return [[float(field) for field in line.split(b"\t")[first:]] for line in lines]
+
+
+def test_several_models_in_one_pass(data: Path, tmp_path: Path) -> None:
+    """Each model's column is, byte for byte, the one that it writes alone."""
+    pairs = data / "pairs.tsv.gz"
+    alone = [run("--model", data / name, pairs).splitlines() for name in ("model", "backwards")]
+    arguments = ["--model", data / "model", "--model", data / "backwards", pairs]
+    together = run(*arguments).splitlines()
+    for line, forward, backward in zip(together, *alone, strict=True):
+        assert line == forward + "\t" + backward.rpartition("\t")[2]
+    printed = json.loads(run(*arguments, "--json", "-o", tmp_path / "out"))
+    assert (printed["lines"], printed["kept"]) == (300, 300)
+    single = json.loads(run("--model", data / "backwards", pairs, "--json", "-o", tmp_path / "one"))
+    assert printed["models"][1]["perplexity"] == single["perplexity"]
+    said = run(*arguments, "--perplexity")
+    assert said.count("perplexity ") == 2 and f"model {data / 'backwards'}" in said
+
+
+def test_scores_by_length_and_of_both_directions(data: Path) -> None:
+    """The figures of the paper, recomputed from ln p of the words that each model writes."""
+    pairs = data / "pairs.tsv.gz"
+    entropies = []
+    for name in ("model", "backwards"):
+        words = run("--model", data / name, pairs, "--words").splitlines()
+        each = [[float(word) for word in line.split("\t")[3].split()] for line in words]
+        entropies.append([-sum(word) / len(word) for word in each])
+    arguments = ["--model", data / "model", "--model", data / "backwards", pairs]
+    found = _columns(run(*arguments, "--length-normalisation", "--dual"), 2)
+    for (forward, backward, dual), first, second in zip(found, *entropies, strict=True):
+        assert (forward, backward) == pytest.approx((-first, -second), abs=2e-6)
+        expected = math.exp(-(abs(first - second) + 0.5 * (first + second)))
+        assert dual == pytest.approx(expected, rel=1e-4)
+    # the order of the two models does not matter, nor whether their own columns are normalised
+    swapped = ["--model", data / "backwards", "--model", data / "model", pairs, "--dual"]
+    assert [row[2] for row in _columns(run(*swapped), 2)] == [row[2] for row in found]
+
+
+def test_keep(data: Path, tmp_path: Path) -> None:
+    """A threshold and a share keep lines in their order, as they are without --keep."""
+    pairs = data / "pairs.tsv.gz"
+    for options in (
+        ["--model", data / "model"],
+        ["--model", data / "model", "--words"],
+        ["--model", data / "model", "--length-normalisation"],
+        ["--model", data / "model", "--model", data / "backwards", "--dual"],
+    ):
+        every = run(*options, pairs).splitlines()
+        place = -2 if "--words" in options else -1
+        scores = [float(line.split("\t")[place]) for line in every]
+        middle = sorted(scores)[150]
+        kept = run(*options, pairs, "--keep", str(middle)).splitlines()
+        expected = [line for line, score in zip(every, scores, strict=True) if score >= middle]
+        assert kept == expected
+        run(*options, pairs, "--keep", "10%", "-o", tmp_path / "share")
+        best = sorted(range(300), key=lambda row: (-scores[row], row))[:30]
+        assert (tmp_path / "share").read_text().splitlines() == [every[row] for row in sorted(best)]
+        assert [path.name for path in tmp_path.iterdir()] == ["share"]
+
+
+def test_keep_drops_what_cannot_be_scored(data: Path, phrasescore: Phrasescore) -> None:
+    """Skipped lines are never kept, and a share is one of the lines that have a score."""
+    text = b"e1\tf1\nno tab\n\tf2\ne2\tf2\r\n"
+    command = ["score-text", "--model", data / "model", "--on-error", "skip", "-"]
+    low = phrasescore(*command, "--keep", "-1000", stdin=text)
+    assert low.returncode == 0, low.stderr
+    assert [line.split(b"\t")[0] for line in low.stdout.splitlines()] == [b"e1", b"e2"]
+    assert b"4 lines, " in low.stderr and b"2 kept" in low.stderr
+    half = phrasescore(*command, "--keep", "50%", "-o", "half", "--json-file", "json", stdin=text)
+    assert half.returncode == 0, half.stderr
+    assert b"1 kept" in half.stderr
+
+
+def test_a_share_killed_in_the_middle(
+    data: Path, tmp_path: Path, phrasescore: Phrasescore, start_phrasescore: StartPhrasescore
+) -> None:
+    """After kill -9 the same command scores the rest, and keeps the same lines."""
+    lines = (gzip.decompress((data / "pairs.tsv.gz").read_bytes())).splitlines(keepends=True)
+    (tmp_path / "pairs").write_bytes(b"".join(lines * 300))
+    command = ["score-text", "pairs", "--keep", "5%", "--threads", "1", "--dual"]
+    command += ["--model", str(data / "model"), "--model", str(data / "backwards"), "-o"]
+    kill_when_blocks_are_done(
+        start_phrasescore(tmp_path, *command, "out"), tmp_path, ".out.scored.gz"
+    )
+    assert not (tmp_path / "out").exists()
+    again = phrasescore(*command, "out")
+    assert again.returncode == 0, again.stderr
+    assert b"going on after line" in again.stderr
+    whole = phrasescore(*command, "whole")
+    assert whole.returncode == 0, whole.stderr
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
+    assert len((tmp_path / "out").read_bytes().splitlines()) == 4500
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "pairs", "whole"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--dual"], "--dual compares two models of opposite directions"),
+        (["--dual", "--model", "model"], "--dual compares two models of opposite directions"),
+        (["--model", "backwards", "--keep", "1"], "2 models give as many scores, and --keep goes"),
+        (["--keep", "10%"], "a share of the lines is known when all are scored"),
+        (["--model", "lm"], "a language model reads one text, and the other models read pairs"),
+    ],
+)
+def test_refused_filters(
+    arguments: list[str], message: str, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Models that do not fit together, and a score that is not said, are one sentence."""
+    monkeypatch.chdir(data)
+    save_random_model(Path("lm"), [], FRENCH, kind="feed-forward-lm")
+    with pytest.raises(PhrasescoreError) as caught:
+        run("--model", "model", "pairs.tsv.gz", *arguments)
+    assert caught.value.exit_code == 2
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("value", ["x", "0%", "101%", "nan", "%"])
+def test_what_is_no_share(value: str, data: Path, phrasescore: Phrasescore) -> None:
+    """A share is above 0 and at most 100 %; a threshold is a number."""
+    done = phrasescore("score-text", "--model", data / "model", "-", "--keep", value)
+    assert done.returncode == 2
+    assert b"is neither a number nor a share such as 20%" in done.stderr
