@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,18 +53,32 @@ Mask = NDArray[np.bool_] | DiskArray
 
 
 def _encode_once(
-    folder: Path, identity: dict[str, Any], write: Callable[[Path], dict[str, Any]]
+    folder: Path,
+    write: Callable[[Path], dict[str, object]],
+    form: int,
+    paths: Sequence[str | Path],
+    settings: PairSettings,
+    **more: object,
 ) -> EncodedPairs:
     """Encode the input into a folder, unless an earlier run has done so.
 
     Args:
         folder: Output folder; created if it does not exist.
-        identity: Everything that the arrays depend on, as JSON values. If one of its ``sha256``
-            digests is ``None``, the input is always encoded again.
         write: Writes the arrays, given a scratch folder, and returns further entries of the
             manifest.
+        form: Version of the arrays' format.
+        paths: The input; if one of the files is a pipe, it is always encoded again.
+        settings: Sizes of the shortlists, and the factor.
+        more: Further JSON values on which the arrays depend.
     """
-    if None not in identity["sha256"]:
+    digests = [sha256_of(path) if can_be_read_again(path) else None for path in paths]
+    identity: dict[str, object] = {
+        "format": form,
+        "sha256": digests,
+        "settings": dataclasses.asdict(settings),
+        **more,
+    }
+    if None not in digests:
         with contextlib.suppress(OSError, ValueError, InputError):
             if identity.items() <= read_object(folder / MANIFEST).items():
                 return load_pairs(folder)
@@ -80,15 +94,6 @@ def _encode_once(
     # written last: a folder without a manifest is incomplete
     write_json(folder / MANIFEST, {**identity, **report})
     return load_pairs(folder)
-
-
-def _identity(form: int, paths: Sequence[str | Path], settings: PairSettings) -> dict[str, Any]:
-    """Return everything that the arrays depend on; the digest of a pipe is ``None``."""
-    return {
-        "format": form,
-        "sha256": [sha256_of(path) if can_be_read_again(path) else None for path in paths],
-        "settings": dataclasses.asdict(settings),
-    }
 
 
 @dataclass(frozen=True)
@@ -219,7 +224,7 @@ def encode_table(path: str | Path, folder: str | Path, settings: PairSettings) -
     """
     folder = Path(folder)
 
-    def write(scratch: Path) -> dict[str, Any]:
+    def write(scratch: Path) -> dict[str, object]:
         blocks = (
             [block.token_spans(side, settings.factor) for side in SIDES]
             for block in read_blocks(path)
@@ -233,7 +238,7 @@ def encode_table(path: str | Path, folder: str | Path, settings: PairSettings) -
         summary = f"{lines:,} lines, {pairs:,} distinct pairs"
         return {"summary": summary, "unit": "phrases", "set_aside": 0, **report}
 
-    return _encode_once(folder, _identity(_TABLE_FORMAT, [path], settings), write)
+    return _encode_once(folder, write, _TABLE_FORMAT, [path], settings)
 
 
 def encode_texts(
@@ -261,7 +266,7 @@ def encode_texts(
     """
     folder, names = Path(folder), SIDES[-len(paths) :]
 
-    def write(scratch: Path) -> dict[str, Any]:
+    def write(scratch: Path) -> dict[str, object]:
         lines: list[int] = []  # numbers of training lines and of held-out lines
 
         def blocks() -> Iterator[Sequence[TokenSpans]]:
@@ -288,8 +293,8 @@ def encode_texts(
             **report,
         }
 
-    identity = _identity(_TEXT_FORMAT, [*paths, *held_out], settings)
-    return _encode_once(folder, {**identity, "max_length": max_length}, write)
+    files = *paths, *held_out
+    return _encode_once(folder, write, _TEXT_FORMAT, files, settings, max_length=max_length)
 
 
 def _blocks(paths: Paths, factor: int) -> Iterator[TextBlock]:
@@ -304,7 +309,7 @@ def _write_sides(
     settings: PairSettings,
     kept: Mask,
     counted: Mask | None = None,
-) -> tuple[int, dict[str, Any]]:
+) -> tuple[int, dict[str, object]]:
     """Write shortlists, groups and ids; return the number of pairs, and each side's coverage.
 
     Args:
@@ -318,7 +323,7 @@ def _write_sides(
     """
     sizes = {"source": settings.source_words, "target": settings.target_words}
     pairs = sum(int(block.sum()) for block in _masks(kept))
-    report: dict[str, Any] = {}
+    report: dict[str, object] = {}
     for side, streamed in sides.items():
         phrases = RepeatedRows(streamed.digests.blocks(), len(kept), scratch, side)
         words = (phrases.first, kept) if counted is None else (counted, counted)

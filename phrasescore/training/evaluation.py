@@ -11,6 +11,7 @@ units in the same time or less, which saw about twice as many words. 128 units w
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import os
@@ -28,6 +29,7 @@ from phrasescore.model.sequence_model import END, SequenceModel
 from phrasescore.runs.file_kinds import read_regular
 from phrasescore.runs.final_names import own_file, write_atomically
 from phrasescore.runs.json_files import parse_object
+from phrasescore.runs.results import CurvePoint
 from phrasescore.training.batches import Indices, Plan, make_batch, word_counts
 from phrasescore.training.pairs import EncodedPairs, PhraseSide, Remainder
 
@@ -147,24 +149,24 @@ class Curves:
         write_atomically(path, text.encode())
         self._board = _board(tensorboard, updates) if tensorboard else None
 
-    def add(self, point: dict[str, Any]) -> None:
-        """Append a point, which has a value ``updates``; non-finite values become ``None``."""
-        point = {
+    def add(self, point: CurvePoint) -> None:
+        """Append a point; values that are not finite become ``None``."""
+        values = {
             name: None if isinstance(value, float) and not math.isfinite(value) else value
-            for name, value in point.items()
+            for name, value in dataclasses.asdict(point).items()
         }
         with own_file(self._path, os.O_APPEND) as stream:
-            stream.write(json.dumps(point).encode() + b"\n")
+            stream.write(json.dumps(values).encode() + b"\n")
         if self._board is not None:
-            for name, value in point.items():
+            for name, value in values.items():
                 if isinstance(value, float):
-                    self._board.add_scalar(name, value, point["updates"])
+                    self._board.add_scalar(name, value, point.updates)
             self._board.flush()
 
 
 def _points(path: Path) -> list[dict[str, Any]]:
     """Return the points of a file up to the first damaged line, which a kill may have cut."""
-    points: list[dict[str, Any]] = []
+    points = []
     lines = read_regular(path).split(b"\n") if path.exists() else []
     for line in lines[:-1]:
         try:
@@ -186,22 +188,21 @@ def _board(folder: Path, updates: int) -> Any:
     return SummaryWriter(str(folder), purge_step=updates + 1 if updates else None)
 
 
-def described(point: dict[str, Any], of_text: bool) -> str:
+def described(point: CurvePoint, of_text: bool) -> str:
     """Format a point of the curve as a line for the user.
 
     Args:
         point: A point as in :meth:`Curves.add`.
         of_text: Whether the model learns from a single text.
     """
-    text = f"epoch {point['epoch']:.2f}, {point['seconds']:,.0f} s: nll {point['training_nll']:.3f}"
-    for name, what in (
-        ("sources", f"unseen {'sentences' if of_text else 'sources'}"),
-        ("pairs", "unseen pairs"),
+    text = f"epoch {point.epoch:.2f}, {point.seconds:,.0f} s: nll {point.training_nll:.3f}"
+    for nll, what in (
+        (point.held_out_sources_nll, f"unseen {'sentences' if of_text else 'sources'}"),
+        (point.held_out_pairs_nll, "unseen pairs"),
     ):
-        nll = point[f"held_out_{name}_nll"]
         if nll is not None:
             text += f", {what} {nll:.3f}"
-    return f"{text} ({point['words_per_second']:,} words/s)"
+    return f"{text} ({point.words_per_second:,} words/s)"
 
 
 _ENOUGH = 1.5  # passes over the pairs

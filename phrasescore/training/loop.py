@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -17,6 +16,7 @@ from phrasescore.model.sequence_model import SequenceModel
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.interruption import StopRequest
 from phrasescore.runs.progress import Progress
+from phrasescore.runs.results import CurvePoint
 from phrasescore.training.batches import Passes, PlannedBatch, seen_once, share
 from phrasescore.training.evaluation import Curves, HeldOutFigure, better_width, described
 from phrasescore.training.optimization.process_group import Processes
@@ -81,9 +81,11 @@ class Trainer:
             ResumeError: The checkpoint is damaged, or belongs to another model.
         """
         path = self._folder / LATEST
-        self.state, weights, optimizer = load_checkpoint(path)
+        self.state, weights, moments = load_checkpoint(path)
         with another_refused(path):
-            self._updates.restore(weights, optimizer["moments"])
+            if moments is None:
+                raise ValueError("it has no moments of the optimiser")
+            self._updates.restore(weights, moments)
 
     def extend(self, weights: dict[str, torch.Tensor], state: TrainingState, curves: Path) -> None:
         """Continue from a finished model, whose weights count as the best so far.
@@ -261,19 +263,19 @@ class Trainer:
                 f"s; a smaller model sees more and learns more in that time: try --hidden {width}"
             )
 
-    def _point(self, sources: HeldOutFigure | None, pairs: HeldOutFigure | None) -> dict[str, Any]:
+    def _point(self, sources: HeldOutFigure | None, pairs: HeldOutFigure | None) -> CurvePoint:
         state = self.state
         seconds = self._seconds()
-        return {
-            "updates": state.updates,
-            "epoch": round(self.passes, 3),
-            "seconds": round(seconds, 1),
-            "words_per_second": round(state.words / max(seconds, 1e-9)),
-            "learning_rate": self._rate,
-            "training_nll": state.loss / max(1, state.loss_words),
-            "held_out_sources_nll": sources.nll if sources else None,
-            "held_out_pairs_nll": pairs.nll if pairs else None,
-        }
+        return CurvePoint(
+            updates=state.updates,
+            epoch=round(self.passes, 3),
+            seconds=round(seconds, 1),
+            words_per_second=round(state.words / max(seconds, 1e-9)),
+            learning_rate=self._rate,
+            training_nll=state.loss / max(1, state.loss_words),
+            held_out_sources_nll=sources.nll if sources else None,
+            held_out_pairs_nll=pairs.nll if pairs else None,
+        )
 
     # -- stopping and saving -------------------------------------------------------------------
 
@@ -286,7 +288,7 @@ class Trainer:
                 self._folder / LATEST,
                 self.state,
                 self.model.state_dict(),
-                {"moments": self._updates.moments},
+                self._updates.moments,
             )
             self._last_checkpoint = time.monotonic()
         if stop:

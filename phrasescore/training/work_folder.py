@@ -82,7 +82,7 @@ def save_checkpoint(
     path: Path,
     state: TrainingState,
     weights: dict[str, torch.Tensor],
-    optimizer: dict[str, Any] | None = None,
+    moments: torch.Tensor | None = None,
 ) -> None:
     """Write a checkpoint atomically.
 
@@ -90,15 +90,18 @@ def save_checkpoint(
         path: The file.
         state: Progress of the run.
         weights: The model's ``state_dict``.
-        optimizer: The optimiser's moments; ``None`` for the best model, which is not resumed.
+        moments: The optimiser's moments; ``None`` for the best model, which is not resumed.
     """
     buffer = io.BytesIO()
+    optimizer = None if moments is None else {"moments": moments}
     content = {"state": dataclasses.asdict(state), "weights": weights, "optimizer": optimizer}
     torch.save(content, buffer)
     write_atomically(path, buffer.getvalue())
 
 
-def load_checkpoint(path: Path) -> tuple[TrainingState, dict[str, torch.Tensor], Any]:
+def load_checkpoint(
+    path: Path,
+) -> tuple[TrainingState, dict[str, torch.Tensor], torch.Tensor | None]:
     """Read a checkpoint: state, weights, and the optimiser's moments or ``None``.
 
     Raises:
@@ -107,7 +110,8 @@ def load_checkpoint(path: Path) -> tuple[TrainingState, dict[str, torch.Tensor],
     with another_refused(path), open_regular(path) as stream:
         content = torch.load(stream, map_location="cpu", weights_only=True)
         state = from_mapping(TrainingState, content["state"], where="state")
-        return state, content["weights"], content["optimizer"]
+        optimizer = content["optimizer"]
+        return state, content["weights"], None if optimizer is None else optimizer["moments"]
 
 
 @contextlib.contextmanager

@@ -130,7 +130,7 @@ def test_a_folder_that_is_called_as_the_hidden_one(tmp_path: Path) -> None:
     save(folder, 1)
     backup_of(folder).mkdir()
     (backup_of(folder) / "thesis.tex").write_text("do not lose me")
-    with pytest.raises(SettingsError, match=r"\.model\.backup_of: something else is there"):
+    with pytest.raises(SettingsError, match=r"\.model\.replaced: something else is there"):
         save(folder, 2)
     assert (backup_of(folder) / "thesis.tex").exists()
     assert load_model(folder)
