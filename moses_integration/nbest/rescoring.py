@@ -24,6 +24,7 @@ from moses_integration.nbest.format import CUT_REMEDY, CUT_SHORT, MOST_SENTENCES
 from moses_integration.nbest.segmentation import PhrasePair, phrase_pairs, without_marks
 from phrasescore.errors import ModelError, NBestError, SettingsError, counted
 from phrasescore.runs.file_kinds import refuse_same_file
+from phrasescore.runs.journal import JournaledOutputs
 from phrasescore.runs.progress import Progress
 from phrasescore.scoring.block_scoring import ScoringModel
 from phrasescore.scoring.probability_column import FLOOR_LN
@@ -31,6 +32,7 @@ from phrasescore.table.block import block_sizes, read_blocks
 from phrasescore.table.block_stream import BlockStream
 from phrasescore.table.input_files import open_input, read_lines, whole_number
 from phrasescore.table.phrase_table import Side, phrase_tokens, scored_tokens, words_of
+from phrasescore.table.text_blocks import read_numbers
 from phrasescore.words.token_sequences import TokenSequences, from_lists
 from phrasescore.words.word_table import WordTable
 
@@ -73,11 +75,7 @@ class NBestModel:
     reads_source: bool = True
 
     def __post_init__(self) -> None:
-        if not _NAME.fullmatch(self.name):
-            raise SettingsError(
-                f"a feature cannot be called {self.name!r}",
-                remedy="use letters and digits only, a letter first, as mert-moses.pl requires",
-            )
+        _check_name(self.name)
 
     def ln_p(self, pairs: Sequence[PhrasePair]) -> NDArray[np.float64]:
         """Return ln p of pairs of texts, ``(N,)``.
@@ -104,6 +102,68 @@ class NBestModel:
         text = pair[0] if side == "source" else pair[1]
         # Moses prints surfaces alone unless it is told otherwise
         return scored_tokens(text, side, self.factor if b"|" in text else 0)
+
+
+@dataclass(frozen=True)
+class NBestScores:
+    """Numbers that another program gave the candidates, and the feature that they become.
+
+    Args:
+        name: What the feature is called in the list.
+        path: A file with one number for each candidate, in the order of the list.
+        values: The numbers, ``(candidates,)``.
+    """
+
+    name: str
+    path: str | Path
+    values: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+
+    @classmethod
+    def read(cls, name: str, path: str | Path) -> NBestScores:
+        """Read the numbers; a candidate takes eight bytes.
+
+        Raises:
+            InputError: The file cannot be read, or a line is not one number.
+        """
+        return cls(name, path, read_numbers(path))
+
+    def of_candidates(self, first: int, count: int) -> list[float]:
+        """Return the numbers of ``count`` candidates after the first ``first`` ones.
+
+        Raises:
+            NBestError: The file has fewer numbers.
+        """
+        if first + count > len(self.values):
+            raise NBestError(
+                f"{counted(len(self.values), 'number')}, and the list has more candidates",
+                path=self.path,
+                remedy="write one number for each candidate, in the order of the list",
+            )
+        return self.values[first : first + count].tolist()
+
+    def must_end_after(self, candidates: int) -> None:
+        """Refuse numbers that belong to no candidate.
+
+        Raises:
+            NBestError: The file has more numbers than the list has candidates.
+        """
+        if len(self.values) > candidates:
+            raise NBestError(
+                f"{counted(len(self.values), 'number')} for {counted(candidates, 'candidate')}",
+                path=self.path,
+                remedy="write one number for each candidate, in the order of the list",
+            )
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise SettingsError(
+            f"a feature cannot be called {name!r}",
+            remedy="use letters and digits only, a letter first, as mert-moses.pl requires",
+        )
 
 
 def is_copied(pair: PhrasePair, table_words: AbstractSet[bytes] | None) -> bool:
@@ -220,61 +280,73 @@ def rescore_nbest(
     models: Sequence[NBestModel],
     table_words: AbstractSet[bytes] | None = None,
     *,
+    scores: Sequence[NBestScores] = (),
     lines_per_block: int = LINES_PER_BLOCK,
     numerics: dict[str, Any] | None = None,
 ) -> NBestCounts:
-    """Write an n-best list with one more feature for each model; every other byte stays.
+    """Write an n-best list with a feature for each model and file of scores; all else stays.
 
     Args:
         path: The list, plain or gzip; for models of phrases with the phrases of each candidate.
         source: The text it translates, a line for each sentence; ``None`` where no model reads it.
         output: Where to; it gets its name when it is whole; ``-`` is standard output.
-        models: At least one.
+        models: Their features come first.
         table_words: The words that the phrase table translates by themselves; others were copied
             or dropped by Moses and get 0 from models of phrases, as they do from a table.
             ``None``: they get the model's score.
+        scores: Numbers of other programs, the features after those of the models.
         lines_per_block: How many lines to hold at a time.
         numerics: What else decides the digits, as JSON values: an interrupted run only continues
             under the same ones.
 
     Raises:
         NBestError: The list breaks its format, does not say of which phrases its candidates are
-            made, does not fit the source, or has such a feature already.
+            made, does not fit the source or the scores, or has such a feature already.
         SettingsError: Two features have the same name, a source is missing, or the output is an
             input.
         ModelError: A model gives something that is not a log-probability.
     """
-    _check(models, source)
+    _check(models, scores, source)
     refuse_same_file(path, output, "the list itself")
+    for each in scores:
+        refuse_same_file(each.path, output, "a file of scores")
     sentences: list[tuple[bytes, ...]] | None = None
     if source is not None:
         refuse_same_file(source, output, "the source")
         sentences = [tuple(phrase_tokens(line.removesuffix(b"\r"))) for line in read_lines(source)]
     asked = {
         "models": [[model.name, model.model.digest, model.factor] for model in models],
+        "scores": [each.name for each in scores],
         "table_words": None if table_words is None else _digest(table_words),
         "lines_per_block": lines_per_block,
         "numerics": numerics,
     }
     stream = BlockStream(
-        [path] if source is None else [path, source],
+        [path, *([] if source is None else [source]), *(each.path for each in scores)],
         asked,
         lambda counts, done: _blocks(path, lines_per_block, skip=done),
-        _Rescorer(str(path), sentences, models, table_words).rescored,
+        _Rescorer(str(path), sentences, models, scores, table_words).rescored,
         NBestCounts(),
-        unlike="other options, models, list or source",
+        unlike="other options, models, scores, list or source",
         what="rescoring",
         unit="candidates",
     )
-    return stream.write(output).counts
+
+    def check_ends(_: JournaledOutputs, counts: NBestCounts) -> None:
+        for each in scores:
+            each.must_end_after(counts.candidates)
+
+    return stream.write(output, check_ends).counts
 
 
 def _digest(words: AbstractSet[bytes]) -> str:
     return hashlib.sha256(b"\n".join(sorted(words))).hexdigest()
 
 
-def _check(models: Sequence[NBestModel], source: str | Path | None) -> None:
-    names = [model.name for model in models]
+def _check(
+    models: Sequence[NBestModel], scores: Sequence[NBestScores], source: str | Path | None
+) -> None:
+    names = [model.name for model in models] + [each.name for each in scores]
     for name in names:
         if names.count(name) > 1:
             raise SettingsError(f"two features are called {name}", remedy="give each its --name")
@@ -306,9 +378,12 @@ class _Rescorer:
         path: str,
         sentences: Sequence[tuple[bytes, ...]] | None,
         models: Sequence[NBestModel],
+        scores: Sequence[NBestScores],
         table_words: AbstractSet[bytes] | None,
     ) -> None:
         self._path, self._sentences, self._models = path, sentences, models
+        self._scores_of_others = scores
+        self._names = [model.name for model in models] + [each.name for each in scores]
         self._with_phrases = not all(model.of_sentences for model in models)
         self._table_words = table_words
 
@@ -322,6 +397,8 @@ class _Rescorer:
                 raise error.at(self._path, number) from None
         candidates = [candidate for _, candidate in read if candidate is not None]
         counts, columns = self._scores(candidates)
+        for scores in self._scores_of_others:
+            columns.append(scores.of_candidates(before.candidates, len(candidates)))
         values = iter(zip(*columns, strict=True))
         text = b"".join(
             line if candidate is None else self._with_features(line, next(values))
@@ -356,11 +433,9 @@ class _Rescorer:
                 "(sentence ||| words ||| features ||| total)",
                 remedy=CUT_REMEDY,
             )
-        for model in self._models:
-            if b" %s= " % model.name.encode() in columns[2]:
-                raise NBestError(
-                    f"there is a feature {model.name} already", remedy="give another --name"
-                )
+        for name in self._names:
+            if b" %s= " % name.encode() in columns[2]:
+                raise NBestError(f"there is a feature {name} already", remedy="give another --name")
         source = self._source(columns[0].strip(b" "))
         phrases = []
         if self._with_phrases:
@@ -386,8 +461,8 @@ class _Rescorer:
         features = columns[2]
         end = len(features.rstrip(b" "))
         added = b"".join(
-            b" %s= %.6g" % (model.name.encode(), value)
-            for model, value in zip(self._models, values, strict=True)
+            b" %s= %.6g" % (name.encode(), value)
+            for name, value in zip(self._names, values, strict=True)
         )
         return _PIPES.join(
             [*columns[:2], features[:end] + added + (features[end:] or b" "), *columns[3:]]

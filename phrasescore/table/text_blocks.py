@@ -9,6 +9,7 @@ phrase table. Blocks have a maximum of lines and bytes; their borders depend on 
 from __future__ import annotations
 
 import itertools
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,12 +17,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.errors import CorpusError, PhraseTableError
+from phrasescore.errors import CorpusError, PhraseTableError, visible
 from phrasescore.table.block import LINES_PER_BLOCK, TokenSpans, block_sizes
-from phrasescore.table.input_files import open_input, truncation_named
+from phrasescore.table.input_files import finite_number, open_input, truncation_named
 from phrasescore.table.phrase_table import BLANKS, Side, scored_tokens
 
 BYTES_PER_BLOCK = 1 << 20
+_LARGEST = 1e9  # absolute value of a score: records of results hold no larger number
 
 # one line of each file, without line feeds; None after the end of a file
 Lines = tuple["bytes | None", ...]
@@ -199,3 +201,30 @@ def _read_lines(path: str | Path) -> Iterator[bytes]:
     with open_input(path) as stream, truncation_named(path):
         for line in stream:
             yield line.removesuffix(b"\n")
+
+
+def read_numbers(path: str | Path) -> NDArray[np.float64]:
+    """Read the scores that another program wrote, one number in each line.
+
+    Args:
+        path: Plain or gzip; ``-`` is standard input.
+
+    Returns:
+        ``(lines,)``.
+
+    Raises:
+        InputError: The file cannot be read.
+        CorpusError: A line is not one number from -1e9 to 1e9.
+    """
+    numbers = array("d")
+    for line, text in enumerate(_read_lines(path), 1):
+        value = finite_number(text.strip(BLANKS))
+        if value is None or abs(value) > _LARGEST:
+            raise CorpusError(
+                f"{visible(text, 30)!r} is not a number from -1e9 to 1e9",
+                path=path,
+                line=line,
+                remedy="write one number in each line, such as -12.5",
+            )
+        numbers.append(value)
+    return np.array(numbers, np.float64)
