@@ -137,7 +137,7 @@ class StoredWeights:
         settings: Of the model; its kind says what the arrays are.
         source_vocabulary: Of the side it reads; ``</s>`` and ``<unk>`` alone where it reads none.
         target_vocabulary: Of the side it predicts.
-        weights: Each by its name; docs/formats.md says their shapes.
+        weights: Each by its name; docs/model-folder.md says their shapes.
         digest: SHA-256 over the folder's digests: equal for equal models.
         path: The folder.
     """
