@@ -136,7 +136,7 @@ class StoredWeights:
         settings: Settings of the model; the kind determines the arrays.
         source_vocabulary: As in `LoadedModel`.
         target_vocabulary: As in `LoadedModel`.
-        weights: Arrays by name; docs/formats.md lists their shapes.
+        weights: Arrays by name; docs/model-folder.md lists their shapes.
         digest: Equal for equal models.
         path: The folder.
     """
