@@ -51,7 +51,7 @@ class LoadingOptions(Options):
         cache = None if self.no_cache else cache_folder(self.cache_folder)
         return Decoder(
             ini,
-            settings=SearchSettings.of(ini, given),
+            settings=SearchSettings.from_ini(ini, given),
             weights=dict(map(_weight, self.weights)),
             table_limit=options.get("table_limit"),
             cache=cache,

@@ -139,7 +139,7 @@ class Decoder:
         cache: Path | None = None,
         own_features: Sequence[WeightedFeature] = (),
     ) -> None:
-        features = FeatureSet.of(ini)
+        features = FeatureSet.from_ini(ini)
         if table_limit is not None:
             tables = tuple(replace(table, limit=table_limit) for table in features.tables)
             features = replace(features, tables=tables)
@@ -148,7 +148,7 @@ class Decoder:
             flat = flat_weights(features.layout, values)
         except IniError as error:
             raise error.at(ini.path) from None
-        self.system = System(ini.path, features, settings or SearchSettings.of(ini), flat)
+        self.system = System(ini.path, features, settings or SearchSettings.from_ini(ini), flat)
         self._parsed = ParsedTables(cache)
         self._models: LoadedModels | None = None
         self._own_features = tuple(own_features)
@@ -168,7 +168,7 @@ class Decoder:
             InputError: A table or model is missing, damaged, or disagrees with the ini.
         """
         if self._models is None:
-            self._models = LoadedModels.of(self.system, self._parsed)
+            self._models = LoadedModels.load(self.system, self._parsed)
         return LoadedInput.load(self.system, sentences, self._models, self._parsed)
 
     def decode(

@@ -37,11 +37,11 @@ _HEADERS = {"statistics": STATISTICS_HEADER}
 # words that are loaded at once: the entries they need must fit into memory
 _BATCH_WORDS = 500_000
 # more unknown words mean that the text is for another system; a few words say nothing
-_MOST_UNKNOWN, _WORDS_TO_JUDGE = 0.5, 20
+_MAX_UNKNOWN, _WORDS_TO_JUDGE = 0.5, 20
 
 
 @dataclass
-class AskedInAll:
+class DecodedCounts:
     """What was done, and what neural language models were asked.
 
     Args:
@@ -113,7 +113,7 @@ def decode_file(
     outputs: DecodingOutputs,
     *,
     threads: int,
-) -> AskedInAll:
+) -> DecodedCounts:
     """Decode the input and write all that is asked for; files appear only when they are whole.
 
     Where all outputs are files, what an interrupted run of the same task has decoded is kept.
@@ -136,7 +136,7 @@ def decode_file(
     block = 1 if paths == [STANDARD_STREAM] else _BLOCK
     identity = identity_of((), paths, _asked(ini, decoder, sentences, outputs))
     with JournaledOutputs(paths, identity) as written:
-        asked = written.restored(AskedInAll())
+        asked = written.restored(DecodedCounts())
         written.announce(asked.lines, "another ini, input or options")
         texts = {name: [_HEADERS.get(name, b"")] for name in outputs.paths}
         if written.blocks:
@@ -190,7 +190,7 @@ def _warn_of_unknown(loaded: LoadedInput) -> None:
     """Say so if a text seems not to be for this system: nothing else would tell of it."""
     words = np.concatenate(loaded.source.sentences)
     share = float(loaded.unknown_words[words].mean()) if len(words) else 0.0
-    if share > _MOST_UNKNOWN and len(words) >= _WORDS_TO_JUDGE:
+    if share > _MAX_UNKNOWN and len(words) >= _WORDS_TO_JUDGE:
         click.echo(
             f"warning: the phrase table has no translation of {share:.0%} of the words of the "
             "input, which are copied: see that language, tokenisation and case are those of the "

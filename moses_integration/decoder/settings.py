@@ -70,7 +70,7 @@ class SearchSettings:
         return math.log(self.beam_threshold) if self.beam_threshold > 0 else -math.inf
 
     @classmethod
-    def of(cls, ini: MosesIni, overrides: Mapping[str, Any] | None = None) -> SearchSettings:
+    def from_ini(cls, ini: MosesIni, overrides: Mapping[str, Any] | None = None) -> SearchSettings:
         """Take the settings from an ini.
 
         Args:

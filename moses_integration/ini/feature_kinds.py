@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from phrasescore.errors import IniError, visible
 from phrasescore.table.input_files import whole_number
 
-_MOST_COMPONENTS = 10_000  # of a feature; no table has as many scores
+_MAX_COMPONENTS = 10_000  # of a feature; no table has as many scores
 _SHOWN = 30
 
 
@@ -123,11 +123,11 @@ def component_count(kind: str, options: Mapping[str, str]) -> int:
     text = options.get("num-features")
     if text is None or kind in OWN_KINDS:
         return FEATURE_KINDS[kind].components
-    count = whole_number(text, _MOST_COMPONENTS)
+    count = whole_number(text, _MAX_COMPONENTS)
     if count is None:
         shown = visible(text.encode("utf-8", "surrogateescape"), _SHOWN)
         raise IniError(
-            f"num-features is '{shown}', expected a whole number up to {_MOST_COMPONENTS:,}"
+            f"num-features is '{shown}', expected a whole number up to {_MAX_COMPONENTS:,}"
         )
     return count
 

@@ -55,7 +55,7 @@ class Feature:
         return len(self.tuneable)
 
     @classmethod
-    def of(cls, line: FeatureLine) -> Feature:
+    def from_line(cls, line: FeatureLine) -> Feature:
         """Derive a feature from its line in the ini.
 
         Raises:
@@ -118,7 +118,7 @@ class FeatureLayout:
     features: tuple[Feature, ...]
 
     @classmethod
-    def of(cls, ini: MosesIni) -> FeatureLayout:
+    def from_ini(cls, ini: MosesIni) -> FeatureLayout:
         """Derive the layout from an ini.
 
         Raises:
@@ -130,7 +130,7 @@ class FeatureLayout:
         features = []
         for line in ini.features:
             try:
-                features.append(Feature.of(line))
+                features.append(Feature.from_line(line))
             except IniError as error:
                 raise error.at(ini.path, line.line) from None
         return cls(tuple(sorted(features, key=lambda feature: not feature.stateful)))

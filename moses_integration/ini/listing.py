@@ -31,7 +31,7 @@ def listing(ini: MosesIni) -> dict[str, Any]:
     """
     ini.refuse_old_style()
     try:
-        features = FeatureLayout.of(ini).features
+        features = FeatureLayout.from_ini(ini).features
     except IniError:
         features = ()
     kinds = {line.name: line.kind for line in ini.features}
@@ -106,7 +106,7 @@ def problems(ini: MosesIni) -> Iterator[IniError]:
     for section, number in ini.unknown_sections:
         yield section_problem(ini, section, number)
     try:
-        FeatureLayout.of(ini).read_weights(ini)
+        FeatureLayout.from_ini(ini).read_weights(ini)
     except IniError as error:
         yield error
     for line in own_features(ini):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SEPARATOR = b" ||| "
 _PIPES = b"|||"
 _COLUMNS = "sentence ||| words ||| features ||| total"
-MOST_SENTENCES = 10**9 - 1  # what the arrays of whole lists have room for
+MAX_SENTENCES = 10**9 - 1  # what the arrays of whole lists have room for
 CUT_SHORT = "the list ends in the middle of a line"
 CUT_REMEDY = "whatever wrote it was stopped or the disk was full: decode again"
 
@@ -93,7 +93,7 @@ def _extra_columns(columns: list[bytes]) -> tuple[bytes | None, bytes | None]:
 
 
 def _sentence(text: bytes) -> int:
-    number = whole_number(text, MOST_SENTENCES)
+    number = whole_number(text, MAX_SENTENCES)
     if number is None:
         raise NBestError(
             f"the line starts with {_shown(text)}, expected the number of a sentence",

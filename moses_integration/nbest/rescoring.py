@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.nbest.format import CUT_REMEDY, CUT_SHORT, MOST_SENTENCES
+from moses_integration.nbest.format import CUT_REMEDY, CUT_SHORT, MAX_SENTENCES
 from moses_integration.nbest.segmentation import PhrasePair, phrase_pairs, without_marks
 from phrasescore.errors import ModelError, NBestError, SettingsError, counted
 from phrasescore.runs.file_kinds import refuse_same_file
@@ -370,7 +370,7 @@ class _Rescorer:
 
     def _source(self, number: bytes) -> tuple[bytes, ...]:
         sentences = self._sentences
-        place = whole_number(number, MOST_SENTENCES)
+        place = whole_number(number, MAX_SENTENCES)
         if sentences is None and place is not None:
             return ()
         if sentences is None or place is None or place >= len(sentences):

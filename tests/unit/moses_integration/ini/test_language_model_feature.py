@@ -65,7 +65,7 @@ def test_several_models_and_names() -> None:
 
 def test_the_decoder_sees_one_stateful_tuned_value() -> None:
     """It comes after the other stateful features, as in n-best lists."""
-    layout = FeatureLayout.of(with_language_model(parsed(), "a", None, 0.2).ini)
+    layout = FeatureLayout.from_ini(with_language_model(parsed(), "a", None, 0.2).ini)
     assert layout.names == ("LM0", "Distortion0", "NeuralLM0", "TM", "UnknownWordPenalty0")
     assert layout.slices["NeuralLM0"] == slice(2, 3)
     assert layout.tuneable[2]
@@ -100,7 +100,7 @@ def test_every_weight_of_a_feature_goes_with_it() -> None:
     gone = without_feature(parsed(data), "LM0")
     assert b"LM0" not in gone.to_bytes()
     assert gone.weights == {"TM": (0.3,), "LM10": (3.0,)}
-    FeatureLayout.of(gone).read_weights(gone)
+    FeatureLayout.from_ini(gone).read_weights(gone)
 
 
 @pytest.mark.parametrize(
