@@ -166,7 +166,7 @@ def test_real_moses_is_not_asked_to_tune(
     done = phrasescore("tune", "nlm.ini", *texts, "-o", "tuned", "--decoder", "moses")
     assert done.returncode == 3
     said = done.stderr.decode()
-    assert "nlm.ini:15: real Moses has no FeedForwardLM, which is NeuralLM0 here" in said
+    assert "nlm.ini:15: real Moses has no FeedForwardLM, the class of NeuralLM0" in said
     assert "phrasescore ini remove-feature" in said
     assert "phrasescore nbest" in said
 

@@ -120,7 +120,7 @@ def test_real_moses_is_not_asked(folder: Path) -> None:
     ini = MosesIni.parse(INI.format(options="").encode())
     (finding,) = moses_findings(ini, Path("/nowhere/moses"))
     assert finding.severity == "error"
-    assert finding.what == "real Moses has no FeedForwardLM, which is NeuralLM0 here"
+    assert finding.what == "real Moses has no FeedForwardLM, the class of NeuralLM0"
 
 
 def test_torch_is_not_needed(folder: Path) -> None:

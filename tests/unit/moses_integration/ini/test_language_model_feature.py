@@ -57,7 +57,8 @@ def test_several_models_and_names() -> None:
     first = with_language_model(ini, "a", None, 0.25)
     second = with_language_model(first.ini, "b", None, 0.1, normalised=False)
     third = with_language_model(second.ini, "c", "CSLM", 0.1)
-    assert [first.name, second.name, third.name] == ["NeuralLM0", "NeuralLM2", "CSLM"]
+    added = [change.ini.features[-1].name for change in (first, second, third)]
+    assert added == ["NeuralLM0", "NeuralLM2", "CSLM"]
     assert third.ini.feature("NeuralLM2").options["normalised"] == "false"
     assert third.ini.weights["NeuralLM0"] == (0.25,)
     assert "scores without ln Z" in str(second)
@@ -113,7 +114,7 @@ def test_every_weight_of_a_feature_goes_with_it() -> None:
             b"Distortion\n",
             b"WordPenalty\nWordPenalty\n",
             "WordPenalty0",
-            "no name of its own, and WordPenalty1 would get another name",
+            "has no name=, and WordPenalty1 would get another name",
         ),
         (
             b"[mapping]",
@@ -155,7 +156,7 @@ def test_real_moses_is_another_matter() -> None:
     """It has no such class: it is not given the file, and the listing says so."""
     refuse_in_moses(parsed())
     ini = with_language_model(parsed(), "a", None, 0.2).ini
-    with pytest.raises(IniError, match="real Moses has no FeedForwardLM, which is NeuralLM0 here"):
+    with pytest.raises(IniError, match="real Moses has no FeedForwardLM, the class of NeuralLM0"):
         refuse_in_moses(ini)
     said = [said for said in map(str, problems(ini)) if "real Moses" in said]
     assert said == [
