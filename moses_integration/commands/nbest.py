@@ -26,7 +26,7 @@ class NBestOptions(Computing):
     )
     source: str | None = option(
         INPUT,
-        "The text that the list translates, as the decoder got it; needed by models that read it.",
+        "The text that the list translates, as the decoder read it; needed by models that read it.",
     )
     output: str = output_file("the list")
     names: tuple[str, ...] = option(
@@ -37,7 +37,7 @@ class NBestOptions(Computing):
         many=True,
     )
     table: str | None = option(
-        INPUT, "The system's phrase table: words it does not translate get 0, as in the decoder."
+        INPUT, "The phrase table: words that it does not translate get 0, as in the decoder."
     )
 
 
@@ -48,9 +48,8 @@ def nbest(options: NBestOptions) -> None:
     Models of sentences (search, encdec) give ln p of the whole translation, or, if they were
     trained with --direction target-source, of the source given the translation.
 
-    Models of phrases give the sum of ln p of the phrase pairs that a candidate is made of. For
-    them the list must say which these are: let the decoder make it with
-    -include-segmentation-in-n-best.
+    Models of phrases give the sum of ln p of the phrase pairs of a candidate. For them the list
+    must have the segmentation into phrases: decode with -include-segmentation-in-n-best.
 
     Totals, order and every other byte stay; phrasescore optimize then finds weights for all
     features, and phrasescore rerank chooses with them. If it is interrupted, even by kill -9, the
@@ -100,6 +99,6 @@ def _load(options: NBestOptions) -> list[NBestModel]:
 
 
 def _default_names(kinds: Sequence[Kind]) -> list[str]:
-    """Return the feature names of models, counted from 0 for each sort."""
+    """Return the feature names of models, numbered from 0 within each kind."""
     features = [kind.feature for kind in kinds]
     return [f"{name}{features[:at].count(name)}" for at, name in enumerate(features)]

@@ -108,7 +108,7 @@ def test_every_weight_of_a_feature_goes_with_it() -> None:
     ("old", "new", "name", "problem"),
     [
         (b"", b"", "LM1", r"no feature is called LM1 \(did you mean LM0\?\)"),
-        (b"", b"", "TM", "TM is a step of the translation itself, which"),
+        (b"", b"", "TM", "TM is a translation step, which"),
         (b"", b"", "UnknownWordPenalty0", "moses.ini:10: UnknownWordPenalty0 is needed"),
         (
             b"Distortion\n",
