@@ -105,7 +105,7 @@ def test_models_that_cannot_work(
 @pytest.mark.parametrize(
     ("arguments", "line", "words"),
     [
-        ((), b"path=devlin normalised=false\n", "so its scores leave ln Z out"),
+        ((), b"path=devlin normalised=false\n", "so its scores omit ln Z"),
         (("--unnormalised",), b"path=devlin normalised=false\n", "scores without ln Z, with"),
         (("--normalised",), b"path=devlin\n", "ln p, with"),
     ],
