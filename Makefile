@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test test-all check lint type imports bench format clean install
+.PHONY: demo test test-all check lint type imports bench docs format clean install
 
 install: $(INSTALLED)
 
@@ -42,9 +42,13 @@ check: lint type imports test  ## lint, types, import rules, tests
 bench: $(INSTALLED)  ## timings against peers, one after the other
 	@$(BIN)/python -m benchmarks
 
+docs: $(INSTALLED)  ## the web site, in site/; fails on a broken link
+	@$(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt -e '.[docs]'
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+
 format: $(INSTALLED)
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
 
 clean:
 	find . -path ./.venv -prune -o -name '*.nb[ic]' -print | xargs rm -f
-	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-output
+	rm -rf build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-output

@@ -35,7 +35,7 @@ class NBestOptions(Computing):
     )
     source: str | None = option(
         INPUT,
-        "The text that the list translates, as the decoder got it; needed by models that read it.",
+        "The text that the list translates, as the decoder read it; needed by models that read it.",
     )
     output: str = output_file("the list")
     names: tuple[str, ...] = option(
@@ -46,7 +46,7 @@ class NBestOptions(Computing):
         many=True,
     )
     table: str | None = option(
-        INPUT, "The system's phrase table: words it does not translate get 0, as in the decoder."
+        INPUT, "The phrase table: words that it does not translate get 0, as in the decoder."
     )
 
 
@@ -57,9 +57,8 @@ def nbest(options: NBestOptions) -> None:
     Models of sentences (search, encdec) give ln p of the whole translation, or, if they were
     trained with --direction target-source, of the source given the translation.
 
-    Models of phrases give the sum of ln p of the phrase pairs that a candidate is made of. For
-    them the list must say which these are: let the decoder make it with
-    -include-segmentation-in-n-best.
+    Models of phrases give the sum of ln p of the phrase pairs of a candidate. For them the list
+    must have the segmentation into phrases: decode with -include-segmentation-in-n-best.
 
     With --scores the numbers of any other program, such as a Transformer, COMET or a rule of your
     own, become a feature. The tuned weight is below 0 where smaller numbers are better.
@@ -129,6 +128,6 @@ def _load(options: NBestOptions) -> list[NBestModel]:
 
 
 def _default_names(kinds: Sequence[Kind]) -> list[str]:
-    """Return the feature names of models, counted from 0 for each sort."""
+    """Return the feature names of models, numbered from 0 within each kind."""
     features = [kind.feature for kind in kinds]
     return [f"{name}{features[:at].count(name)}" for at, name in enumerate(features)]

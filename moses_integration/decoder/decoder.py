@@ -57,21 +57,21 @@ from phrasescore.compiled import Records
 from phrasescore.errors import IniError, InputError, SettingsError
 
 _FIRST_WAITING = 2 * ENOUGH
-CANDIDATES = 100  # that are reordered where no list is asked for
+CANDIDATES = 100  # candidates to reorder when no list is requested
 
 Words = Sequence[bytes]
 
 
 class OwnFeature(Protocol):
-    """Scores candidates: a feature that no moses.ini knows.
+    """A feature of the caller that no moses.ini declares: it scores candidates.
 
-    It gets all candidates of a sentence at once, so that a neural model can score them in one
-    batch. Its values reorder the candidates and join the others in n-best lists under its name,
-    where tuning finds it.
+    It scores all candidates of a sentence at once, so that a neural model can do it in one batch.
+    Its values reorder the candidates and appear in n-best lists under its name, where tuning reads
+    them.
 
     Attributes:
-        name: What n-best lists call it.
-        components: How many values it gives.
+        name: Its name in n-best lists.
+        components: The number of its values.
     """
 
     @property
@@ -128,15 +128,15 @@ class Decoder:
 
     Args:
         ini: The ini, or its path.
-        settings: Replaces what the ini says about the search.
-        weights: Replaces the weights of the features named.
-        table_limit: Replaces the limit of all phrase tables.
+        settings: Overrides the search settings of the ini.
+        weights: Overrides the weights of the named features.
+        table_limit: Overrides the limit of all phrase tables.
         cache: Folder of parsed tables and models; ``None`` keeps nothing on disk.
-        own_features: Features that the ini does not know, which reorder n-best lists.
+        own_features: Features that the ini does not declare, which reorder n-best lists.
 
     Raises:
-        IniError: Something in the ini is unknown or makes no sense.
-        SettingsError: A setting makes no sense.
+        IniError: Something in the ini is unknown or invalid.
+        SettingsError: A setting is invalid.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class Decoder:
     ) -> None:
         if not isinstance(ini, MosesIni):
             ini = MosesIni.read(ini)
-        features = FeatureSet.of(ini)
+        features = FeatureSet.from_ini(ini)
         if table_limit is not None:
             tables = tuple(replace(table, limit=table_limit) for table in features.tables)
             features = replace(features, tables=tables)
@@ -160,7 +160,7 @@ class Decoder:
             flat = flat_weights(features.layout, values)
         except IniError as error:
             raise error.at(ini.path) from None
-        self.system = System(ini.path, features, settings or SearchSettings.of(ini), flat)
+        self.system = System(ini.path, features, settings or SearchSettings.from_ini(ini), flat)
         self._parsed = ParsedTables(cache)
         self._whole_tables = TablesInMemory(cache)
         self._lock = threading.Lock()
@@ -173,7 +173,7 @@ class Decoder:
         return self.system.features.layout
 
     def load(self, sentences: Sequence[Sequence[bytes]]) -> LoadedInput:
-        """Load what an input needs of tables and models.
+        """Load the models, and the table entries that an input needs.
 
         Args:
             sentences: The words of each sentence.
@@ -185,7 +185,7 @@ class Decoder:
 
     def _loaded(self, sentences: Sequence[Sequence[bytes]], tables: ParsedTables) -> LoadedInput:
         if self._models is None:
-            self._models = LoadedModels.of(self.system, tables)
+            self._models = LoadedModels.load(self.system, tables)
         return LoadedInput.load(self.system, sentences, self._models, tables)
 
     def translate(
@@ -236,9 +236,9 @@ class Decoder:
 
         Args:
             loaded: The input.
-            weights: Of all features; ``None`` takes those of the ini and the constructor.
-            nbest: What list of derivations is wanted; ``None`` for the best one.
-            threads: How many sentences are searched at once.
+            weights: The weights of all features; ``None`` for those of the ini and constructor.
+            nbest: Settings of the list of derivations; ``None`` for the best one only.
+            threads: The number of sentences to search at once.
 
         Raises:
             IniError: The weights do not fit the features, or one is not finite.
@@ -258,14 +258,15 @@ class Decoder:
             yield from map(self._reordered, pool.map(search.decode, numbers))
 
     def _reordered(self, decoded: DecodedSentence) -> DecodedSentence:
-        """Let the features of our own say which candidate is the best."""
+        """Reorder the candidates by the caller's features, if there are any."""
         return reordered(decoded, self._own_features) if self._own_features else decoded
 
 
 class _InputSearch(threading.local):
-    """The search of one input with one set of weights; each thread has memory of its own.
+    """The search of one input with one set of weights; each thread has its own memory.
 
-    Compiled code allocates nothing: where it runs out of room it returns, gets more, and continues.
+    The compiled search does not allocate: when it runs out of room it returns, the arrays are
+    enlarged here, and the search continues where it stopped.
     """
 
     def __init__(
@@ -296,14 +297,14 @@ class _InputSearch(threading.local):
         self._language = PhraseScorer(model.models, model.phrases, recent)
         self._scores = HistoryScores(loaded.neural)
         self._deferred = np.empty(_FIRST_WAITING, DEFERRED)
-        self._waiting = np.zeros(1, np.int64)  # how many of the deferred there are
+        self._waiting = np.zeros(1, np.int64)  # the number of deferred hypotheses
 
     def decode(self, number: int) -> DecodedSentence:
         """Decode one sentence."""
         loaded, model = self._loaded, self._model
         words = loaded.source.sentences[number]
         if not len(words):
-            # Moses gives it the score 0, without the end of the sentence
+            # Moses scores an empty sentence 0, without the end of the sentence
             derivations = Derivations(np.zeros(2, np.int64), words, words, words)
             features = np.zeros((1, loaded.system.features.layout.size))
             return DecodedSentence(number, loaded, derivations, features, np.zeros(1))
@@ -365,7 +366,7 @@ class _InputSearch(threading.local):
         return Waiting(neural, self._scores.histories, self._deferred, self._waiting)
 
     def _make_room(self, search: SentenceSearch) -> None:
-        """Make room for more hypotheses, and for the steps out of one more coverage."""
+        """Enlarge the arrays for more hypotheses, and for the steps out of one more coverage."""
         records, sentence = int(search.progress["records"][0]), search.sentence
         self._stacks = self._stacks.with_room(records)
         self._coverages = self._coverages.with_room(sentence.length * sentence.longest)
@@ -374,7 +375,7 @@ class _InputSearch(threading.local):
             self._scores.make_room(records)
 
     def _settle(self, search: SentenceSearch, neural: NeuralTerms) -> None:
-        """Score what waits, word by word, until all of it is in its stacks or hopeless."""
+        """Score the deferred hypotheses word by word, until each is in its stack or hopeless."""
         self._stacks = self._stacks.with_room(int(self._waiting[0]) + 1)
         search = search._replace(stacks=self._stacks)
         while self._waiting[0]:
@@ -385,7 +386,7 @@ class _InputSearch(threading.local):
     def _paths(
         self, records: Records, complete: NDArray[np.int32]
     ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
-        """Return where derivations begin, their hypotheses, and their totals."""
+        """Return the offsets of the derivations, their hypotheses, and their totals."""
         if not len(complete):
             return np.zeros(1, np.int64), np.empty(0, np.int32), np.zeros(0)
         if self._nbest is None:
@@ -421,10 +422,10 @@ def _translations(decoded: DecodedSentence, most: int) -> Iterator[Translation]:
 
 
 def reordered(decoded: DecodedSentence, features: Sequence[WeightedFeature]) -> DecodedSentence:
-    """Return a sentence's candidates with these features counted, the best first.
+    """Return the candidates of a sentence with these features added to their totals, best first.
 
     Raises:
-        SettingsError: A feature gives values of another shape than it promises.
+        SettingsError: A feature returns values of the wrong shape.
     """
     if not len(decoded):
         return decoded

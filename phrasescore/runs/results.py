@@ -249,17 +249,21 @@ class CurvePoint:
     """One evaluation of a training, a line of ``curves.jsonl``; losses in nats per word.
 
     Args:
-        updates: So far.
-        epoch: Passes over the pairs so far.
-        seconds: By the clock so far.
-        training_nll: Over the updates since the last evaluation.
-        held_out_sources_nll: On held-out sources or sentences.
-        held_out_pairs_nll: On held-out pairs.
+        updates: Number of updates so far.
+        epoch: Number of passes over the pairs so far.
+        seconds: Wall-clock seconds of training so far.
+        words_per_second: Target words trained on per second.
+        learning_rate: Learning rate of the last update.
+        training_nll: Mean over the updates since the last evaluation.
+        held_out_sources_nll: On pairs of held-out sources, or on held-out sentences.
+        held_out_pairs_nll: On pairs held out at random.
     """
 
     updates: Count
     epoch: Number
     seconds: Seconds
+    words_per_second: Number | None = None
+    learning_rate: Number | None = None
     training_nll: Number | None = None
     held_out_sources_nll: Number | None = None
     held_out_pairs_nll: Number | None = None

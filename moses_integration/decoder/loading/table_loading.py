@@ -54,11 +54,11 @@ from phrasescore.words.word_table import WordArrays, WordTable, as_array, find_w
 Arrays = Mapping[str, NDArray[Any]]
 
 _FORMAT = 2  # raise it when the meaning of the arrays changes
-_MOST_BYTES = 4 << 30  # the oldest files go when there are more
+_MAX_BYTES = 4 << 30  # the oldest files go when there are more
 # how many columns behind the scores
 _ALIGNMENT, _SPARSE = 1, 3
-_MOST_POSITION = np.iinfo(np.int16).max
-_MOST_LINKS = 10_000  # of a phrase; they are sorted one by one
+_MAX_POSITION = np.iinfo(np.int16).max
+_MAX_LINKS = 10_000  # of a phrase; they are sorted one by one
 LOWEST_LN = np.float32(-100.0)  # Moses's floor
 
 FINE, FACTORS, LABEL, BAD_ALIGNMENT, SPARSE_SCORES = 0, 1, 2, 3, 4
@@ -262,7 +262,7 @@ def _remove_oldest(folder: Path) -> None:
     total = 0
     for path in files:
         total += path.stat().st_size
-        if total > _MOST_BYTES:
+        if total > _MAX_BYTES:
             path.unlink(missing_ok=True)
 
 
@@ -373,8 +373,8 @@ def _parse_links(
         middle = find_byte(data, at, stop, DASH)
         source = parse_integer(data, at, middle)
         goal = parse_integer(data, min(middle + 1, stop), stop)
-        inside = 0 <= source <= _MOST_POSITION and 0 <= goal < min(target_words, _MOST_POSITION + 1)
-        if not inside or count - first == _MOST_LINKS:
+        inside = 0 <= source <= _MAX_POSITION and 0 <= goal < min(target_words, _MAX_POSITION + 1)
+        if not inside or count - first == _MAX_LINKS:
             return -1
         at = stop
         place = count

@@ -1,0 +1,84 @@
+"""The commands that README and the tutorials show run as printed, one page after the other."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import PROJECT
+
+TUTORIALS = PROJECT / "docs" / "tutorials"
+# in the order in which a reader needs them: each page uses what those before it made
+PAGES = [
+    TUTORIALS / "start-from-parallel-text.md",
+    TUTORIALS / "rescore-your-table.md",
+    TUTORIALS / "did-it-help.md",
+    TUTORIALS / "rerank.md",
+    TUTORIALS / "filter-a-bitext.md",
+    PROJECT / "README.md",
+]
+# of the sample corpus, so that all pages together take less than a minute
+LINES = {"train": 250, "dev": 15, "test": 15}
+# a page gives a model the time that it needs; here it only has to run
+SHORTER = [
+    (r"--max-time \w+", "--max-epochs 1"),
+    (r"--hidden \d+", "--hidden 16"),
+    (r"--(rounds|max-epochs) \d+", r"--\1 1"),
+    # the model of the first page is no fair one of its text, which is nothing to stop for here
+    (r"score --model", "score --accept-unknown --model"),
+]
+
+
+def commands(page: Path) -> str:
+    """Return the shell script that the page's blocks of commands make."""
+    script = "\n".join(re.findall(r"^```sh\n(.*?)^```$", page.read_text("utf-8"), re.M | re.S))
+    for pattern, replacement in SHORTER:
+        script = re.sub(pattern, replacement, script)
+    return script
+
+
+def run(script: str, folder: Path) -> subprocess.CompletedProcess[bytes]:
+    """Run commands as a reader's shell does, which stops at the first that fails."""
+    programs = folder / "programs"
+    programs.mkdir(exist_ok=True)
+    program = programs / "phrasescore"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m phrasescore "$@"\n')
+    program.chmod(0o755)
+    path = {"PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(PROJECT)}
+    return subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        cwd=folder,
+        env={**os.environ, **path},
+        capture_output=True,
+        check=False,
+        timeout=300,
+    )
+
+
+def test_every_page(tmp_path: Path) -> None:
+    """Each page's commands end well, in the folder that the pages before it left."""
+    pytest.importorskip("machine", reason="the first page needs the extra alignment")
+    (tmp_path / "sample_corpus").mkdir()
+    for path in sorted((PROJECT / "sample_corpus").glob("*.[ef][nr]")):
+        lines = path.read_bytes().splitlines(keepends=True)[: LINES[path.stem]]
+        (tmp_path / "sample_corpus" / path.name).write_bytes(b"".join(lines))
+    for page in PAGES:
+        script = commands(page)
+        assert "phrasescore " in script
+        if page.name == "README.md":  # it begins with a system of the reader's own
+            script = f"cp system/moses.ini system/phrase-table.gz .; rm -r model\n{script}"
+        done = run(script, tmp_path)
+        assert done.returncode == 0, f"{page.name}: {done.stderr.decode()[-3000:]}"
+    assert (tmp_path / "tuned" / "moses.ini").exists()
+    assert b"rnn" in (tmp_path / "compared.json").read_bytes()
+    assert (tmp_path / "kept.tsv").read_bytes().count(b"\t") > LINES["train"] // 2
+
+
+def test_every_tutorial_is_run() -> None:
+    """A new tutorial is added to the list above."""
+    assert set(TUTORIALS.glob("*.md")) < set(PAGES)
