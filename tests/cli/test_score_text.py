@@ -292,3 +292,36 @@ def test_what_is_no_share(value: str, data: Path, phrasescore: Phrasescore) -> N
     done = phrasescore("score-text", "--model", data / "model", "-", "--keep", value)
     assert done.returncode == 2
     assert b"is neither a number nor a share such as 20%" in done.stderr
+
+
+_KILLED_AT = """
+import os, signal, sys
+from phrasescore.cli import main
+from phrasescore.scoring import text_filtering
+
+setattr(text_filtering, sys.argv.pop(1), lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+main()
+"""
+
+
+@pytest.mark.parametrize(("place", "goes_on"), [("_best", True), ("remove", False)])
+def test_a_share_killed_after_the_last_block(
+    place: str, goes_on: bool, data: Path, tmp_path: Path, phrasescore: Phrasescore
+) -> None:
+    """Killed while the best are chosen, or before the hidden file is removed, it ends the same."""
+    command = ["score-text", data / "pairs.tsv.gz", "--model", data / "model", "--keep", "20%"]
+    whole = phrasescore(*command, "-o", "whole")
+    assert whole.returncode == 0, whole.stderr
+    killed = subprocess.run(
+        [sys.executable, "-c", _KILLED_AT, place, *command, "-o", "out"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        capture_output=True,
+        check=False,
+    )
+    assert killed.returncode == -9, killed.stderr
+    again = phrasescore(*command, "-o", "out")
+    assert again.returncode == 0, again.stderr
+    assert (b"going on after line 300" in again.stderr) == goes_on
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "whole"]
