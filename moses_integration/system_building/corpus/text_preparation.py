@@ -5,8 +5,8 @@ see markup. After translation, escapes are undone and tokens joined, optionally 
 the beginning. The settings of a system are recorded beside it in ``text.json``.
 
 Tokens are those of Moses's ``tokenizer.perl``, by way of sacremoses, with two corrections. When
-text is tokenised, Unicode spaces (U+00A0, U+2028, ...) separate tokens and disappear, as in Moses; they
-never end a line.
+text is tokenised, Unicode spaces (U+00A0, U+2028, ...) separate tokens and disappear, as in Moses;
+they never end a line.
 """
 
 from __future__ import annotations
