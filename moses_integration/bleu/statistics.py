@@ -43,7 +43,7 @@ Offsets = NDArray[np.int64]
 
 
 class ReferenceLength(enum.Enum):
-    """Which length of several references counts for the brevity penalty."""
+    """The choice among the lengths of several references for the brevity penalty."""
 
     CLOSEST = "closest"
     """To the candidate's; of two equally close, the shorter."""
@@ -53,11 +53,11 @@ class ReferenceLength(enum.Enum):
 
 
 def log_brevity_penalty(words: ArrayLike, reference_words: ArrayLike) -> NDArray[np.float64]:
-    """Return ln of what BLEU multiplies the precisions with: 0 unless a translation is too short.
+    """Return ln of BLEU's brevity penalty: 0 unless a translation is too short.
 
     Args:
         words: (...,) words of translations, more than 0.
-        reference_words: (...,) words that they should have.
+        reference_words: (...,) words of their references.
     """
     return np.minimum(0.0, 1.0 - np.divide(reference_words, words))
 
@@ -129,7 +129,7 @@ class _ReferenceNgrams(NamedTuple):
 
     Attributes:
         slots: The table of pairs (`hashing.find_pair`): node, counted from 1, and word id.
-        limits: (nodes,) How often one reference has the n-gram at most; nodes 0 to S - 1 are the
+        limits: (nodes,) the maximum count of the n-gram in one reference; nodes 0 to S - 1 are the
             roots of the S sentences.
     """
 
@@ -209,10 +209,10 @@ def _room(offsets: Offsets) -> Counts:
 def _build_trie(references: list[tuple[Counts, Offsets]]) -> _ReferenceNgrams:
     """Build the trie of R references of each of S sentences, given as `References.encode` does."""
     sentences = len(references[0][1]) - 1
-    most = ORDERS * sum(len(tokens) for tokens, _ in references)
-    slots = np.zeros(1 << max(2 * most - 1, 1).bit_length(), _CHILD)
-    ngrams = _ReferenceNgrams(slots, np.zeros(sentences + most, np.int32))
-    used = np.zeros(sentences + most, np.int32)
+    max_ngrams = ORDERS * sum(len(tokens) for tokens, _ in references)
+    slots = np.zeros(1 << max(2 * max_ngrams - 1, 1).bit_length(), _CHILD)
+    ngrams = _ReferenceNgrams(slots, np.zeros(sentences + max_ngrams, np.int32))
+    used = np.zeros(sentences + max_ngrams, np.int32)
     size = sentences
     for tokens, offsets in references:
         size = _add_references(ngrams, size, tokens, offsets, used, _room(offsets))

@@ -1,6 +1,6 @@
-"""A system as its ini declares it, and one input with all that its models say about it.
+"""A system as its ini declares it, and one input with its table entries and model scores.
 
-The weights may change; all that is loaded stays.
+Nothing that is loaded depends on the weights, which may change between searches.
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class System:
-    """What an ini says, understood.
+    """The content of an ini.
 
     Args:
-        ini: The ini's path, for errors.
-        features: Its features.
-        settings: The bounds of the search.
-        weights: Its weights in the order of the feature vector, shape (F,).
+        ini: The path of the ini, for errors.
+        features: The features.
+        settings: The search settings.
+        weights: The weights in the order of the feature vector, shape (F,).
     """
 
     ini: str
@@ -98,7 +98,7 @@ def flat_weights(
     """Return weights in the order of the feature vector.
 
     Raises:
-        IniError: They do not fit the features, or one is no number that scores can be weighed with.
+        IniError: They do not fit the features, or a weight is not a number of plausible size.
     """
     flat = layout.flatten(weights)
     for name, values in weights.items():
@@ -273,7 +273,7 @@ class LoadedInput:
 
     @cached_property
     def unknown_words(self) -> NDArray[np.bool_]:
-        """Whether no table translates a source word on its own, shape (source words,)."""
+        """The source words that no table translates on their own, bool, shape (source words,)."""
         unknown = self.entries.table == len(self.system.features.tables)
         return np.isin(self.source.word_phrases(), self.entries.phrases[unknown])
 
@@ -311,8 +311,8 @@ class LoadedInput:
         static = tables.static @ weights[tables.static_components]
         static += LN_10 * (self.inner_log10 @ lm_weights)
         static += self._unknown_counts(weights)
-        # What neural models say of words that nothing covers yet is not known. The first n-gram
-        # model stands in for them there; without one they count nothing.
+        # The future cost of words that are not covered yet cannot ask the neural models, which need
+        # the history. The first n-gram model stands in for them; without one they count nothing.
         own = weights[self.neural.components]
         estimating = lm_weights.copy()
         estimating[:1] += own.sum()
@@ -320,8 +320,8 @@ class LoadedInput:
         estimates = LN_10 * (self.estimate_log10 @ estimating) + stand_in
         future = (static + estimates).astype(np.float32)
         limits = [table.limit for table in features.tables]
-        most = self.system.settings.max_trans_opt_per_coverage
-        first, chosen = choose_entries(self.entries, limits, most, future)
+        max_options = self.system.settings.max_trans_opt_per_coverage
+        first, chosen = choose_entries(self.entries, limits, max_options, future)
         scores = np.tile(static[chosen].astype(np.float32), (CLASSES, 1))
         forward = np.zeros((CLASSES, len(chosen)), np.float32)
         values = tables.reordering[chosen]
@@ -399,7 +399,8 @@ def _rows_of(entries: Entries, table: TableEntries, *, uses_target: bool) -> NDA
     words = numbers[table.words] if len(numbers) else table.words
     pairs = WordTable()
     rows = pairs.add_spans(*_pair_bytes(table.phrases, table.word_offsets, words))
-    last = np.full(len(pairs) + 1, -1)  # a pair that is not found is number -1, and so is its row
+    # the last entry answers for pairs that are not found, whose number is -1
+    last = np.full(len(pairs) + 1, -1)
     last[rows] = np.arange(len(rows))
     offsets, words = entries.word_offsets, entries.words
     if not uses_target:

@@ -1,1 +1,1 @@
-"""Back-off language models: files of n-grams read, and asked for probabilities."""
+"""N-gram and feed-forward language models: their files, and their probabilities."""

@@ -1,12 +1,12 @@
-r"""ARPA back-off models, read into arrays block by block, with a diagnosis of what is not one.
+r"""ARPA back-off models, read into arrays block by block, with a diagnosis of broken files.
 
 The format: ``\data\``, lines ``ngram N=count``, then per order a section ``\N-grams:`` of lines
-``log10-probability TAB words [TAB log10-backoff]``, then ``\end\``. As with KenLM, only empty
-lines and lines beginning with ``#`` may come before ``\data\``, and what does not add up is an
-error. Beyond KenLM, blanks may stand for tabs, and lines may end in CR LF.
+``log10-probability TAB words [TAB log10-backoff]``, then ``\end\``. As in KenLM, only empty
+lines and lines beginning with ``#`` may come before ``\data\``, and wrong counts are an error.
+Unlike KenLM, this reader accepts blanks for tabs, and lines that end in CR LF.
 
-Compiled functions read the lines. They only report which line is bad, and `diagnose_line` reads
-that line again to say why.
+Compiled functions read the lines. They only report the number of a bad line, and `diagnose_line`
+reads that line again to find the fault.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ KENLM_BINARY_MAGIC = b"mmap lm http://kheafield.com/code"
 _LONGEST_SHOWN = 60
 CUT_OFF = "it was cut off: copy or make it again"
 
-# first bytes -> what the file looks like, what to do about it
+# first bytes -> the probable format of the file, and the advice
 _FOREIGN_FILES = (
     (
         KENLM_BINARY_MAGIC,
@@ -78,7 +78,7 @@ _COUNT_LINE = re.compile(rb"ngram[ \t]+([0-9]{1,3})[ \t]*=[ \t]*([0-9]{1,18})")
 
 
 def foreign_file(line: bytes, number: int) -> LanguageModelError:
-    """Say what a file looks like whose first filled line is not that of an ARPA file."""
+    """Describe a file whose first line that is not empty cannot begin an ARPA file."""
     for magic, name, remedy in _FOREIGN_FILES:
         if line.startswith(magic):
             return LanguageModelError(f"this looks like {name}", line=number, remedy=remedy)
@@ -96,7 +96,7 @@ def foreign_file(line: bytes, number: int) -> LanguageModelError:
 def diagnose_line(
     line: bytes, order: int, longest: bool, words: WordTable
 ) -> tuple[str, str | None]:
-    """Say what is wrong with a line that compiled code refused, and what to do about it."""
+    """Return the fault of a line that the compiled code refused, and perhaps a remedy."""
     fields = re.split(rb"[ \t]+", line.strip(b" \t"))
     if (problem := _number_problem(fields[0], "log10 probability")) is not None:
         return problem, None
@@ -110,7 +110,7 @@ def diagnose_line(
         return f"expected {order} words and at most one back-off weight, found {found} fields", None
     if order == 1:
         if words.id_of(fields[1]) is not None:
-            return f"the word {shown(fields[1])} stands there a second time", None
+            return f"the word {shown(fields[1])} occurs a second time", None
     else:
         for word in fields[1 : order + 1]:
             if words.id_of(word) is None:
@@ -134,7 +134,7 @@ def _number_problem(field: bytes, what: str) -> str | None:
 
 
 def shown(text: bytes) -> str:
-    """Quote the beginning of ``text``, with what cannot be seen in escapes."""
+    """Quote the beginning of ``text``, with escapes for invisible characters."""
     return f"'{visible(text, _LONGEST_SHOWN)}'"
 
 
@@ -154,7 +154,7 @@ class Rows(NamedTuple):
 
 @compiled
 def parse_number(block: Bytes, start: int, stop: int) -> tuple[float, bool]:
-    """Read the decimal number ``block[start:stop]``; the flag says whether it is a finite one."""
+    """Parse the decimal number ``block[start:stop]``; return it, and whether it is valid."""
     block = borrowed(block)
     value, end, _ = parse_decimal(block, start, stop)
     return value, start < end == stop and np.isfinite(np.float32(value))
@@ -162,7 +162,7 @@ def parse_number(block: Bytes, start: int, stop: int) -> tuple[float, bool]:
 
 @compiled
 def _field(block: Bytes, at: int, stop: int) -> tuple[int, int]:
-    """Return where the next field begins and ends; both are ``stop`` where there is none."""
+    """Return the begin and the end of the next field; both are ``stop`` if there is none."""
     block = borrowed(block)
     start = token_begin(block, at, stop, SPACES_AND_TABS)
     return start, token_end(block, start, stop, SPACES_AND_TABS)
@@ -170,7 +170,7 @@ def _field(block: Bytes, at: int, stop: int) -> tuple[int, int]:
 
 @compiled
 def _log10(block: Bytes, start: int, stop: int) -> tuple[float, int, bool]:
-    """Read the probability that a line begins with; return it, its end, and whether it is one."""
+    """Parse the probability at the start of a line; return it, its end, and whether it is valid."""
     block = borrowed(block)
     start, end = _field(block, start, stop)
     log10, good = parse_number(block, start, end)
@@ -179,7 +179,7 @@ def _log10(block: Bytes, start: int, stop: int) -> tuple[float, int, bool]:
 
 @compiled
 def _backoff(block: Bytes, at: int, stop: int) -> tuple[float, bool]:
-    """Read the back-off weight that may stand at a line's end; tell whether the line is good."""
+    """Parse the optional back-off weight at the end of a line; return whether the line is good."""
     block = borrowed(block)
     start, end = _field(block, at, stop)
     if start == end:
@@ -207,13 +207,14 @@ def parse_ngrams(
         block: Whole lines, each with its line feed.
         at: Where the first line begins.
         words: The vocabulary, which receives the words of 1-grams; id 0 must be ``<unk>``
-            (``<UNK>`` counts as that).
-        rows: Receives the n-grams; its shape says of which order they are.
-        longest: Whether this is the model's highest order above 1, which has no back-off but 0.
+            (``<UNK>`` is treated as ``<unk>``).
+        rows: Receives the n-grams; its shape gives their order.
+        longest: Whether this is the model's highest order above 1, where back-off weights must be
+            0.
 
     Returns:
-        Where the first unread line begins, the number of lines read, and the row that is bad
-        (its line is the first unread one), or -1.
+        The begin of the first unread line, the number of lines read, and the bad row (its line is
+        the first unread one), or -1.
     """
     block, words, rows = borrowed((block, words, rows))
     row = 0
@@ -232,7 +233,7 @@ def parse_ngrams(
             word = find_word(words, block, start, after)
             if word < 0 and _is_unknown(block, start, after):
                 word = 0
-            # 1-grams bring new words, and each once; all others have known ones
+            # 1-grams introduce each word once; longer n-grams only have known words
             is_in_place = word <= 0 if order == 1 else word >= 0
             if not is_in_place:
                 return at, row, row
@@ -240,7 +241,7 @@ def parse_ngrams(
         rows.backoff[row], has_end = _backoff(block, after, stop)
         if not (has_log10 and has_end) or (longest and rows.backoff[row] != 0.0):
             return at, row, row
-        if rows.words[row, 0] < 0:  # only now, so that a bad line brings no word
+        if rows.words[row, 0] < 0:  # added last, so that a bad line adds no word
             rows.words[row, 0] = intern_word(words, block, start, after)
         row += 1
         at = end + 1
@@ -353,14 +354,15 @@ class ArpaFile:
                 self._look_for_unknown(ngrams)
             yield ngrams
         if order == 1:
-            # a block has room for a word on each of its shortest lines; what is near is found fast
+            # room was reserved for a word on each of the shortest possible lines; a smaller table
+            # has better memory locality
             self.words.trim()
 
     def _look_for_unknown(self, unigrams: NGrams) -> None:
         for row in np.flatnonzero(unigrams.words[:, 0] == UNKNOWN_WORD).tolist():
             if self.has_unknown:
                 raise LanguageModelError(
-                    "the word <unk> stands there a second time", line=unigrams.line_of(row)
+                    "the word <unk> occurs a second time", line=unigrams.line_of(row)
                 )
             self.has_unknown = True
 
@@ -375,33 +377,33 @@ class ArpaFile:
 
 @contextlib.contextmanager
 def open_arpa(path: str | Path) -> Iterator[ArpaFile]:
-    """Open a plain or gzip ARPA file; errors inside the block are given its name.
+    """Open a plain or gzip ARPA file; errors inside the block get its name.
 
     Raises:
         LanguageModelError: It is not an ARPA file, or a damaged one.
         InputError: It cannot be read.
     """
     try:
-        with open_input(path, is_text=False) as stream:  # zero bytes are judged below
+        with open_input(path, is_text=False) as stream:  # ArpaFile diagnoses zero bytes
             yield ArpaFile(stream)
     except LanguageModelError as error:
         raise error.at(path) from None
 
 
 class _Lines:
-    """A stream as lines for people and as blocks of whole lines for compiled code.
+    """A stream as single lines for Python code and as blocks of complete lines for compiled code.
 
     Attributes:
-        number: The 1-based number of the line last given out.
-        cut_off: Whether the line last given out is the file's last and lacks its line feed.
-        at_border: Whether all of the last block was given out.
+        number: The 1-based number of the last line returned.
+        cut_off: Whether the last line returned is the file's last and lacks its line feed.
+        at_border: Whether the current block is used up.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
-        self._buffer = np.zeros(0, np.uint8)  # whole lines
+        self._buffer = np.zeros(0, np.uint8)  # complete lines
         self._at = 0
-        self._unfinished = False  # the buffer's last line feed is ours
+        self._unfinished = False  # the buffer's last line feed is not in the file
         self.number = 0
 
     @property
@@ -413,7 +415,7 @@ class _Lines:
         return self._at == self._buffer.size
 
     def block(self) -> NDArray[np.uint8]:
-        """Return the whole lines at hand, more of them if there are none; empty at the end."""
+        """Return the unread lines of the buffer, refilled if necessary; empty at the end."""
         if self.at_border and not self._unfinished:
             self._refill()
         return self._buffer[self._at :]
@@ -430,16 +432,16 @@ class _Lines:
         self._buffer, self._at = np.frombuffer(data, np.uint8), 0
 
     def error(self, problem: str, remedy: str | None = None) -> LanguageModelError:
-        """Return an error about the line last given out."""
+        """Return an error about the last line returned."""
         return LanguageModelError(problem, line=self.number, remedy=remedy)
 
     def skip(self, size: int, lines: int) -> None:
-        """Skip this many bytes, which hold this many lines."""
+        """Skip ``size`` bytes with ``lines`` lines."""
         self._at += size
         self.number += lines
 
     def next(self) -> bytes | None:
-        """Return the next line without its end and the blanks there, or nothing at the end."""
+        """Return the next line without trailing blanks, or ``None`` at the end."""
         block = self.block()
         if not block.size:
             return None
@@ -448,7 +450,7 @@ class _Lines:
         return block[:size].tobytes().rstrip(b" \t\r\n")
 
     def next_filled(self) -> bytes | None:
-        """Return the next line that is not empty, or nothing at the end."""
+        """Return the next line that is not empty, or ``None`` at the end."""
         while (block := self.block()).size:
             filled = token_begin(block, 0, block.size, BLANKS | 1 << LINE_FEED)
             empty = block[:filled].tobytes()

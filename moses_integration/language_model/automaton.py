@@ -1,16 +1,16 @@
-"""A back-off model as an automaton over arrays, so that compiled code asks it without objects.
+"""A back-off model as an automaton in arrays, which compiled code queries without Python objects.
 
 A node is an n-gram below the highest order. A state is the node of the longest suffix of the
 history that can matter for the words to come: the n-gram is the context of a longer one, or has a
 back-off weight other than 0. Equal states therefore mean equal futures, and hypotheses recombine
 exactly as with KenLM (Heafield 2011, section 4.1). One hash table leads from (state, word) to the
-probability and the next state; only where it has no entry the model backs off. Most histories have
-few words after them, so a node says of 64 classes of words which it has any of: it is seldom that
-the table is asked in vain.
+probability and the next state; without an entry the model backs off. Most histories are followed
+by few words, so each node has a bit for each of 64 classes of words that tells whether any word of
+the class follows: this avoids most unsuccessful lookups.
 
-`AutomatonBuilder` takes the n-grams of a model, lowest order first. Models that were pruned without
-care may lack ``b c`` though they hold ``a b c``. The lookup needs every suffix, so a missing one is
-added with the probability that backing off gives, as KenLM does; that changes no score.
+`AutomatonBuilder` takes the n-grams of a model, lowest order first. Carelessly pruned models may
+lack ``b c`` though they have ``a b c``. The lookup needs every suffix, so a missing one is added
+with its back-off probability, as in KenLM; that changes no score.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from phrasescore.words.word_table import WordTable
 EMPTY_STATE = 0  # no history
 UNKNOWN_WORD = 0  # the id of <unk>
 _CLASS_SHIFT = np.uint64(58)
-# of a probability or a back-off weight; sums of these times weights are within single precision
+# the limit of probabilities and back-off weights; weighted sums stay within single precision
 LARGEST_LOG10 = 1e9
 # slots per entry; KenLM's probing tables have the same
 ROOM = 1.5
@@ -46,17 +46,17 @@ NODE = np.dtype(
     ]
 )
 _Scalar = TypeVar("_Scalar", bound=np.generic)
-# what `size` counts
+# indices of `_Nodes.size`
 _NODES, _SLOTS = 0, 1
 _DONE, _FULL, _NO_CONTEXT, _TWICE = 0, 1, 2, 3
 _FIRST_SLOTS = 1 << 16
-_AHEAD = 128  # rows that are looked up before they are inserted
+_AHEAD = 128  # rows whose contexts are looked up together, before they are inserted
 # words of the longest n-gram; KenLM is built for 6 unless it is told otherwise
 HIGHEST_ORDER = 20
 
 
 class AutomatonTables(NamedTuple):
-    """What `score` reads; float32 values are those of the ARPA file.
+    """The arrays that `score` reads; float32 values are those of the ARPA file.
 
     Attributes:
         unigrams: log10 p(word), and the state after the word alone, shape (words,).
@@ -152,12 +152,12 @@ class _Nodes(NamedTuple):
 
 
 class AutomatonBuilder:
-    """Takes the n-grams of orders 1, 2, ... in turn, in any number of parts; gives the tables.
+    """Builds the automaton from the n-grams of orders 1, 2, ..., which are added in order.
 
     Args:
         log10: log10 probability per word id, shape (words,).
         backoff: log10 back-off weight per word id, shape (words,).
-        promised: How many n-grams of higher orders there will be.
+        promised: The number of n-grams of higher orders, according to the header.
         vocabulary: The words, for errors.
     """
 
@@ -182,7 +182,7 @@ class AutomatonBuilder:
         self._slots = np.zeros(min(self._promised, _FIRST_SLOTS), SLOT)
 
     def mark_unknown_as_context(self) -> None:
-        """Let ``<unk>`` be a state of its own, as KenLM does where the file has no ``<unk>``."""
+        """Make ``<unk>`` a state of its own, as KenLM does if the file has no ``<unk>``."""
         self._nodes.extends[1 + UNKNOWN_WORD] = True
 
     def add(self, ngrams: NGrams, *, longest: bool) -> None:
@@ -193,7 +193,7 @@ class AutomatonBuilder:
             longest: Whether this is the highest order, whose n-grams are not nodes.
 
         Raises:
-            LanguageModelError: An n-gram stands twice, or its context is not in the model.
+            LanguageModelError: An n-gram occurs twice, or its context is not in the model.
         """
         words, log10, backoff = ngrams.words, ngrams.log10, ngrams.backoff
         rows, order = words.shape
@@ -210,7 +210,7 @@ class AutomatonBuilder:
                 problem = f"its first {order - 1} words are not a {order - 1}-gram"
                 raise self._unfit(ngrams, row, problem)
             if status == _TWICE:
-                raise self._unfit(ngrams, row, "it stands there a second time")
+                raise self._unfit(ngrams, row, "it occurs a second time")
             self._reserve(
                 rows=max(order, self._slots.size // 2),
                 nodes=max(order, self._nodes.log10.size // 2),
@@ -239,14 +239,14 @@ class AutomatonBuilder:
                 extends=_longer(old.extends, extra),
             )
         if (needed := _slots_for(used_slots + rows)) > self._slots.size:
-            # a header may promise anything, so it is believed for four times what there is
+            # a damaged header may promise any number, so trust it up to four times the present size
             hoped = min(self._promised, 4 * self._slots.size)
             slots = np.zeros(max(needed, hoped, self._slots.size * 3 // 2), SLOT)
             move_pairs(self._slots, slots)
             self._slots = slots
 
     def finish(self) -> AutomatonTables:
-        """Return the tables; nothing can be added after this."""
+        """Return the tables; no n-gram can be added after this."""
         grown, used = self._nodes, int(self._nodes.size[_NODES])
         state_of = np.zeros(used, np.int32)
         _resolve_states(grown, state_of)
@@ -279,7 +279,7 @@ def _insert_rows(
     longest: bool,
     contexts: NDArray[np.int64],
 ) -> tuple[int, int]:
-    """Insert n-grams from ``row`` on; return the row it stopped at and why.
+    """Insert n-grams from ``row`` on; return the row where it stopped and the reason.
 
     Args:
         slots: The table of entries.
@@ -289,7 +289,7 @@ def _insert_rows(
         backoff: Their back-off weights.
         row: The first to insert.
         longest: Whether they are of the highest order.
-        contexts: Scratch memory, one more than the rows to look up at a time.
+        contexts: Scratch memory, one entry more than the rows to look up together.
     """
     slots, nodes, words, log10, backoff, contexts = borrowed(
         (slots, nodes, words, log10, backoff, contexts)
@@ -301,12 +301,12 @@ def _insert_rows(
             known = min(row + contexts.size - 1, words.shape[0])
             _look_ahead(slots, nodes, words[row:known], contexts)
             first = row
-        # one n-gram may bring as many suffixes as it has words
+        # an n-gram adds at most one missing suffix for each of its words
         no_room = nodes.size[_NODES] + order >= nodes.backoff.size
         if no_room or (nodes.size[_SLOTS] + order) * 5 > slots.size * 4:
             return row, _FULL
         context = contexts[row - first]
-        if context < 0:  # unless a row before this one has brought it as a suffix
+        if context < 0:  # a row after the lookup may have added the context as a suffix
             context = _context_of(slots, words[row])
             if context < 0:
                 return row, _NO_CONTEXT
@@ -330,8 +330,9 @@ def _look_ahead(
 ) -> None:
     """Write the context of each row to ``contexts``, -1 where there is none.
 
-    One row after the other, each look-up would wait for the one before. Side by side a processor
-    waits for many at once; what rows will look at next is brought near in the same way.
+    The lookups of one row depend on one another, but those of different rows do not, so the
+    processor overlaps their cache misses. The last loop prefetches the slots that `_insert_rows`
+    will read.
     """
     rows, order = words.shape
     for row in range(rows):
@@ -346,7 +347,7 @@ def _look_ahead(
             word = words[row, order - 1]
             near += find_pair(slots, pair_key(contexts[row], word))
             near += find_pair(slots, pair_key(nodes.suffix[contexts[row]], word))
-    contexts[rows] = near  # without a use compilers leave it out
+    contexts[rows] = near  # stored only to keep the compiler from removing the prefetches
 
 
 @compiled
@@ -391,10 +392,11 @@ def _set_entry(
 
 @compiled
 def _suffix_node(slots: Records, nodes: _Nodes, context: int, word: int) -> int:
-    """Return the node of (context, word) without its first word; put missing ones in.
+    """Return the node of (context, word) without its first word; add missing suffixes.
 
-    The probability of an added one is that of its own suffix times the back-off of its context.
+    The probability of an added n-gram is that of its own suffix times the back-off of its context.
     """
+    # walk down to the longest suffix that exists, then add the missing ones from short to long
     shorter = np.int64(nodes.suffix[context])
     missing = 0
     while shorter != EMPTY_STATE and _child(slots, shorter, word) < 0:
@@ -425,7 +427,7 @@ def _resolve_states(nodes: _Nodes, state_of: NDArray[np.int32]) -> None:
 
 @compiled
 def _point_to_states(slots: Records, state_of: NDArray[np.int32], nodes: Records) -> None:
-    """Let slots lead to states instead of nodes, and note what words nodes have after them."""
+    """Point slots to states instead of nodes, and set the word classes that follow each node."""
     slots, state_of, nodes = borrowed((slots, state_of, nodes))
     for slot in range(slots.size):
         key = slots[slot].key

@@ -1,7 +1,7 @@
 """N-gram language models: an ARPA file or a KenLM binary, read into arrays for compiled code.
 
-KenLM binaries (build_binary's output) are read into the n-grams that they were built from. Their
-arrays stay in a mapped file and are read there; KenLM's library is not needed.
+KenLM binaries (the output of build_binary) are decoded into their n-grams, directly from a mapped
+file; KenLM's library is not needed.
 
 Scores are log10; Moses's feature is ln, so `LN_10` is the factor between them.
 """
@@ -127,7 +127,7 @@ def _checked(ngrams: NGrams) -> NGrams:
 
 
 def is_kenlm_binary(path: str | Path) -> bool:
-    """Tell a file written by KenLM's build_binary by its first bytes."""
+    """Return whether the first bytes of a file are those of KenLM's build_binary."""
     if not can_be_read_again(path):
         return False
     with open_input(path, is_text=False) as stream:
@@ -136,7 +136,7 @@ def is_kenlm_binary(path: str | Path) -> bool:
 
 @contextlib.contextmanager
 def open_kenlm_binary(path: str | Path) -> Iterator[KenlmBinary]:
-    """Open a KenLM binary; errors inside the block are given its name.
+    """Open a KenLM binary; errors inside the block get its name.
 
     Raises:
         LanguageModelError: It is damaged, or of a kind that cannot be read.
@@ -151,11 +151,11 @@ def open_kenlm_binary(path: str | Path) -> Iterator[KenlmBinary]:
 
 
 def open_ngrams(path: str | Path) -> AbstractContextManager[ArpaFile | KenlmBinary]:
-    """Open an ARPA file, plain or gzip, or a KenLM binary; errors are given its name.
+    """Open an ARPA file, plain or gzip, or a KenLM binary; errors get its name.
 
     Raises:
-        LanguageModelError: It is neither, or damaged.
-        InputError: It cannot be read.
+        LanguageModelError: The file is neither, or damaged.
+        InputError: The file cannot be read.
     """
     return open_kenlm_binary(path) if is_kenlm_binary(path) else open_arpa(path)
 

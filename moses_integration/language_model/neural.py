@@ -1,12 +1,12 @@
 """A feed-forward language model, read without torch and prepared for the words of one input.
 
 The first layer is linear in each word of the history, so its product with every word's vector is
-made once for each place: a history costs C additions of rows there. What remains is the second
-layer, and the output layer for ln Z, which a self-normalised model may leave out.
+computed once for each place: a history then costs C additions of rows. There remain the second
+layer, and the output layer for ln Z, which a self-normalised model may omit.
 
-Between the products stand compiled passes. Each reads its inputs once and writes its results once,
-on one core and without the interpreter's lock. N histories, C words in each, W words of an input,
-H and R hidden units, V words predicted.
+Compiled passes between the matrix products read their inputs once and write their results once, on
+one core and without the interpreter's lock. N histories, C words in each, W words of an input, H
+and R hidden units, V words predicted.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ _LEAST_KEY = np.int32(-0x80000000)
 Floats = NDArray[np.float32]
 Numbers = NDArray[np.int32]
 _END = 0
-_CHUNK = 1024  # histories: what a product needs to be fast, and what stays in a core's cache
+_CHUNK = 1024  # histories: enough for a fast product, few enough for the cache of a core
 _LOGITS_BYTES = 8 << 20
 
 
 @_compiled
 def first_layer(tables: Array, bias: Array, histories: Array, out: Array) -> None:
-    """Add up what each word of a history brings at its place, and rectify.
+    """Add up the contributions of the words of each history, and rectify.
 
     Args:
         tables: ``(C, W, H)``, the product of each word's vector with the rows of its place.
@@ -85,11 +85,12 @@ def ln_normalisers(logits: Array, bias: Array, out: Array) -> None:
         for v in range(bias.size):
             row[v] += bias[v]
             key = max(key, order(row[v]))
-        most = unorder(key)
+        # subtracting the maximum keeps the exponentials within single precision
+        highest = unorder(key)
         total = _ZERO
         for v in range(bias.size):
-            total += exp(row[v] - most)
-        out[n] = most + np.log(total)
+            total += exp(row[v] - highest)
+        out[n] = highest + np.log(total)
 
 
 @_compiled
@@ -122,7 +123,7 @@ def scores_at(
 
 
 def read_feed_forward_lm(folder: str | Path) -> StoredWeights:
-    """Read the folder of a language model that can work inside decoding.
+    """Read the folder of a language model that can score during decoding.
 
     Raises:
         ModelError: It is not a model folder, or damaged, or of another kind.
@@ -169,7 +170,7 @@ def _shapes(settings: FeedForwardLmSettings) -> dict[str, tuple[int, ...]]:
 
 
 class InputNetwork:
-    """A language model that knows the W words of an input by number.
+    """A language model whose vocabulary is the W words of an input.
 
     The number W is the boundary of a sentence: its beginning in a history, its end as a word.
 
@@ -210,7 +211,7 @@ class InputNetwork:
         self._normaliser_rows = max(16, _LOGITS_BYTES // self._all_bias.nbytes)
 
     def read(self, histories: Numbers, vectors: Floats, normalisers: Floats) -> None:
-        """Work out what the output layer sees of histories.
+        """Compute the last hidden layer of histories, and their normalisers.
 
         Args:
             histories: Numbers of the input's words, the oldest first, shape (N, C) with C at least
@@ -232,12 +233,12 @@ class InputNetwork:
             normalisers[:] = 0.0
 
     def _normalise(self, vectors: Floats, normalisers: Floats) -> None:
-        most = max(1, min(self._normaliser_rows, len(vectors)))
-        logits = np.empty((most, self._all_bias.size), np.float32)
-        for first in range(0, len(vectors), most):
-            part = vectors[first : first + most]
+        rows = max(1, min(self._normaliser_rows, len(vectors)))
+        logits = np.empty((rows, self._all_bias.size), np.float32)
+        for first in range(0, len(vectors), rows):
+            part = vectors[first : first + rows]
             np.matmul(part, self._all_words.T, out=logits[: len(part)])
-            ln_normalisers(logits[: len(part)], self._all_bias, normalisers[first : first + most])
+            ln_normalisers(logits[: len(part)], self._all_bias, normalisers[first : first + rows])
 
     def score(
         self, vectors: Floats, normalisers: Floats, rows: Numbers, words: Numbers, out: Floats
@@ -278,7 +279,7 @@ def read_for_ini(folder: str, *, normalised: bool) -> StoredWeights:
 
 
 def is_self_normalised(stored: StoredWeights) -> bool:
-    """Whether training kept ln Z of a model near 0, so that scores may leave it out."""
+    """Return whether training kept ln Z near 0, so that scores may omit it."""
     settings = stored.settings
     return isinstance(settings, FeedForwardLmSettings) and settings.self_normalise > 0
 
@@ -302,7 +303,7 @@ def checked_words(ini: MosesIni, stored: StoredWeights) -> tuple[str, ...]:
 
 
 def table_words(ini: MosesIni, stored: StoredWeights) -> Iterator[KnownWords]:
-    """Yield how much of each text table of an ini a model knows; of those that are there."""
+    """Yield the share of words that a model knows for each existing text table of an ini."""
     for line in ini.features:
         if line.kind not in TEXT_TABLE_KINDS:
             continue
@@ -311,4 +312,4 @@ def table_words(ini: MosesIni, stored: StoredWeights) -> Iterator[KnownWords]:
             if path.is_file():
                 yield known_words(path, stored.target_vocabulary, stored.settings.factor)
         except InputError:
-            continue  # what is wrong with the table is said elsewhere
+            continue  # other checks report faults of the table

@@ -1,1 +1,1 @@
-"""Real Moses, where it is installed: found, asked, run as a decoder."""
+"""Real Moses, if it is installed: finding, checking and running it."""

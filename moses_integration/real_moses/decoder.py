@@ -1,7 +1,7 @@
-"""Real Moses: found, asked for its features, and run with other weights.
+"""Real Moses: finding the program, checking its features, and running it with other weights.
 
-Its n-best list is streamed to disk. ``moses -show-weights`` tells its features in its order; for
-that Moses reads the ini and its language models, but no phrase table.
+Its n-best list is streamed to disk. ``moses -show-weights`` prints its features in its order; for
+that, Moses reads the ini and the language models, but no phrase table.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from phrasescore.runs.progress import Progress
 
 _ENVIRONMENT = "MOSES_BIN"
 _LAST_WORDS = 12
-# what Moses draws while it loads
+# progress bars that Moses prints while it loads
 _DECORATION = re.compile(rb"[-*0-9\s]*")
 _LABEL = re.compile(rb"\[[^\[\]]*\]")
 _WEIGHTS = re.compile(r"([^ =]+)= (.+)")
@@ -43,7 +43,7 @@ _CAPTURED = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
 
 
 class DecoderError(PhrasescoreError):
-    """A decoder that could not be started, died, or gave nothing."""
+    """A decoder that could not be started, died, or printed nothing."""
 
     exit_code = 7
 
@@ -194,7 +194,7 @@ def _copy(process: subprocess.Popen[bytes], stream: IO[bytes], output: Path) -> 
 
 
 def _last_words(log: Path) -> str:
-    """Return what the program said last, without what it draws."""
+    """Return the last messages of the program, without progress bars."""
     lines = [line for line in log.read_bytes().split(b"\n") if not _DECORATION.fullmatch(line)]
     text = b"\n  ".join(lines[-_LAST_WORDS:]).decode("utf-8", "replace")
     return f"; its last words:\n  {text}\n" if text else " and said nothing"
@@ -213,7 +213,7 @@ def copy_text(lines: Sequence[bytes], path: Path) -> None:
 
 
 def weights_shown(text: str) -> dict[str, int]:
-    r"""Read what ``moses -show-weights`` prints: how many values each tuned feature has, in order.
+    r"""Parse the output of ``moses -show-weights``: the number of values of each tuned feature.
 
     >>> weights_shown("LM0= 0.5\nUnknownWordPenalty0 UNTUNEABLE\nT0= 0.1 UNTUNEABLECOMPONENT\n")
     {'LM0': 1, 'T0': 2}
@@ -223,10 +223,10 @@ def weights_shown(text: str) -> dict[str, int]:
 
 
 def tuned_sizes(ini: MosesIni) -> dict[str, int]:
-    """Return how many values each tuned feature of an ini has, in the order of n-best lists.
+    """Return the number of values of each tuned feature of an ini, in the order of n-best lists.
 
     Raises:
-        IniError: Its features cannot be told.
+        IniError: Its features cannot be determined.
     """
     return {
         feature.name: feature.components
@@ -236,7 +236,7 @@ def tuned_sizes(ini: MosesIni) -> dict[str, int]:
 
 
 def check_features(binary: Path, ini: MosesIni, path: str | Path) -> None:
-    """See whether Moses has the features that we take an ini to have, in the same order.
+    """Check that Moses reads the same features from an ini as this project, in the same order.
 
     Args:
         binary: The program.

@@ -1,4 +1,4 @@
-"""A Moses-format system from parallel text, step by step, resumable."""
+"""The steps that build a Moses-format system from parallel text, each done once."""
 
 from __future__ import annotations
 
@@ -54,19 +54,18 @@ _LINES_AT_ONCE = 10_000
 def build_system(
     inputs: BuildInputs, folder: SystemFolder, settings: BuildSettings, *, update: bool = False
 ) -> Iterator[Outcome]:
-    """Build a system, or continue building it; yield how each step went.
+    """Build a system, or continue an interrupted build; yield the outcome of each step.
 
     Args:
-        inputs: The text, and an alignment if there is one.
-        folder: Where to build.
-        settings: How to build.
-        update: Whether to do steps again whose settings differ from those of an earlier run.
+        inputs: The text, and its alignment if given.
+        folder: The folder of the system.
+        settings: The settings of the build.
+        update: Whether to repeat steps whose settings differ from those of an earlier run.
 
     Raises:
         CorpusError: The text or the alignment cannot be used.
-        ResumeError: The folder holds a build with other settings, or one that was changed.
-        MissingDependencyError: A program that is named, or what computes the alignment, is not
-            there.
+        ResumeError: The folder holds a build with other settings, or a modified one.
+        MissingDependencyError: A program or the library of word aligners is not installed.
     """
     find_lmplz(settings.lmplz)
     builder = _Builder(inputs, folder, settings)
@@ -76,19 +75,19 @@ def build_system(
             outcomes.append(outcome)
             yield outcome
         steps = {each.name: {"seconds": each.seconds, **each.counts} for each in outcomes}
-        asked = {name: value for name, value in vars(settings).items() if name != "threads"}
-        record = provenance(inputs=inputs.paths, settings=asked)
+        recorded = {name: value for name, value in vars(settings).items() if name != "threads"}
+        record = provenance(inputs=inputs.paths, settings=recorded)
         BuildRecord(steps, record).write(folder.path / RESULT)
 
 
 class _Builder:
-    """The steps, and the corpus that several of them read."""
+    """The steps of a build, and the corpus that several of them read."""
 
     def __init__(self, inputs: BuildInputs, folder: SystemFolder, settings: BuildSettings) -> None:
         self._inputs, self._folder, self._settings = inputs, folder, settings
 
     def steps(self) -> list[FunctionStep]:
-        """Return all steps, each after those it reads from."""
+        """Return all steps, each after the steps whose outputs it reads."""
         settings, folder = self._settings, self._folder
         given = self._inputs.alignment is not None
         texts, alignment = folder.texts, (folder.alignment,)
@@ -206,7 +205,8 @@ class _Builder:
         return write_tables(phrases, lexical, runs, tables, threads=threads, memory=memory)
 
     def _language_model(self) -> dict[str, Any]:
-        for name in ("_source", "_target", "_links"):  # make room
+        # the corpus is not needed any more: free its memory for the estimation
+        for name in ("_source", "_target", "_links"):
             self.__dict__.pop(name, None)
         settings, folder = self._settings, self._folder
         estimator, types = build_language_model(

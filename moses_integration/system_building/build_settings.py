@@ -19,10 +19,10 @@ from phrasescore.table.input_files import open_input
 
 Aligner = Literal["fast_align", "hmm", "eflomal", "program:fast_align", "program:eflomal-align"]
 ALIGNERS: tuple[Aligner, ...] = get_args(Aligner)
-# Moses's decoder looks no longer phrases up
+# Moses's decoder does not look up longer phrases
 LONGEST_PHRASE = 20
 _GIGABYTE = 1 << 30
-# a phrase pair can be anywhere in a sentence pair: beyond this, a single one takes too much memory
+# the phrase pairs of a single longer sentence pair could take too much memory
 MAX_WORDS = 2000
 _HIGHEST_ORDER = 6  # of the language model
 _TEMPLATE = """\
@@ -80,33 +80,33 @@ class BuildInputs:
                     "the text is read more than once, so it cannot come from standard input",
                     remedy="write it to a file first",
                 )
-            with open_input(path):  # which says what is wrong with it
+            with open_input(path):  # raises an error if the file cannot be read
                 pass
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """All files that are given."""
+        """All given files."""
         given = (self.source, self.target, self.alignment)
         return tuple(path for path in given if path is not None)
 
 
 @dataclass(frozen=True)
 class BuildSettings:
-    """How to build; the defaults are those of Moses's training where it has one.
+    """Settings of a build; the defaults are those of Moses's training, if it has them.
 
     Args:
         tokenize: The languages to tokenise source and target text for; ``None`` takes the text as
             it is.
         lowercase: Whether to lower-case the text.
-        aligner: What computes the word alignment, where none is given.
-        max_phrase_length: The most words of a phrase, on either side.
+        aligner: The word aligner, if no alignment is given.
+        max_phrase_length: The maximum words of a phrase, on either side.
         lm_order: The order of the language model.
         lmplz: ``auto``, ``own`` or a path, see ``build_language_model``.
-        distortion_limit: For the moses.ini; -1 is without limit.
-        max_sentence_length: The most words of a sentence; longer pairs are left out.
+        distortion_limit: The distortion limit in the moses.ini; -1 is without limit.
+        max_sentence_length: The maximum words of a sentence; longer pairs are left out.
         cleaning: Whether to leave out long, uneven and empty pairs.
         absolute_paths: Whether the moses.ini names its files by absolute paths.
-        threads: How many work at the same time.
+        threads: The number of threads.
         memory: Bytes for sorting.
     """
 
@@ -136,7 +136,7 @@ class BuildSettings:
 
     @property
     def text(self) -> SystemText:
-        """How the text of both sides is prepared; what is taken as it is, is not escaped either."""
+        """The preparation of both sides; text that is not tokenised is not escaped either."""
         tokenize = self.tokenize is not None
         source, target = (
             TextSettings(language, tokenize, self.lowercase, escape=tokenize)
@@ -146,21 +146,21 @@ class BuildSettings:
 
 
 class SystemFolder:
-    """Where everything is in a system's folder.
+    """The paths in the folder of a system.
 
     Attributes:
         path: The folder.
-        work: Intermediate files, and the stamps of what is done.
+        work: Intermediate files, and the stamps of finished steps.
         phrases: Phrase numbers and sorted runs.
-        texts: The text the system is built from, prepared and cleaned.
+        texts: The prepared and cleaned text of both sides.
         alignment: Its word alignment.
         lexical_tables: p(source word | target word) and p(target word | source word).
         tables: The phrase table and the reordering table.
         language_model: The language model of the target side.
-        inis: The moses.ini, and how text for it is prepared.
+        inis: The moses.ini, and the record of the text preparation.
 
     Raises:
-        SettingsError: Nothing can be built there.
+        SettingsError: No system can be built in this folder.
     """
 
     def __init__(self, path: Path) -> None:
@@ -179,7 +179,7 @@ class SystemFolder:
         for character in _FORBIDDEN:
             if character in str(self.path):
                 raise SettingsError(
-                    f"the folder's path holds {character!r}, which a moses.ini cannot express",
+                    f"the path of the folder has {character!r}, which a moses.ini cannot express",
                     path=self.path,
                     remedy="name another folder",
                 )
@@ -191,7 +191,7 @@ class SystemFolder:
             )
         if self.path.is_dir() and any(self.path.iterdir()) and not self.work.is_dir():
             raise SettingsError(
-                "the folder is not empty, and nothing in it says that it was built here",
+                "the folder is not empty, and it does not look like an earlier build",
                 path=self.path,
                 remedy="name a new or an empty folder",
             )

@@ -1,16 +1,14 @@
-"""Word alignments: read, or computed by a library or a program on PATH, in both directions.
+"""Word alignments: read from a file, or computed in both directions by a library or a program.
 
-The text form is that of Moses and of every aligner: one line per sentence pair, ``0-0 1-2 2-1``,
+The text form is that of Moses and of all aligners: one line per sentence pair, ``0-0 1-2 2-1``,
 source position first, counted from 0.
 
-An aligner sees words as numbers, so that no tokeniser, escape or encoding of its own can get in
-the way. The two directions are joined by grow-diag-final-and, as in Moses's symal.
-
-Start from the links both directions agree on; add, again and again, links of either direction that
-touch one already there (also diagonally) and cover a word that has none; last, add links of one
-direction whose two words are both still without a link (Koehn, Och and Marcu 2003). Links are
-visited by target position, then by source position, and one added is visited in the same round if
-its turn is still to come: the outcome depends on that.
+An aligner sees words as numbers, so that its own tokenisation, escaping or encoding do no harm.
+The two directions are joined by grow-diag-final-and, as in Moses's symal: start from the links that
+both directions share; repeatedly add links of either direction that touch a joint link (also
+diagonally) and cover an unlinked word; finally add links of one direction whose words are both
+still unlinked (Koehn, Och and Marcu 2003). Links are visited by target position, then by source
+position, and an added link may be visited in the same round: the result depends on this order.
 """
 
 from __future__ import annotations
@@ -94,7 +92,7 @@ def read_links(path: str | Path) -> Links:
 
 
 def _bad_link(line: bytes) -> CorpusError:
-    """Say which part of a line is the first that is not a link."""
+    """Return the error for the first part of a line that is not a link."""
     wrong = next(part for part in _BLANKS.split(line) if part and not _LINK.fullmatch(part))
     return CorpusError(
         f"{wrong.decode('utf-8', 'replace')[:40]!r} is not a link such as 0-1 (source position, "
@@ -135,7 +133,7 @@ def check_links(
     lengths: tuple[NDArray[np.int64], NDArray[np.int64]],
     path: str | Path,
 ) -> None:
-    """Make sure that every link joins two words that exist.
+    """Check that every link joins two existing words.
 
     Args:
         links: The alignment.
@@ -162,7 +160,7 @@ def check_links(
 
 
 def link_lines(links: Links, at_once: int) -> Iterator[bytes]:
-    """Yield the alignment as text, this many lines at once."""
+    """Yield the alignment as text, ``at_once`` lines at a time."""
     for begin in range(0, len(links), at_once):
         offsets = links.offsets[begin : begin + at_once + 1]
         chosen = slice(offsets[0], offsets[-1])
@@ -226,7 +224,7 @@ def _new_model(aligner: Aligner) -> list[tuple[Any, int]]:
     if aligner == "eflomal":
         eflomal = alignment.EflomalAlignmentModel()
         eflomal.deterministic = True
-        return [(eflomal, 0)]  # it makes its own schedule from the size of the corpus
+        return [(eflomal, 0)]  # eflomal derives its rounds from the size of the corpus
     ibm1 = alignment.Ibm1AlignmentModel()
     hmm = alignment.HmmAlignmentModel(ibm1)
     return [(ibm1, _IBM1_ROUNDS), (hmm, _HMM_ROUNDS)]
@@ -327,8 +325,8 @@ def grow_diag_final_and(
     Returns:
         The joint alignment, its links sorted by source, then by target position.
     """
-    most = len(forward.sources) + len(backward.sources)
-    links = np.empty((2, most), np.int32)
+    max_links = len(forward.sources) + len(backward.sources)
+    links = np.empty((2, max_links), np.int32)
     offsets = np.zeros(len(forward) + 1, np.int64)
     longest = int(source_lengths.max(initial=0)), int(target_lengths.max(initial=0))
     _join_all(
@@ -350,7 +348,7 @@ def grow_diag_final_and(
 def _join_all(
     forward: Any, backward: Any, lengths: Any, room: Any, links: Any, offsets: Any
 ) -> None:
-    """Join sentence by sentence: ``grid`` tells of each pair of words which links join it."""
+    """Join sentence by sentence; ``grid`` has the directions that link each pair of words."""
     forward, backward, lengths, room, links, offsets = borrowed(
         (forward, backward, lengths, room, links, offsets)
     )
@@ -360,6 +358,7 @@ def _join_all(
         source_length, target_length = lengths[0][sentence], lengths[1][sentence]
         _mark_links(forward, backward, sentence, (source_length, target_length), room)
         _grow(source_length, target_length, grid, sources, targets)
+        # "final-and": links of one direction between two words that are still unlinked
         for direction in range(_FORWARD, _BACKWARD + 1):
             for t in range(target_length):
                 for s in range(source_length):
@@ -376,7 +375,7 @@ def _join_all(
 
 @compiled
 def _mark_links(forward: Any, backward: Any, sentence: int, shape: Any, room: Any) -> None:
-    """Fill the grid with the links of a sentence, and mark the words that joint ones cover."""
+    """Fill the grid with the links of a sentence, and mark the words of joint links."""
     grid, sources, targets = room
     for t in range(shape[1]):
         targets[t] = False
@@ -394,7 +393,7 @@ def _mark_links(forward: Any, backward: Any, sentence: int, shape: Any, room: An
 
 @compiled
 def _grow(source_length: int, target_length: int, grid: Any, sources: Any, targets: Any) -> None:
-    """Add neighbours of links that are there, and go over all again until none is added."""
+    """Step "grow-diag": add neighbours of joint links, in rounds until nothing is added."""
     added = True
     while added:
         added = False

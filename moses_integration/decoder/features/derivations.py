@@ -1,7 +1,7 @@
-"""The feature values of derivations, computed from the phrases alone.
+"""The feature values of derivations, computed from their phrases alone.
 
-The search only knows weighted sums. Here every feature of a derivation is computed by definition,
-for n-best lists and for derivations from elsewhere.
+The search only has weighted sums. This module computes every feature of a derivation by its
+definition, for n-best lists and for derivations from other decoders.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ class Derivations(NamedTuple):
 
 
 class FeatureTables(NamedTuple):
-    """What features are computed from.
+    """The arrays from which features are computed.
 
     Attributes:
-        static: Values that the phrase alone decides, shape (E, S).
+        static: Values that depend on the phrase alone, shape (E, S).
         static_components: Their places in the feature vector, shape (S,).
         distortions: Places of distortion, shape (D,).
         reordering: ln scores of all reordering models, shape (E, R).
-        backward: What of the phrase's own entry counts.
-        forward: What of the entry before counts.
+        backward: The columns of the phrase's own entry that count.
+        forward: The columns of the previous entry that count.
         models: The language models.
         phrases: The target phrases of all entries as they see them.
         lm_components: Place of each model, shape (models,).

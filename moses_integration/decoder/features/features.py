@@ -1,7 +1,7 @@
-"""The features that a moses.ini declares, typed, with their places in the feature vector.
+"""The typed features of a moses.ini, with their places in the feature vector.
 
 The vector has the order of n-best lists (`feature_weights.FeatureLayout`). Nothing in an ini is
-ignored: what the decoder does not know or do is an error with its line.
+ignored: everything that the decoder does not support is an error with its line.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SHOWN = 30
 # one component, whatever num-features says; PhrasePenalty may have one for each table
 _SINGLE = ("Distortion", "WordPenalty", "PhrasePenalty", "UnknownWordPenalty")
 _TRUE = ("1", "true", "yes", "y")
-# what every feature function of Moses accepts; the last three change nothing here
+# options of all feature functions of Moses; the last three have no effect in this decoder
 _COMMON_OPTIONS = frozenset(
     [
         "name",
@@ -40,8 +40,8 @@ _COMMON_OPTIONS = frozenset(
     ]
 )
 _FACTORS = frozenset(["input-factor", "output-factor"])
-# class -> the options it may have beside these; cache-size, order, load and lazyken change how
-# Moses loads, not what it computes
+# class -> its further options; cache-size, order, load and lazyken affect how Moses loads a model,
+# not what it computes
 OPTIONS = {
     "UnknownWordPenalty": frozenset[str](),
     "WordPenalty": frozenset[str](),
@@ -52,7 +52,7 @@ OPTIONS = {
     "KENLM": frozenset(["path", "factor", "order", "load", "lazyken", "oov-feature"]),
     "FeedForwardLM": frozenset(["path", "normalised", "unknown"]),
 }
-# sections that are read elsewhere, or that change nothing but messages
+# sections that other code reads, or that only affect messages
 _READ = frozenset(
     [
         "feature",
@@ -68,7 +68,7 @@ _READ = frozenset(
         "no-cache",
     ]
 )
-# sections that are harmless as long as they say what is the default
+# sections that are harmless if they have the default value
 _DEFAULT_ONLY = {
     "inputtype": "0",
     "xml-input": "pass-through",
@@ -249,7 +249,7 @@ class FeatureSet:
 def _each(
     ini: MosesIni, lines: Sequence[FeatureLine], understand: Callable[[FeatureLine], Understood]
 ) -> tuple[Understood, ...]:
-    """Return what is understood of each line; an error is given the place of its line."""
+    """Convert each line; errors get the place of their line."""
     found = []
     for line in lines:
         try:
@@ -260,7 +260,7 @@ def _each(
 
 
 def _check_size(line: FeatureLine, part: slice, tables: int) -> None:
-    """Refuse ``num-features`` that disagrees with what the search fills in, where that is fixed."""
+    """Refuse ``num-features`` that differs from the fixed number of components of a class."""
     if line.kind not in _SINGLE:
         return
     expected = tables if line.kind == "PhrasePenalty" and _is_per_table(line) else 1

@@ -1,8 +1,8 @@
 """Language models in the search: several at once, and phrases instead of words.
 
-The models of a system follow one another in shared arrays. A state of all of them is one
-integer in mixed radix. Most of a phrase is scored once and for all; only its first words depend on
-the words before it, and of these often only one. Recent answers are kept where they are near.
+The models of a system follow one another in shared arrays, and their joint state is one integer in
+mixed radix. Most words of a phrase are scored once when it is loaded: only the first ones depend on
+the words before it, often only the very first. A small table per thread caches recent lookups.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from phrasescore.errors import SettingsError
 from phrasescore.words.hashing import PAIR_FACTOR, find_pair, pair_key
 
 _LARGEST_STATE = 2**62
-_RECENT_BITS = 14  # what fits into a core's own cache
+_RECENT_BITS = 14  # the table fits into the private cache of a core
 _RECENT_SHIFT = np.uint64(64 - _RECENT_BITS)
 _NO_ENTRY = -1
 
@@ -184,9 +184,9 @@ def score_alone(
 def _score_word(
     models: LanguageModels, recent: Records, model: int, state: int, word: int
 ) -> tuple[float, int]:
-    """Score a word after a state, as `score` does, but look among recent answers first.
+    """Score a word after a state, as `score` does, but look in the table of recent lookups first.
 
-    The sum is cut to single precision, as answers are.
+    The sum is rounded to single precision, like the numbers in the table.
     """
     log10 = 0.0
     own_class = class_of(word)
@@ -216,8 +216,9 @@ def _score_boundary(
 ) -> tuple[float, int]:
     """Score the words that lack a full history in a phrase, and ``</s>`` if it is the last.
 
-    As soon as the state is the one that the phrase alone would lead to, the rest is known. One
-    place scores all these words, ``</s>`` too: what is inlined is compiled at each of its places.
+    As soon as the state equals the state in the phrase alone, the scores of the rest are known. A
+    single call scores all these words and ``</s>``, because an inlined function is compiled again
+    for each call.
     """
     models, phrases = scorer.models, scorer.phrases
     begin, end = phrases.first[phrase], phrases.first[phrase + 1]
@@ -268,7 +269,7 @@ def score_after(
     for model in range(models.order.size):
         nodes = models.node_offsets[model + 1] - models.node_offsets[model]
         own = state
-        if model + 1 < models.order.size:  # divisions take longer than what they are for
+        if model + 1 < models.order.size:  # a single model needs none of the slow divisions
             own = state % nodes
             state //= nodes
         log10, after = _score_boundary(scorer, phrase, model, own, last)

@@ -1,14 +1,13 @@
-"""Neural language models in the search: what they are asked, and their scores for many at once.
+"""Neural language models in the search: a graph of requested words, scored in batches.
 
-Words that all models of a system take for the same share a number, from 0 on; the boundary of a
-sentence has the number behind them.
+Words that all models of a system map to the same id share a number, from 0 on; the next number is
+the boundary of a sentence.
 
-What the search asks is a graph that grows with it. A node is a history, the last words of a
-hypothesis; an edge is a word after it, and leads to the history that the word makes. Hypotheses
-walk along edges without knowing their scores; what new edges score is worked out for many at once.
-A history goes through a network once, however many words are asked after it and however often: what
-the output layer sees of it is kept as long as there is room. Node 0 is the beginning of the
-sentence.
+The requests of the search form a growing graph. A node is a history, the last words of a
+hypothesis; an edge is a word after it, and leads to the history with this word. Hypotheses walk
+along edges whose scores are not known yet; new edges are scored in batches. A history goes through
+a network only once, however often words are requested after it: its last hidden layer is kept as
+long as there is room. Node 0 is the beginning of the sentence.
 """
 
 from __future__ import annotations
@@ -59,14 +58,14 @@ HISTORIES_USED = np.dtype(
 
 
 class NeuralTerms(NamedTuple):
-    """What a search must know of neural language models, one of which has a weight at least.
+    """The terms of a search with neural language models, at least one of which has a weight.
 
     Attributes:
         numbers: The number of every target word of the input, shape (target words,).
         boundary: The number of the sentence's boundary.
         longest: Words of the longest option.
-        stand_in: What an n-gram model says in their place of the words of an option whose history
-            is in it, weighted, shape (options,).
+        stand_in: The weighted score of an n-gram model in their place, for the words of an option
+            whose history is in the option, shape (options,).
         lm_weights: The weights of n-gram models, with those of the neural models at the one that
             stands in for them, shape (models,).
         weights: The weights of the neural models.
@@ -143,7 +142,7 @@ class NeuralModels:
 
 
 def products_on_one_core(models: NeuralModels) -> AbstractContextManager[object]:
-    """Keep numpy's products on the core of their caller: a search has a thread for each core."""
+    """Keep numpy's matrix products on the calling core: the search has a thread for each core."""
     if not models.networks:
         return contextlib.nullcontext()
     return threadpool_limits(1, user_api="blas")
@@ -201,7 +200,7 @@ class Histories(NamedTuple):
 
 @compiled
 def clear_histories(histories: Histories, boundary: int) -> None:
-    """Forget all but the beginning of the sentence.
+    """Clear the graph, except for the beginning of the sentence.
 
     Args:
         histories: The graph.
@@ -225,7 +224,7 @@ def _fill_node_slots(histories: Histories) -> None:
 
 @inlined
 def has_room(histories: Histories, words: int) -> bool:
-    """Whether so many words may be walked along."""
+    """Return whether there is room to walk along ``words`` new edges."""
     return histories.used[0].edges + words <= histories.edges.size
 
 
@@ -253,7 +252,7 @@ def _node_slot(histories: Histories, words: NDArray[np.int32]) -> int:
 
 @compiled
 def _node_after(histories: Histories, node: int, word: int) -> int:
-    """Return the node of a history with one more word, which is made if need be."""
+    """Return the node of a history with one more word, which is added if it is new."""
     histories = borrowed(histories)
     used = histories.used[0]
     words = histories.contexts[used.nodes]
@@ -304,7 +303,7 @@ def _find_rows(
     words: NDArray[np.int32],
     new: NDArray[np.int32],
 ) -> int:
-    """Find where the histories of edges are kept; give those that are not there the next rows.
+    """Find the rows of the histories of edges; assign the next rows to new histories.
 
     Args:
         edges: The edges, shape (M,).
@@ -351,7 +350,7 @@ class HistoryScores:
         self.clear()
 
     def clear(self) -> None:
-        """Forget what was asked."""
+        """Clear the requests of the previous sentence."""
         self._row_of[:] = _NONE
         self._rows = 0
         self.read = 0  # histories that went through a network, over all models
@@ -360,7 +359,7 @@ class HistoryScores:
 
     @property
     def asked(self) -> int:
-        """Words that were asked for, those asked before included."""
+        """The number of requested words, including repeated requests."""
         return int(self.histories.used["asked"][0])
 
     def make_room(self, words: int) -> None:
@@ -368,7 +367,7 @@ class HistoryScores:
         self.histories = self.histories.with_room(words)
 
     def score(self, weights: NDArray[np.float64]) -> None:
-        """Work out the scores of all edges that have none.
+        """Compute the scores of all edges that have none.
 
         Args:
             weights: Of each model, shape (models,).
@@ -395,7 +394,7 @@ class HistoryScores:
         used["scored"] = last
 
     def _make_room(self, rows: int) -> None:
-        """Make room for so many new histories, or else forget all that were read before."""
+        """Make room for new histories; drop all earlier ones if the limit is exceeded."""
         nodes, edges = len(self.histories.contexts), len(self.histories.edges)
         if len(self._row_of) < nodes:
             more = np.full(nodes - len(self._row_of), _NONE, np.int32)
@@ -442,7 +441,7 @@ def _walk_derivations(
     values: NDArray[np.float32],
     sums: NDArray[np.float64],
 ) -> None:
-    """Walk along the words of derivations, and add up what is known.
+    """Walk along the words of derivations, and add up the known scores.
 
     Args:
         histories: The graph.

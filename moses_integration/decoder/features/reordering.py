@@ -1,7 +1,7 @@
-"""Lexicalised reordering models: orientations of phrases, and what a line of the ini declares.
+"""Lexicalised reordering models: orientations of phrases, and the declaration in an ini.
 
-As in Moses's LRModel, every model type classes a phrase by the span before it (Koehn et al. 2005;
-Galley and Manning 2008). The decoder works with the finest classes; models map them to their own.
+As in Moses's LRModel, all model types classify a phrase by the span before it (Koehn et al. 2005;
+Galley and Manning 2008). The decoder uses the finest classes; models map them to their own.
 """
 
 from __future__ import annotations
@@ -90,20 +90,20 @@ class ReorderingFeature:
 
     @property
     def orientations(self) -> int:
-        """How many orientations the model tells apart."""
+        """The number of orientations that the model distinguishes."""
         return max(COLUMNS[self.model]) + 1
 
     @property
     def columns(self) -> int:
-        """How many scores a line of the table has."""
+        """The number of scores of a line of the table."""
         return self.orientations * (self.backward + self.forward)
 
     @property
     def forward_offset(self) -> int:
         """The first component of the forward direction, and the first column it reads.
 
-        Moses takes the same number for both, so a collapsed model reads its forward scores from
-        column 1 on, not from where they begin. That is followed here.
+        Moses uses the same number for both, so a collapsed model reads its forward scores from
+        column 1 on, not from their first column. This decoder does the same.
         """
         if not self.backward:
             return 0
@@ -129,7 +129,7 @@ class ReorderingFeature:
 
 
 def reordering_feature(line: FeatureLine, part: slice) -> ReorderingFeature:
-    """Understand the line of a lexicalised reordering model.
+    """Parse the line of a lexicalised reordering model.
 
     Args:
         line: The line.
@@ -189,7 +189,7 @@ def _default_ln(line: FeatureLine) -> tuple[float, ...]:
 
 
 class OrientationPlaces(NamedTuple):
-    """Which reordering score counts for a class of orientation, and where in the feature vector.
+    """The reordering score of each class of orientation, and its place in the feature vector.
 
     Attributes:
         columns: Its column for each model and class, -1 for none, shape (models, classes).
@@ -224,8 +224,8 @@ def forward_classes(
 ) -> NDArray[np.int32]:
     """Number the entries so that those with equal forward scores get equal numbers.
 
-    Hypotheses recombine only if what the models will say of the next phrase is equal; an entry
-    that is missing equals only another missing one.
+    Hypotheses recombine only if the models will score the next phrase equally; a missing entry
+    equals only another missing one.
     """
     columns = [np.zeros((entries, 1), np.float32)]
     for feature, values, found in zip(features, scores, rows, strict=True):

@@ -1,7 +1,8 @@
-"""All that the tables and models of a system know about one input, in arrays.
+"""The phrase pairs of all tables of a system for one input, as arrays.
 
 An entry is a phrase pair of a table, or an unknown word that is copied or dropped. Entries are
-sorted by source phrase, then by table, then as in the table. Nothing here depends on weights.
+sorted by source phrase, then by table, then in the order of the table. They do not depend on
+weights.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def collect_entries(
     *,
     drop_unknown: bool,
 ) -> Entries:
-    """Put the entries of all tables together, and unknown words with them.
+    """Join the entries of all tables, and add unknown words.
 
     Args:
         features: The features of the system.
@@ -119,7 +120,7 @@ def _unknown_words(
 def _static_features(
     features: FeatureSet, parts: Sequence[TableEntries]
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Return the values of features that a phrase alone decides, and their components."""
+    """Return the values of features that depend on the phrase alone, and their components."""
     sizes = [len(part.phrases) for part in parts]
     ends = np.cumsum(sizes)
     total = int(ends[-1])

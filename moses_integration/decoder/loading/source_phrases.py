@@ -25,12 +25,11 @@ from phrasescore.table.phrase_table import phrase_tokens
 from phrasescore.words.hashing import find_pair, move_pairs, pair_key
 from phrasescore.words.word_table import WordTable
 
-# <x translation="...">, </x>, <x/>: what Moses would take for markup if it was told to
+# <x translation="...">, </x>, <x/>: markup for Moses's option -xml-input
 _MARKUP = re.compile(rb"<[A-Za-z][^<>]*=[^<>]*>|</[A-Za-z][^<>]*>|<[A-Za-z][^<>]*/>")
 _LATTICE = re.compile(rb"\(\s*\(\s*\(\s*['\"]")
 _ESCAPE = "escape special characters as Moses does (phrasescore preprocess does it)"
-# a longer phrase by the phrase that lacks its last word, counted from 1, and by that word; and how
-# many words it has
+# key: a phrase without its last word, counted from 1, and that word; value: the phrase, its length
 _CHILD = np.dtype([("key", np.uint64), ("phrase", np.int32), ("words", np.int32)])
 
 
@@ -109,11 +108,11 @@ def _shown(text: bytes) -> str:
 
 
 class PhraseTrie(NamedTuple):
-    """What compiled functions see of `SourcePhrases`.
+    """The arrays of `SourcePhrases` for compiled functions.
 
     Attributes:
         slots: The table of pairs (`hashing.find_pair`) of phrases with one word more.
-        size: One number, how many phrases there are, the empty one counted.
+        size: One number, the phrases in the trie, including the empty one.
     """
 
     slots: Records
@@ -122,7 +121,7 @@ class PhraseTrie(NamedTuple):
 
 @compiled
 def child(trie: PhraseTrie, phrase: int, word: int) -> int:
-    """Return the phrase ``phrase word``, or -1 where the input has none."""
+    """Return the phrase ``phrase word``, or -1 if the input does not have it."""
     trie = borrowed(trie)
     key = pair_key(phrase + 1, word)
     entry = trie.slots[find_pair(trie.slots, key)]
@@ -186,7 +185,7 @@ class SourcePhrases:
         self.digest = digest.hexdigest()
 
     def __len__(self) -> int:
-        """How many phrases there are, the empty one counted."""
+        """The number of phrases, including the empty one."""
         return int(self.trie.size[0])
 
     def numbers_in(self, other: SourcePhrases) -> NDArray[np.int32]:

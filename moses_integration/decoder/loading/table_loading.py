@@ -1,10 +1,9 @@
-"""Phrase tables and reordering tables: only the entries whose source occurs in the input.
+"""Loading of phrase tables and reordering tables: the entries whose source occurs in the input.
 
-A table is read as a stream, so it may be larger than memory. What is kept of it is arrays, without
-a Python object for an entry. The arrays of tables and language models are stored on disk, so that a
-second start need not parse them again: one ``.npz`` file for each, named by a digest of all it
-depends on. Another table, other input or another version of the format is another name, so nothing
-is ever out of date.
+A table is read as a stream, so it may be larger than memory; its entries are kept as arrays. The
+arrays of tables and language models are cached on disk, one ``.npz`` file for each, so that another
+start need not parse them again. The name of a file is a digest of everything that the arrays depend
+on, so a changed table, input or format has another name, and the cache is never stale.
 """
 
 from __future__ import annotations
@@ -50,15 +49,15 @@ from phrasescore.table.phrase_table import PIPES, TableFormat, phrase_tokens
 from phrasescore.table.scanning import SCORES, SCORES_END, SOURCE, SOURCE_END, TARGET, TARGET_END
 from phrasescore.words.word_table import WordArrays, WordTable, as_array, find_word, intern_word
 
-# of several types, as the files hold them
+# the arrays of a cache file, of several types
 Arrays = Mapping[str, NDArray[Any]]
 
 _FORMAT = 2  # raise it when the meaning of the arrays changes
 _MAX_BYTES = 4 << 30  # the oldest files go when there are more
-# how many columns behind the scores
+# columns counted from the scores
 _ALIGNMENT, _SPARSE = 1, 3
 _MAX_POSITION = np.iinfo(np.int16).max
-_MAX_LINKS = 10_000  # of a phrase; they are sorted one by one
+_MAX_LINKS = 10_000  # of a phrase; insertion sort would take too long for more
 LOWEST_LN = np.float32(-100.0)  # Moses's floor
 
 FINE, FACTORS, LABEL, BAD_ALIGNMENT, SPARSE_SCORES = 0, 1, 2, 3, 4
@@ -83,7 +82,7 @@ _PROBLEMS = {
 
 
 def cache_folder(named: str | None) -> Path | None:
-    """Return the folder for parsed tables, or ``None`` if there is none to trust or to write.
+    """Return the folder for parsed tables, or ``None`` if there is no safe and writable one.
 
     Args:
         named: The folder that the user named, if any.
@@ -114,11 +113,11 @@ class ParsedTables:
         self._folder = folder
 
     def get(self, parts: tuple[str, ...], parse: Callable[[], Arrays]) -> Arrays:
-        """Return the stored arrays, or those that ``parse`` makes, which are then stored.
+        """Return the cached arrays, or else parse them and store them in the cache.
 
         Args:
-            parts: What the arrays depend on, digests above all.
-            parse: Makes the arrays.
+            parts: Everything that the arrays depend on, above all digests.
+            parse: Returns the arrays.
         """
         if self._folder is None:
             return parse()
@@ -267,7 +266,7 @@ def _remove_oldest(folder: Path) -> None:
 
 
 class ParsedLines(NamedTuple):
-    """Where `parse_lines` writes; long enough for any lines of the block.
+    """The output arrays of `parse_lines`, with room for all lines of a block.
 
     Attributes:
         scores: ln of each score, floored, shape (lines, scores).
@@ -337,7 +336,7 @@ def _parse_target(
     words: NDArray[np.int32],
     count: int,
 ) -> tuple[int, int]:
-    """Append the target words; return how many there are then, and what is wrong."""
+    """Append the target words; return their new number, and the problem code."""
     data, target, words = borrowed((data, target, words))
     while True:
         at = token_begin(data, at, end, BLANKS)
@@ -362,7 +361,7 @@ def _parse_links(
     links: NDArray[np.int16],
     count: int,
 ) -> int:
-    """Append the links of a phrase, sorted by source, then target; return the count, -1 if bad."""
+    """Append the links of a phrase, sorted by source, then target; return the count, or -1."""
     data, links = borrowed((data, links))
     first = count
     while True:
@@ -407,7 +406,7 @@ def parse_lines(
         parsed: Filled.
 
     Returns:
-        The first bad line and what is wrong with it; -1 and ``FINE`` if there is none.
+        The first bad line and its problem code; -1 and ``FINE`` if there is none.
     """
     data, spans, lines, target, parsed = borrowed((data, spans, lines, target, parsed))
     words = links = 0

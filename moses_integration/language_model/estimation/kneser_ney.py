@@ -6,13 +6,13 @@ context c (all but its last word) and the suffix s (all but its first word) has
 
     p(a) = (count(a) - D_n(count(a))) / total(c) + gamma(c) p(s)
 
-where count is, in the highest order and after ``<s>``, how often a occurs, and otherwise how many
-different words precede it (the adjusted count); total and gamma sum over the n-grams with
-context c; and p of the empty suffix is uniform over the vocabulary with ``<unk>``, without
-``<s>``. All arithmetic is in float32 and in lmplz's order, so that the digits agree.
+where count(a) is the adjusted count: in the highest order and after ``<s>`` the number of
+occurrences of a, otherwise the number of different words that precede a; total and gamma sum over
+the n-grams with context c; and p of the empty suffix is uniform over the vocabulary with ``<unk>``,
+without ``<s>``. All arithmetic is in float32 and in lmplz's order, so that the digits agree.
 
-Where lmplz is on PATH, it runs instead. Both give the same file, byte for byte; lmplz can also sort
-what does not fit in memory.
+If lmplz is on PATH, it runs instead. Both write the same file, byte for byte; lmplz can also sort
+corpora that do not fit in memory.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def write_arpa(
 
 
 def _adjusted_counts(corpus: Corpus, ngrams: NGramCounts, order: int) -> NDArray[np.int32]:
-    """Return the counts that probabilities are made from, shape (n-grams,)."""
+    """Return the adjusted counts of n-grams, shape (n-grams,)."""
     if ngrams.order == order:
         return ngrams.occurrences
     after_begin = corpus.ids[ngrams.last - ngrams.order + 1] == BEGIN
@@ -120,13 +120,13 @@ def _estimate_discounts(
 ) -> Discounts:
     """Return the closed-form estimates of one order (Chen and Goodman 1998, equation 26).
 
-    Where no estimate is possible, in small or artificial data, the fallback stands.
+    In small or artificial data, where no estimate is possible, return the fallback.
     """
     # numbers of n-grams that occur once, twice, three times, four times
     n = np.bincount(np.minimum(count, 5), minlength=6)
     last = int(ngrams.number_at[by_words.positions[-1]]) if ngrams.order < order else -1
     if last >= 0:
-        # lmplz enters the very last n-gram with its raw count; so must we, for equal digits
+        # lmplz counts the very last n-gram with its raw count; follow it, for equal digits
         n[min(int(count[last]), 5)] -= 1
         n[min(int(ngrams.occurrences[last]), 5)] += 1
     if not n[1:4].all():
@@ -134,7 +134,7 @@ def _estimate_discounts(
     single = np.float32
     y = single(n[1]) / single(n[1] + 2.0 * n[2])
     amounts = [single(k) - single(k + 1) * y * single(n[k + 1]) / single(n[k]) for k in range(1, 4)]
-    # a discount of 0, which lmplz keeps, may leave a context no weight for what it has not seen
+    # a discount of 0, which lmplz keeps, may leave a context no weight for unseen words
     if any(not 0 < amount <= k for k, amount in enumerate(amounts, 1)):
         return FALLBACK
     return float(amounts[0]), float(amounts[1]), float(amounts[2])
@@ -142,7 +142,7 @@ def _estimate_discounts(
 
 @dataclass(frozen=True)
 class _Weights:
-    """The n-grams of one order with their probabilities, and what contexts leave to lower orders.
+    """The n-grams of one order with their probabilities and the back-off weights of contexts.
 
     Attributes:
         ngrams: The n-grams.
@@ -173,8 +173,8 @@ def _weigh(
         context = below.ngrams.number_at[ngrams.last - 1]
         suffix = below.ngrams.number_at[ngrams.last]
         lower = below.prob
-    # of each context: the total count after it, and the weight left to the lower order
-    total = np.bincount(context, count, lower.size).astype(np.float32)  # exact up to there
+    # for each context: the total count after it, and the mass that discounts leave to lower orders
+    total = np.bincount(context, count, lower.size).astype(np.float32)  # exact before the cast
     mass = np.zeros(lower.size, np.float32)
     for kind in range(1, 4):  # n-grams seen once, twice, more often
         chosen = context[count == kind if kind < 3 else count >= kind]
@@ -186,7 +186,7 @@ def _weigh(
     prob /= total[context]
     prob += gamma[context] * lower[suffix]
     if below is None:
-        prob[BEGIN] = 1.0  # as lmplz has it: <s> costs nothing where it is scored
+        prob[BEGIN] = 1.0  # as in lmplz: <s> costs nothing if it is scored
     return _Weights(ngrams, prob, gamma)
 
 
@@ -219,7 +219,7 @@ class _ArpaWriter:
             backoff: Their back-off weights, as factors, shape (n-grams,); none in the last section.
         """
         self._stream.write(f"\\{ngrams.order}-grams:\n".encode())
-        factors = [np.minimum(prob, np.float32(1))]  # rounding may leave it a last digit above 1
+        factors = [np.minimum(prob, np.float32(1))]  # rounding may exceed 1 by a last digit
         if backoff is not None:
             factors.append(backoff)
         text = self._corpus.ids, self._characters, self._ends
@@ -273,7 +273,7 @@ def _write_lines(
 def log10_texts(
     factors: NDArray[np.float32],
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.intp]]:
-    """Write the log10 of each factor with as few digits as it takes to read it back.
+    """Format the log10 of each factor with the fewest digits that read back to the same number.
 
     The notation is that of double-conversion's ToShortestSingle as KenLM sets it: decimal from
     1e-6 up, otherwise ``1.5e-7``.
@@ -285,7 +285,7 @@ def log10_texts(
         The texts of distinct factors, (texts, width) uint8; the bytes in use of each, (texts,)
         uint8; and which text each factor has, of its shape.
     """
-    # many n-grams have the same counts, hence the same probability
+    # many n-grams have the same counts, hence the same probability: format each value once
     distinct, which = np.unique(factors, return_inverse=True)
     logs = np.empty(distinct.size, np.float32)
     _write_logs(distinct, logs)
@@ -300,7 +300,7 @@ def log10_texts(
 
 @lru_cache(maxsize=1 << 12)
 def shortest_text(value: np.float32) -> bytes:
-    """Write a number near 0, which numpy would write in another notation."""
+    """Format a number near 0, for which numpy and KenLM use different notations."""
     if abs(value) >= _LEAST:
         return np.format_float_positional(value, trim="-").encode()
     digits, exponent = np.format_float_scientific(value, trim="-").split("e")

@@ -1,4 +1,4 @@
-"""N-grams of a corpus: one sort of its positions gives those of every order, and their counts.
+"""Counts of the n-grams of all orders of a corpus, from one sort of its positions.
 
 The text is an array of word ids. Its positions are sorted by the words read backwards from there;
 then every n-gram, of whatever length, is a run of neighbours, and the runs come in the order in
@@ -82,12 +82,12 @@ def read_corpus(path: str | Path, order: int) -> Corpus:
 
 
 def no_words(path: str | Path) -> CorpusError:
-    """Say that a corpus is empty."""
+    """Return the error of an empty corpus."""
     return CorpusError("the corpus holds no word, so no model can be estimated", path=path)
 
 
 def _refuse_special_words(data: bytes, path: str | Path, before: int) -> None:
-    """Make sure that a block of lines, the first of which follows ``before``, has none of them."""
+    """Refuse a block of lines with a special word; ``before`` lines precede the block."""
     if not any(word in data for word in SPECIAL_WORDS):
         return
     for number, line in enumerate(data.split(b"\n"), before + 1):
@@ -130,7 +130,7 @@ def sort_positions(corpus: Corpus, order: int) -> SortedPositions:
 
 
 def count_types(corpus: Corpus, by_words: SortedPositions, order: int) -> tuple[int, ...]:
-    """Return how many different n-grams there are of 1, 2, ... ``order`` words."""
+    """Return the numbers of different n-grams of 1, 2, ... ``order`` words."""
     is_there = ((by_words.shared < n) & (by_words.longest >= n) for n in range(2, order + 1))
     return (len(corpus.words), *map(int, map(np.count_nonzero, is_there)))
 

@@ -1,9 +1,9 @@
-"""The parts that all KenLM binaries have: their head, and their words.
+"""The parts that all KenLM binaries have: header and vocabulary.
 
-After KenLM's lm/binary_format.cc and lm/model_type.hh (format version 5): magic, numbers that tell
-byte order and word lengths, then what the model is, then the n-gram counts. KenLM looks words up by
-MurmurHash64A (Austin Appleby, public domain) and stores their text, in the order of their ids, only
-for programs that want all of them. Hashes and text together tell whether a file is whole.
+The layout follows KenLM's lm/binary_format.cc and lm/model_type.hh (format version 5): magic,
+numbers that reveal byte order and word sizes, the type of the model, the n-gram counts. KenLM looks
+words up by MurmurHash64A (Austin Appleby, public domain) and stores their text, in the order of
+their ids, only for programs that enumerate them. A file is intact if text and hashes agree.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _BYTE = np.uint64(8)
 
 @dataclass(frozen=True)
 class KenlmHeader:
-    """What the first bytes say.
+    """The content of the header.
 
     Attributes:
         kind: One of the model types above.
@@ -72,7 +72,7 @@ class Sections:
         self.at = at
 
     def take(self, kind: npt.DTypeLike, count: int, what: str) -> NDArray[Any]:
-        """Return a view of the next ``count`` values; ``what`` they are is for the error.
+        """Return a view of the next ``count`` values; ``what`` names them in an error.
 
         Raises:
             LanguageModelError: The file ends before.
@@ -94,7 +94,7 @@ class Sections:
 
 
 def read_header(data: NDArray[np.uint8]) -> KenlmHeader:
-    """Understand the head of a KenLM binary.
+    """Parse the header of a KenLM binary.
 
     Raises:
         LanguageModelError: It is not one of format version 5 whose words can be read.
@@ -146,7 +146,7 @@ def _check_magic(start: bytes) -> None:
 
 
 def damaged(problem: str) -> LanguageModelError:
-    """Say what does not add up in a binary."""
+    """Return the error of an inconsistent binary."""
     return LanguageModelError(f"a damaged KenLM binary: {problem}", remedy="copy or make it again")
 
 
@@ -178,7 +178,7 @@ def _little_endian(text: NDArray[np.uint8], start: int, stop: int) -> np.uint64:
 def _take_words(
     words: WordArrays, text: NDArray[np.uint8], ends: NDArray[np.int64], hashes: NDArray[np.uint64]
 ) -> int:
-    """Add words 1, 2, ...; return the first with another hash or met before, or their number."""
+    """Add words 1, 2, ...; return the first that has a wrong hash or is repeated, or the count."""
     words, text, ends, hashes = borrowed((words, text, ends, hashes))
     for word in range(1, ends.size):
         start, stop = ends[word - 1] + 1, ends[word]
@@ -199,7 +199,7 @@ def read_words(text: NDArray[np.uint8], hashes: NDArray[np.uint64]) -> WordTable
     Raises:
         LanguageModelError: There are not this many words, or other ones.
     """
-    # arrays that may be written, as others have: for the rest numba would compile it all again
+    # writable copies: for read-only arrays numba would compile the functions a second time
     text, hashes = text.copy(), hashes.copy()
     ends = np.flatnonzero(text == 0)
     whole = ends.size > 0 and int(ends[-1]) + 1 == text.size

@@ -1,17 +1,16 @@
-"""A KenLM probing binary: hash tables whose n-grams have to be found again.
+"""A KenLM probing binary: hash tables of keys, from which the n-grams are recovered.
 
-After KenLM's lm/search_hashed.hh, lm/vocab.cc and util/probing_hash_table.hh. The tables hold keys
-of n-grams, not their words. An n-gram's suffix and its context (all words but the last) are in the
-model too, so those of order n are among the pairs of (n-1)-grams that overlap in n-2 words. Two
-flags, the sign of the probability and that of a back-off weight of 0, say which (n-1)-grams are
-suffixes and contexts at all. Every key must be met by one of these pairs, which proves that none
-was missed.
+The layout follows KenLM's lm/search_hashed.hh, lm/vocab.cc and util/probing_hash_table.hh. The
+tables hold keys of n-grams, not their words. The suffix and the context (all words but the last) of
+an n-gram are in the model, too, so the n-grams of order n are among the pairs of (n-1)-grams that
+overlap in n-2 words. Two flags, the sign of the probability and that of a back-off weight of 0,
+tell which (n-1)-grams are suffixes and contexts at all. A pair must be found for every key, which
+proves that the recovery is complete.
 
-The key of an n-gram follows from the key of its suffix and the first word; KenLM's
-lm/search_hashed.hh has the formula. Half of the formula is the suffix's, half is the first word's,
-and joining two halves is one XOR. A bitmap over the first bits of the keys turns nearly all pairs
-away. Both halves are sorted and tried tile by tile, so that a tile's keys agree in their first bits
-and ask a part of the bitmap that fits a cache.
+The key of an n-gram is the XOR of two halves, one from the key of its suffix, one from its first
+word (lm/search_hashed.hh). A bitmap over the first bits of the keys rejects nearly all pairs. Both
+halves are sorted and tried tile by tile: the keys of a tile agree in their first bits and use a
+part of the bitmap that fits into the cache.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _WORD_BITS = np.uint64(6)
 _ONE = np.uint64(1)
 _BITMAP_BITS_PER_KEY = 16
 _TILE = 256  # halves on each side
-# how many pairs are tried at most for one order; ten minutes and more
+# the maximum number of pairs to try for one order, which takes more than ten minutes
 MAX_PAIRS = 200_000_000_000
 _PAIRS_AT_A_TIME = 100_000_000
 _SPARE_MATCHES = 1024  # by chance two n-grams may have one key
@@ -67,14 +66,14 @@ def keys_of(words: NDArray[np.int32]) -> NDArray[np.uint64]:
 
 
 class KeyIndex(NamedTuple):
-    """Sorted keys, to be asked for quickly.
+    """An index of sorted keys for fast lookups.
 
     Attributes:
         keys: All different, ascending, shape (keys,).
-        bitmap: One bit for each value of a key's first bits: whether a key has it.
-        bitmap_shift: What to shift a key by to have these bits.
-        starts: Where the keys with each value of the first few bits start, and their number.
-        starts_shift: What to shift a key by to have those.
+        bitmap: One bit for each value of the first bits of a key: whether a key has that value.
+        bitmap_shift: The shift of a key that leaves these bits.
+        starts: The first key with each value of the first few bits, and the number of keys.
+        starts_shift: The shift of a key that leaves those bits.
     """
 
     keys: NDArray[np.uint64]
@@ -115,12 +114,12 @@ def find_key(index: KeyIndex, key: np.uint64) -> int:
 
 
 class Halves(NamedTuple):
-    """The two halves of all keys that may occur.
+    """The two halves of all possible keys.
 
     Attributes:
         suffix: Halves of suffixes, shape (rows,).
-        start: The first of the word halves to be tried with each, shape (rows,).
-        stop: Behind the last of them, shape (rows,).
+        start: The first word half to try with each, shape (rows,).
+        stop: The word half after the last one to try, shape (rows,).
         word: Halves of first words.
     """
 
@@ -131,7 +130,7 @@ class Halves(NamedTuple):
 
 
 class Matches(NamedTuple):
-    """Room for what is found.
+    """Arrays for the pairs that are found.
 
     Attributes:
         key: Position in the index, shape (capacity,).
@@ -153,13 +152,13 @@ def find_matches(
     Args:
         halves: The halves; best sorted by value where they share their partners.
         first: The first suffix half.
-        last: Behind the last one.
-        index: The keys that there are.
-        matches: Receives the pairs whose key is one.
-        found: How many pairs are there already.
+        last: The suffix half after the last one.
+        index: The keys of the table.
+        matches: Receives the pairs whose key is in the table.
+        found: The number of pairs found before.
 
     Returns:
-        How many pairs there are now; more than there is room for are counted, but lost.
+        The number of pairs found so far; those without room are counted, but not stored.
     """
     halves, index, matches = borrowed((halves, index, matches))
     row = first
@@ -239,10 +238,10 @@ class ProbingModel:
         ]
 
     def longer(self) -> Iterator[NGrams]:
-        """Yield the n-grams of orders 2, 3, ..., in the order of their keys or another.
+        """Yield the n-grams of orders 2, 3, ..., in no particular order within each.
 
         Raises:
-            LanguageModelError: They cannot be found again, or there are too many pairs to try.
+            LanguageModelError: They cannot be recovered, or there are too many pairs to try.
         """
         known = _Known(
             np.arange(self.unigrams.size, dtype=np.int32)[:, None],
@@ -292,7 +291,7 @@ def _flags(weights: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]
 def _recover(
     known: _Known, index: KeyIndex, order: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Find the n-grams that the keys stand for among the pairs of known ones, one word shorter.
+    """Recover the n-grams of the keys from pairs of the n-grams that are one word shorter.
 
     Returns:
         Positions of the keys, shape (rows,), and words, shape (rows, order).
@@ -313,7 +312,7 @@ def _recover(
     found = row = 0
     with Progress(f"finding the words of {order}-grams", total, "pairs") as progress:
         while row < halves.suffix.size:
-            # whole suffixes, at least one
+            # all pairs of some suffixes, at least one
             end = int(np.searchsorted(pairs, pairs[row] + _PAIRS_AT_A_TIME, "right")) - 1
             end = max(end, row + 1)
             found = int(find_matches(halves, row, end, index, matches, found))

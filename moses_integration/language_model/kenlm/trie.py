@@ -1,11 +1,11 @@
 """A KenLM trie binary: n-grams from their last word to their first, packed in bits.
 
-After KenLM's lm/search_trie.cc, lm/trie.cc, lm/quantize.cc and lm/bhiksha.cc. The root's children
-are the words; the children of a node are the words that may precede its n-gram. Nodes of one order
-lie in a row, each with its word, its weights and where its children begin in the next row, which
-is where those of its predecessor end. Weights are numbers, or, quantised, positions in tables of
-them; where children begin is a number, or, compressed, its low bits beside a list of the nodes
-from which on the high bits are one greater.
+The layout follows KenLM's lm/search_trie.cc, lm/trie.cc, lm/quantize.cc and lm/bhiksha.cc. The
+children of the root are the words; the children of a node are the words that may precede its
+n-gram. The nodes of one order are in a row, each with its word, its weights and the position of its
+first child in the next row, where the children of the previous node end. Weights are numbers, or,
+if quantised, positions in tables of numbers. Child positions are numbers, or, if compressed, only
+their low bits, with a list of the nodes from which on the high bits are one greater.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _BYTE = np.uint64(8)
 
 
 class Quantisation(NamedTuple):
-    """Tables of weights, if the model is quantised; a weight is the position of its value.
+    """The tables of weights of a quantised model, in which a weight is a position.
 
     Attributes:
         log10: A table of log10 probabilities for each order from 2 on; none otherwise.
@@ -58,8 +58,8 @@ class Level(NamedTuple):
         size: How many there are.
         word_bits: Bits of a word.
         weight_bits: Bits of a probability and of a back-off weight (0 in the highest order).
-        child_bits: Bits of where the children begin; none in the highest order, and where all of
-            them were moved to ``grows_at``.
+        child_bits: Bits of a child position; none in the highest order, or if all bits were moved
+            to ``grows_at``.
         grows_at: Nodes from which on the high bits are one greater, two greater, ...
     """
 
@@ -76,7 +76,7 @@ class Level(NamedTuple):
         return self.word_bits + sum(self.weight_bits) + self.child_bits
 
     def unpack(self, offset: int, width: int, extra: int = 0) -> NDArray[np.uint64]:
-        """Return what all nodes have at an offset; ``extra`` nodes more than there are."""
+        """Return a field of all nodes, and of ``extra`` records after the last node."""
         return unpack(self.row, offset, self.step, width, self.size + extra)
 
 
@@ -172,7 +172,7 @@ def _take_level(
     step = word_bits + sum(weight_bits) + child_bits
     if max(word_bits, child_bits) > _MAX_BITS:
         raise damaged(f"its header states {size:,} {order}-grams")
-    # one more, for where the children of the last one end, and eight bytes to spare
+    # one record more, for the end of the last node's children, and eight bytes of padding
     row = sections.take(np.uint8, ((1 + size) * step + 7) // 8 + 8, what)
     return Level(row, size, word_bits, weight_bits, child_bits, grows_at)
 
@@ -180,7 +180,7 @@ def _take_level(
 def _take_high_bits(
     sections: Sections, size: int, children: int, what: str
 ) -> tuple[int, NDArray[np.uint64]]:
-    """Cut out the list of nodes from which on the high bits of where children begin are greater.
+    """Cut out the list of nodes from which on the high bits of child positions are greater.
 
     Returns:
         How many high bits there are, and the list, shape (greatest high bits + 1,).
@@ -221,7 +221,7 @@ def _weights(
 
 
 def _children(level: Level) -> NDArray[np.int64]:
-    """Return where the children of each node begin, and where the last one's end."""
+    """Return the position of each node's first child, and the end of the last node's children."""
     low = level.unpack(level.step - level.child_bits, level.child_bits, extra=1)
     nodes = np.arange(level.size + 1, dtype=np.uint64)
     high = np.searchsorted(level.grows_at, nodes, "right") - 1

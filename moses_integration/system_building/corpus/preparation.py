@@ -1,8 +1,8 @@
-"""From two files to the text a system is built from: read, prepared, checked and cleaned.
+"""Preparation of a parallel corpus: read, preprocess, check and clean two files.
 
-Lines end at a line feed and nowhere else, as in Moses. What would break a Moses system later, far
-from its cause, is an error here with its line; what is merely suspicious is a note. Sentence pairs
-that cannot be aligned well are left out by the rules of clean-corpus-n.perl.
+Lines end at a line feed and nowhere else, as in Moses. Text that would break a Moses system in a
+later step is an error with its line; suspicious text is a note. Sentence pairs that cannot be
+aligned well are left out by the rules of clean-corpus-n.perl.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _HARMFUL = re.compile(rb"[|\[\]\0]|(?:^|(?<=[ \t]))(?:<s>|</s>|<unk>)(?=[ \t\r\n
 _FULL_STOP_IN_WORD = re.compile(rb"[^ .][.?!]\r?$", re.MULTILINE)
 _ENTITY = re.compile(rb"&(?:amp|apos|quot|lt|gt|#124|#91|#93);")
 _ESCAPE = "tokenise and escape the text: --tokenize LANGUAGE LANGUAGE, or phrasescore preprocess"
-# what Moses or a language model would misread: what is wrong with it, what to do
+# text that Moses or a language model would misread -> fault and remedy
 _REASONS = {
     b"|": ("an unescaped |, which Moses takes for the end of a factor or column", _ESCAPE),
     b"[": ("an unescaped [, which Moses takes for the beginning of a non-terminal", _ESCAPE),
@@ -70,11 +70,11 @@ LOOKS_ESCAPED = "looks tokenised and escaped already; --tokenize escapes it a se
 
 @dataclass
 class Notes:
-    """What is suspicious in a text, each kind with a count and the first place.
+    """Notes on suspicious text, each kind with a count and the first place.
 
     Args:
-        counts: Lines, by what is wrong with them.
-        first: ``file:line`` of the first, by the same.
+        counts: The number of lines of each kind.
+        first: ``file:line`` of the first line of each kind.
     """
 
     counts: dict[str, int] = field(default_factory=dict)
@@ -113,7 +113,7 @@ def read_parallel_lines(source: str | Path, target: str | Path) -> Iterator[tupl
 
 
 def _line_blocks(path: str | Path) -> Iterator[list[bytes]]:
-    """Yield the lines of one file; a generator of its own, so that errors name the right file."""
+    """Yield the lines of one file in blocks, without line feeds and byte order mark."""
     mark = codecs.BOM_UTF8
     with open_input(path) as stream:
         while block := list(itertools.islice(stream, LINES_AT_ONCE)):
@@ -135,19 +135,19 @@ def _unequal(paths: tuple[str | Path, str | Path], counts: Sequence[int]) -> Cor
 
 
 def check_taken_text(lines: Sequence[bytes], path: str | Path, first: int, notes: Notes) -> None:
-    """Check text that is taken as it is: tokenised and escaped already.
+    """Check text that is used without preprocessing: it must be tokenised and escaped already.
 
     Args:
         lines: Lines without line feeds.
         path: Their file.
         first: The 1-based number of the first line.
-        notes: Where to count what is suspicious.
+        notes: Counts suspicious lines.
 
     Raises:
         CorpusError: A line holds something that Moses or a language model would misread.
     """
     text = b"\n".join(lines)
-    suspected = any(mark in text for mark in _REASONS)  # much quicker than the expression
+    suspected = any(mark in text for mark in _REASONS)  # much faster than the regular expression
     if suspected and (found := _HARMFUL.search(text)) is not None:
         problem, remedy = _REASONS[found.group()]
         line = first + text.count(b"\n", 0, found.start())
@@ -168,7 +168,7 @@ def check_taken_text(lines: Sequence[bytes], path: str | Path, first: int, notes
 def reason_to_leave_out(
     source: list[bytes], target: list[bytes], max_words: int | None
 ) -> str | None:
-    """Return why a pair of sentences, given as words, is left out; ``None`` if it is kept.
+    """Return the reason to leave out a pair of sentences, given as words; ``None`` to keep it.
 
     Without a maximum of words, only a pair with an empty sentence is left out.
     """
@@ -190,12 +190,11 @@ def reason_to_leave_out(
 
 @dataclass(frozen=True)
 class TextSource:
-    """One side of the text as the user gave it.
+    """One side of the corpus as the user gave it.
 
     Args:
         path: Its file, plain or gzip.
-        settings: What to do to a sentence; without tokenising and lower-casing it is taken as it
-            is.
+        settings: The preparation; without tokenising and lower-casing a sentence stays as it is.
     """
 
     path: str | Path
@@ -203,7 +202,7 @@ class TextSource:
 
     @cached_property
     def preprocessor(self) -> Preprocessor | None:
-        """What prepares a sentence, if anything is to be done."""
+        """The preprocessor of sentences; ``None`` if they stay as they are."""
         changes = self.settings.tokenize or self.settings.lowercase
         return Preprocessor(self.settings) if changes else None
 
@@ -213,11 +212,11 @@ def prepare_corpus(
     outputs: tuple[Path, Path],
     max_words: int | None,
 ) -> tuple[NDArray[np.int64], dict[str, Any]]:
-    """Write the pairs that are kept: one sentence per line, words separated by single spaces.
+    """Write the kept pairs: one sentence per line, words separated by single spaces.
 
     Args:
         sources: The source and the target side.
-        outputs: Where to write them.
+        outputs: The files to write.
         max_words: The maximum length of a sentence; pairs with longer ones, and uneven and empty
             pairs, are left out. With ``None`` no pair is, and an empty sentence is an error.
 
@@ -256,7 +255,7 @@ def prepare_corpus(
             progress.advance(len(pairs))
         if not kept:
             raise _nothing_left(left_out, sources[0].path)
-    # a few full stops without a blank before them are normal, and so are all in raw text
+    # a few full stops without a blank before them are normal, and raw text has them everywhere
     is_rare = notes.counts.get(LOOKS_RAW, 0) <= len(kept) / 2
     if is_rare or any(source.settings.tokenize for source in sources):
         notes.counts.pop(LOOKS_RAW, None)
@@ -296,7 +295,7 @@ def _words_of(
 def _check_lengths(
     pair: tuple[list[bytes], list[bytes]], sources: tuple[TextSource, TextSource], line: int
 ) -> None:
-    """Refuse a sentence that no later step could use, where cleaning does not leave it out."""
+    """Without cleaning, refuse sentences that no later step could use."""
     for words, source in zip(pair, sources, strict=True):
         if not words:
             problem = "the sentence is empty"

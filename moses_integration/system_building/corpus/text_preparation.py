@@ -1,12 +1,12 @@
-r"""Raw text to the tokens of a Moses system, and back.
+r"""Conversion of raw text to the tokens of a Moses system, and back.
 
-Before translation: tokenise, lower-case if the system is lower-cased, escape what Moses would take
-for markup. After translation: undo the escapes, put tokens together, perhaps a capital at the
-beginning. What a system wants is recorded beside it in ``text.json``.
+Before translation, text is tokenised, lower-cased if the system is, and escaped where Moses would
+see markup. After translation, escapes are undone and tokens joined, optionally with a capital at
+the beginning. The settings of a system are recorded beside it in ``text.json``.
 
-Tokens are those of Moses's ``tokenizer.perl``, by way of sacremoses, with two corrections. In text
-that is tokenised, Unicode spaces (U+00A0, U+2028, ...) separate tokens and do not survive, as in
-Moses; they never end a line.
+Tokens are those of Moses's ``tokenizer.perl``, by way of sacremoses, with two corrections. When
+text is tokenised, Unicode spaces (U+00A0, U+2028, ...) separate tokens and disappear, as in Moses;
+they never end a line.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _FIRST_LETTER = re.compile(r"[^\W\d_]")
 
 @dataclass(frozen=True)
 class TextSettings:
-    """How the text of one language becomes tokens.
+    """The conversion of the text of one language to tokens.
 
     Args:
         language: Its ISO 639 code, which decides about abbreviations and apostrophes; needed only
@@ -69,7 +69,7 @@ class TextSettings:
 
 @dataclass(frozen=True)
 class SystemText:
-    """How the text of both sides of a system was prepared."""
+    """The text settings of both sides of a system."""
 
     source: TextSettings
     target: TextSettings
@@ -210,7 +210,7 @@ class Postprocessor:
 
 
 def _stand_ins(tokens: list[str]) -> dict[int, int]:
-    """Give every Unicode space inside a token a private-use character that no token has."""
+    """Map every Unicode space inside a token to a private-use character that no token has."""
     used = set("".join(tokens))
     spaces = [space for space in _SPACES_IN_TOKENS if space in used]
     if not spaces:
@@ -220,7 +220,7 @@ def _stand_ins(tokens: list[str]) -> dict[int, int]:
 
 
 def check_language(language: str | None) -> str:
-    """Return a language code, or refuse what is none.
+    """Check and return a language code.
 
     Raises:
         SettingsError: It is missing or not a code; the name of a language gets its code as a

@@ -1,21 +1,19 @@
-"""Phrase pairs of word-aligned sentences, with their orientation, as sorted files of counts.
+"""Extraction of phrase pairs from word-aligned sentences into sorted files of counts.
 
-A pair of spans is extracted where at least one link is inside, no link leaves it, and neither span
-is longer than the longest phrase; spans also extend over words without a link (Koehn, Och and
-Marcu 2003, as Moses does it). The orientation towards the neighbouring phrase is judged by words
-(wbe-msd): monotone where the word diagonally before (or after) both spans is linked, swapped
-where the one on the other diagonal is, other where neither or both are.
+A pair of spans is extracted if at least one link is inside, no link leaves it, and neither span is
+longer than the longest phrase; spans also extend over unlinked words (Koehn, Och and Marcu 2003, as
+in Moses). The orientation towards the neighbouring phrase is word-based (wbe-msd): monotone if the
+cell diagonally before (or after) both spans is linked, swapped if the cell on the other diagonal is
+linked, other if neither or both are.
 
 A row is a pair, the links inside it, and six counts. Rows of the same pair with the same links can
-be added up, so counting is sorting by pair and adding neighbours.
+be added up, so counting means sorting by pair and adding neighbours.
 
 A run is a file of fixed-size records in ascending order of their pair, for more rows than fit in
-memory. To merge, the range of pairs is cut so that the records of all runs that fall between two
-cuts fit in memory together; these are read, sorted and added up. No comparison is made twice and
-no heap is kept.
+memory. To merge, the range of pairs is cut so that the records of all runs between two cuts fit in
+memory together; these are read, sorted and added up, without a heap.
 
-The compiled loops release Python's lock, so threads share the corpus and work side by side, each
-on its own sentences.
+The compiled loops release Python's lock, so threads share the corpus, each with its own sentences.
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ from phrasescore.runs.progress import Progress
 MASK_BITS = 64
 # records that are read at once where all are read in order
 _RECORDS_AT_ONCE = 1 << 18
-# room for a record while a slice is sorted: the record, its place in the order, the result
+# memory of a record while a slice is sorted: the record, its place in the order, the result
 _COPIES = 3
 MONOTONE, SWAP, OTHER = 0, 1, 2
 # the columns of the counts: three towards the phrase before, then three towards the one after
@@ -71,7 +69,7 @@ class PairCounts(NamedTuple):
 
 
 def mask_words(longest: int) -> int:
-    """Return how many 64-bit words hold the links of a pair of phrases."""
+    """Return the number of 64-bit words that hold the links of a pair of phrases."""
     return -(-longest * longest // MASK_BITS)
 
 
@@ -86,7 +84,7 @@ def sorted_and_added(counts: PairCounts) -> PairCounts:
     group = np.cumsum(is_first) - 1
     mixed = np.unique(group[(alignments != alignments[firsts[group]]).any(axis=1)])
     if len(mixed):
-        # most pairs have one alignment: sort only the others by theirs, too
+        # most pairs have a single alignment: sort only the others by alignment, too
         rows = np.flatnonzero(np.isin(group, mixed))
         within = np.lexsort((*alignments[rows].T, group[rows]))
         order[rows] = order[rows][within]
@@ -123,7 +121,7 @@ class SortedRun:
 
     @cached_property
     def pairs(self) -> NDArray[np.uint64]:
-        """The pairs of all records, mapped: only what is looked at is read."""
+        """The pairs of all records, memory-mapped: only the pages in use are read."""
         if len(self) == 0:
             return np.zeros(0, np.uint64)
         pairs: NDArray[np.uint64] = np.memmap(self.path, self.record, "r")["pair"]
@@ -152,7 +150,7 @@ def _record(longest: int) -> np.dtype[Any]:
 
 
 def rows_within(memory: int, longest: int) -> int:
-    """Return how many records can be sorted at once in this many bytes."""
+    """Return the number of records that can be sorted at once in this many bytes."""
     return max(memory // (_COPIES * _record(longest).itemsize), 1)
 
 
@@ -172,7 +170,7 @@ def merged_slices(runs: Sequence[SortedRun], rows: int) -> Iterator[list[PairCou
 
     Args:
         runs: The runs.
-        rows: The most records of a slice, give or take those of one pair, which is never parted.
+        rows: The maximum records of a slice, plus those of one pair, which is never split.
 
     Yields:
         The records of one slice, as one piece per run that has any. ``together`` makes one sorted
@@ -199,7 +197,7 @@ def together(pieces: Sequence[PairCounts]) -> PairCounts:
 
 
 def _cuts(runs: Sequence[SortedRun], rows: int) -> list[np.uint64]:
-    """Choose pairs to cut before, from pairs at even distances in each run."""
+    """Choose the first pairs of slices, from samples at even distances in each run."""
     step = max(rows // (2 * len(runs) + 2), 1)
     samples = np.sort(np.concatenate([run.pairs[step::step] for run in runs]))
     # m samples between two cuts stand for fewer than (m + runs) * step records
@@ -239,9 +237,9 @@ def extract_phrase_pairs(
     """Extract from a range of sentences, in buffers of about ``rows`` rows.
 
     Yields:
-        How many sentences are done, and one row for each place where a pair occurs, each counted
-        once, in no particular order. The rows are views of one buffer, which is filled again for
-        the next: copy what must last.
+        The number of sentences done, and one row for each place where a pair occurs, with a count
+        of 1, in no particular order. The rows are views of a buffer that is reused for the next
+        ones: copy rows that must last.
     """
     longest = text.source_phrases.longest
     source, target = (int(side.lengths.max(initial=0)) for side in (text.source, text.target))
@@ -282,8 +280,9 @@ def _extract(
         source_start, target_start = starts[0][sentence], starts[1][sentence]
         source_length = starts[0][sentence + 1] - source_start - 1
         target_length = starts[1][sentence + 1] - target_start - 1
-        most = target_length * longest * min(longest, source_length) ** 2
-        if used + most > len(out.pairs):
+        # an upper bound of the pairs of this sentence, so that no inner loop checks for room
+        bound = target_length * longest * min(longest, source_length) ** 2
+        if used + bound > len(out.pairs):
             break
         linked[0, 0] = linked[target_length + 1, source_length + 1] = True
         for link in range(links[2][sentence], links[2][sentence + 1]):
@@ -335,7 +334,7 @@ def _extract_sentence(here: Any, places: Any, numbers: Any, out: Any, used: int)
 
 @compiled
 def _leaves(inside: Any, degree: Any, low: int, high: int) -> bool:
-    """Tell whether a source word of the span is also linked to a word outside."""
+    """Return whether a source word of the span is also linked to a word outside."""
     for s in range(low, high + 1):  # noqa: SIM110 - compiled, and a generator is not
         if inside[s] < degree[s]:
             return True
@@ -344,7 +343,7 @@ def _leaves(inside: Any, degree: Any, low: int, high: int) -> bool:
 
 @compiled
 def _write_links(linked: Any, span: Any, longest: int, out: Any, row: int) -> None:
-    """Write the alignment inside the spans, and the orientation that the links around give."""
+    """Write the alignment inside the spans, and the orientation given by the links around them."""
     s1, s2, t1, t2 = span
     for word in range(out.alignments.shape[1]):
         out.alignments[row, word] = 0

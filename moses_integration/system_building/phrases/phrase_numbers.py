@@ -1,4 +1,4 @@
-"""Words and phrases of a text as numbers, where the order of numbers is the order of table lines.
+"""Numbers for the words and phrases of a text, in the order of the lines of a phrase table.
 
 A line of a phrase table is a sequence of words, each followed by a space, and ``|||`` is one of
 them. No word contains a space, so comparing two lines byte by byte (``LC_ALL=C sort``) is comparing
@@ -65,8 +65,8 @@ class NumberedText:
         return self.ids[self.starts[number] : self.starts[number + 1] - 1].tolist()
 
     def id_of(self, word: bytes) -> int:
-        """Return a word's id, or the first unused id where it does not occur."""
-        # a rare question: no index is kept for it
+        """Return a word's id, or the first unused id if it does not occur."""
+        # called rarely, so a linear search is enough
         return self.words.index(word) if word in self.words else len(self.words)
 
 
@@ -226,9 +226,9 @@ def _number_in_order(
 ) -> None:
     """Walk the tree of phrases in the order of table lines, and number them.
 
-    A phrase gets its number when the first longer phrase that sorts after it is met, or when all
-    positions that begin with it have been seen. ``open_at`` has the first row of the phrase open
-    at each depth, and its number plus one, 0 where it has none yet.
+    A phrase gets its number before the first longer phrase that sorts after it, or at the latest
+    when all positions that begin with it were visited. For the phrase open at each depth,
+    ``open_at`` has its first row, and its number plus one, or 0 if it has none yet.
     """
     limits, shared = words
     given, depth = 0, 0

@@ -1,4 +1,4 @@
-"""The scores of phrase pairs: relative frequencies and lexical weights, with Moses's rounding.
+"""Scores of phrase pairs: relative frequencies and lexical weights, with Moses's rounding.
 
 For a pair that was extracted n times, whose source phrase was extracted n_s and whose target
 phrase n_t times, the scores are
@@ -12,9 +12,9 @@ It is computed on the most frequent alignment of the pair; among equally frequen
 the largest, comparing them as lists that hold for each target word its source positions. The
 other direction compares them as lists over source words, so it may use another alignment.
 
-Lexical probabilities are counted as Moses counts them: every link counts once, and a word without
-a link counts once as linked to the special word NULL of the other side. Values are rounded to seven
-decimals, because the phrase scores of Moses are made from the file.
+Lexical probabilities are counted as in Moses: every link counts once, and an unlinked word counts
+once as linked to the special word NULL of the other side. Values are rounded to seven decimals,
+because Moses computes phrase scores from the written file.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class LexicalTable(NamedTuple):
 
 @dataclass(frozen=True)
 class LexicalCounts:
-    """How often a source word is linked to a target word.
+    """Counts of links between source words and target words.
 
     Args:
         source_words: The source words by id, NULL among them.
@@ -132,7 +132,7 @@ def _pairs_of_words(
     sentences: tuple[int, int],
     nulls: tuple[int, int],
 ) -> NDArray[np.uint64]:
-    """Return source id and target id, packed in one integer, of everything that counts once."""
+    """Return the linked pairs of words, source id and target id packed in one integer."""
     begin, end = sentences
     chosen = slice(links.offsets[begin], links.offsets[end])
     sentence = np.repeat(np.arange(begin, end), np.diff(links.offsets[begin : end + 1]))
@@ -149,7 +149,7 @@ def _pairs_of_words(
 def _unlinked(
     text: NumberedText, begin: int, end: int, linked: NDArray[np.int64]
 ) -> NDArray[np.int32]:
-    """Return the ids of the words of some sentences that no link touches."""
+    """Return the ids of the unlinked words of some sentences."""
     first = int(text.starts[begin])
     ids = text.ids[first : text.starts[end]]
     lonely = ids != 0  # ends of sentences are not words
@@ -255,7 +255,7 @@ def summarise(counts: PairCounts, longest: int) -> PairSummaries:
     for chosen, by_source in ((best, False), (inverse_best, True)):
         lists = _partner_lists(counts.alignments[rows], longest, by_source=by_source)
         order = np.lexsort((lists, occurrences[rows], group))
-        # of each pair the last: what was sorted before is overwritten
+        # numpy keeps the last assignment: the most frequent, largest alignment of each pair
         chosen[group[order]] = rows[order]
     columns = [np.add.reduceat(counts.orientations[:, i], firsts, dtype=np.int64) for i in range(6)]
     return PairSummaries(
@@ -352,7 +352,7 @@ def _lexical_weights(
 
 @compiled
 def _look_up(table: Any, row: int, column: int) -> float:
-    """Find an entry; as in Moses, what is not there does not count against a pair."""
+    """Find an entry by binary search; as in Moses, a missing one is neutral (1)."""
     low, high = table.starts[row], table.starts[row + 1]
     while low < high:
         middle = (low + high) // 2

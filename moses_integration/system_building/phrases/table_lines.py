@@ -1,11 +1,11 @@
-"""Phrase table and reordering table: slices of the extracted pairs scored, their lines written.
+"""The lines of the phrase table and the reordering table, from slices of the extracted pairs.
 
-Slices are scored on several threads and written in order. The tables do not depend on the threads,
-the memory or the runs.
+Slices are scored on several threads and written in order. The tables do not depend on the number of
+threads, the memory or the runs.
 
-Lines are written by one compiled loop. Counts, relative frequencies, orientations and alignments
-are few among millions of lines, so lines are made of texts out of a list. Lexical weights hardly
-repeat, and are spelt line by line.
+A compiled loop assembles the lines. Millions of lines share few different counts, relative
+frequencies, orientations and alignments, so each distinct value is formatted once. Lexical weights
+hardly repeat, and are formatted line by line.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from phrasescore.table.phrase_table import SEPARATOR
 from phrasescore.words.word_table import as_array
 
 _END = b"\0"
-# a table of this many times as many places as there are rows is still faster than sorting them
+# up to this many times as many places as rows, a lookup table is faster than sorting
 _PLACES_A_ROW = 8
 _AT_ONCE = 1 << 14
 _SPACE = b" "
 # empty columns for sparse features and properties, as Moses writes them
 _PHRASE_TABLE_END = b" ||| |||\n"
-# a row of a slice while it is scored: its record and its lines, about seven times a record
+# memory of a row while it is scored, as a multiple of its record: the lines take most of it
 _SCORING_COPIES = 5
 
 # the lines of both tables for a slice of pairs, how many pairs, and of how many records
@@ -73,7 +73,7 @@ class ColumnTexts(NamedTuple):
 
 
 def distinct_rows(*columns: NDArray[Any]) -> tuple[list[NDArray[Any]], NDArray[np.int64]]:
-    """Return the distinct rows of some columns of whole numbers from 0, and which one each row is.
+    """Return the distinct rows of columns of whole numbers from 0, and the number of each row.
 
     >>> distinct_rows(np.array([1, 2, 1]), np.array([7, 5, 7]))
     ([array([1, 2]), array([7, 5])], array([0, 1, 0]))
@@ -136,7 +136,7 @@ def link_texts(alignments: NDArray[np.uint64], longest: int, end: bytes) -> Colu
 
 
 def _ended(texts: bytes, rows: NDArray[np.int64]) -> ColumnTexts:
-    """Find texts that are one behind the other, each with its end."""
+    """Find the bounds of concatenated texts, each with its end mark."""
     characters = as_array(texts)
     ends = np.flatnonzero(characters == _END[0])
     begins = np.zeros(len(ends), np.int64)
@@ -228,7 +228,7 @@ def _lines(sides: tuple[Phrases, Phrases], columns: Sequence[ColumnTexts]) -> me
 def _write_lines(sides: Any, separator: Any, texts: Any, pieces: Any, out: Any) -> None:
     """Fill ``out`` with, for each row, its two phrases and its pieces."""
     sides, separator, texts, pieces, out = borrowed((sides, separator, texts, pieces, out))
-    at = np.int64(0)  # a literal would have the copying compiled twice
+    at = np.int64(0)  # a literal has another type, for which numba would compile `_copy` again
     begin = np.int64(0)
     for row in range(pieces.shape[0]):
         for side in sides:
@@ -292,15 +292,15 @@ def write_tables(
     return {"phrase_pairs": pairs, "occurrences": int(totals[0].sum())}
 
 
-def _in_order(submitted: Iterator[Future[_Scored]], most: int) -> Iterator[_Scored]:
-    """Yield results in the order of submission, with at most this many under way."""
-    waiting: deque[Future[_Scored]] = deque()
+def _in_order(submitted: Iterator[Future[_Scored]], limit: int) -> Iterator[_Scored]:
+    """Yield results in the order of submission, with at most ``limit`` pending."""
+    pending: deque[Future[_Scored]] = deque()
     for future in submitted:
-        waiting.append(future)
-        if len(waiting) >= most:
-            yield waiting.popleft().result()
-    while waiting:
-        yield waiting.popleft().result()
+        pending.append(future)
+        if len(pending) >= limit:
+            yield pending.popleft().result()
+    while pending:
+        yield pending.popleft().result()
 
 
 def _score_slice(

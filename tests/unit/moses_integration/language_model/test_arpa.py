@@ -226,8 +226,8 @@ DAMAGED = [
         BIGRAMS.replace(b"chat\t0", b"chat\t-1"),
         ":14: a back-off weight '-1' in the highest order, which has none.",
     ),
-    (BIGRAMS.replace(b"\tle\t", b"\t</s>\t"), ":9: the word '</s>' stands there a second time."),
-    (BIGRAMS.replace(b"\tle\t", b"\t<UNK>\t"), ":9: the word <unk> stands there a second time."),
+    (BIGRAMS.replace(b"\tle\t", b"\t</s>\t"), ":9: the word '</s>' occurs a second time."),
+    (BIGRAMS.replace(b"\tle\t", b"\t<UNK>\t"), ":9: the word <unk> occurs a second time."),
 ]
 
 

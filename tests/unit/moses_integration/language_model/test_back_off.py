@@ -112,7 +112,7 @@ def test_file_without_unknown_word(tmp_path: Path, caplog: pytest.LogCaptureFixt
             ":21: the 3-gram 'a c b' cannot be used: its first 2 words are not a 2-gram. "
             "Make the file again with the tool that wrote it.",
         ),
-        ("-0.125\tc b\t-1", "-0.125\ta b\t-1", ":17: the 2-gram 'a b' cannot be used: it stands"),
+        ("-0.125\tc b\t-1", "-0.125\ta b\t-1", ":17: the 2-gram 'a b' cannot be used: it occurs"),
         ("\t<s>", "\t<S>", "the 1-grams lack <s>. Estimate the model with sentence boundaries."),
         ("-1\t</s>", "-1\tend", "the 1-grams lack </s>."),
     ],
