@@ -1,4 +1,4 @@
-"""``phrasescore analyze``: look at what a model learned."""
+"""``phrasescore analyze``: analyses of what a model learned."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from phrasescore.analysis.top import DrawSettings
 
 _PAGES = (".html", ".htm")
-# options about drawing sources, which --sources gives
+# options about drawing sources, which exclude --sources
 _DRAWING = ("phrases", "min_words", "min_targets", "frequent", "rare")
 
 
@@ -123,7 +123,7 @@ def top(options: TopOptions) -> None:
 
 
 def _check_drawing(settings: DrawSettings, sources: str | None, given: dict[str, int]) -> None:
-    """Raise for options that do not go together."""
+    """Raise for options that exclude each other."""
     if sources is not None and given:
         option = f"--{next(iter(given)).replace('_', '-')}"
         raise SettingsError(
@@ -232,7 +232,7 @@ def _scores(options: ScatterOptions) -> Scores:
 
 
 class Words(Options):
-    """Whether vectors are those of words."""
+    """The choice of word vectors instead of summaries of phrases."""
 
     words: bool = flag("Word vectors, which every kind of model has.")
     side: Literal["source", "target"] | None = option(
@@ -241,10 +241,10 @@ class Words(Options):
     )
 
     def refuse_side_without_words(self) -> None:
-        """Refuse ``--side`` alone: a summary is of the side that the model reads.
+        """Refuse ``--side`` without ``--words``: only the side that is read has summaries.
 
         Raises:
-            SettingsError: There is one without ``--words``.
+            SettingsError: There is such a side.
         """
         if self.side is not None and not self.words:
             raise SettingsError(
@@ -306,7 +306,7 @@ def map_command(options: MapOptions) -> None:
 
 
 def _check_map_output(output: str, is_page: bool) -> None:
-    """Find out before the work begins whether its result can be written."""
+    """Raise before the work begins if its result cannot be written."""
     from phrasescore.analysis.map_results import check_page
     from phrasescore.analysis.maps import check_layout
     from phrasescore.pictures.figure_files import FORMATS, check_figure

@@ -86,7 +86,7 @@ def score_text(options: ScoreTextOptions) -> None:
 
 
 def _destination(options: ScoreTextOptions) -> str:
-    """Return where the lines go; standard output has room for one thing only."""
+    """Return the output of the lines; only one result can go to standard output."""
     output = options.output or (os.devnull if options.perplexity else "-")
     if output == "-" and (options.perplexity or options.as_json):
         result = "JSON" if options.as_json else "perplexity"
@@ -104,7 +104,7 @@ def _destination(options: ScoreTextOptions) -> str:
 
 
 def _texts(options: ScoreTextOptions, loaded: LoadedModel) -> Texts:
-    """Say how to read the texts that the model wants."""
+    """Return the texts in the form that the model needs."""
     from phrasescore.model.kinds import kind_named
     from phrasescore.table.text_blocks import Texts
 
