@@ -64,15 +64,8 @@ class TextReport(StreamReport[TextCounts]):
     @property
     def figures(self) -> dict[str, int | float | None]:
         """The figures that ``--perplexity`` prints, by name."""
-        counts = self.counts
-        return {
-            "lines": counts.lines,
-            "skipped": counts.skipped,
-            "tokens": counts.tokens,
-            "unknown": counts.unknown,
-            "ln_p": counts.ln_p,
-            "perplexity": counts.perplexity,
-        }
+        names = ("lines", "skipped", "tokens", "unknown", "ln_p", "perplexity")
+        return {name: getattr(self.counts, name) for name in names}
 
     @property
     def figures_text(self) -> str:
@@ -110,6 +103,7 @@ class TextReport(StreamReport[TextCounts]):
         return "\n".join(filter(None, [said, unknown_warning(counts.unknown / words)]))
 
 
+@dataclass(frozen=True)
 class TextScorer:
     """Scores blocks of lines.
 
@@ -119,8 +113,9 @@ class TextScorer:
         words: Whether to write ln p of each word, too.
     """
 
-    def __init__(self, loaded: LoadedModel, scorer: SharedScorer, words: bool) -> None:
-        self._loaded, self._scorer, self._words = loaded, scorer, words
+    loaded: LoadedModel
+    scorer: SharedScorer
+    words: bool
 
     def score(self, block: TextBlock, before: TextCounts) -> tuple[bytes, TextCounts]:
         """Score one block; return its lines with their scores, and the counts up to its end.
@@ -134,20 +129,20 @@ class TextScorer:
         """
         rows = np.flatnonzero(~block.faulty)
         sources, targets = self._ids(block, rows)
-        work_before = self._scorer.work
-        ln_p = self._scorer.score_words(sources, targets)
+        work_before = self.scorer.work
+        ln_p = self.scorer.score_words(sources, targets)
         begins = targets.offsets[:-1] + np.arange(len(rows))
         totals = np.add.reduceat(ln_p, begins) if len(rows) else np.empty(0)
         wrong = np.flatnonzero(~np.isfinite(totals))
         if len(wrong):
             raise ModelError(
-                f"the model {self._loaded.path} gives no number for this pair",
+                f"the model {self.loaded.path} gives no number for this pair",
                 path=block.path,
                 line=block.first_line + int(rows[wrong[0]]),
                 remedy="train it again; its parameters are not finite",
             )
         columns = [_spread(ln_p_texts(totals), rows, len(block))]
-        if self._words:
+        if self.words:
             fields = _joined(ln_p_texts(ln_p), targets.lengths + 1)
             columns.append(_spread(fields, rows, len(block)))
         counts = TextCounts(
@@ -156,7 +151,7 @@ class TextScorer:
             tokens=before.tokens + len(ln_p),
             unknown=before.unknown + int((targets.tokens == UNK_ID).sum()),
             ln_p=before.ln_p + float(totals.sum()),
-            work=before.work + (self._scorer.work - work_before),
+            work=before.work + (self.scorer.work - work_before),
         )
         return block.with_columns(columns), counts
 
@@ -164,12 +159,12 @@ class TextScorer:
         self, block: TextBlock, rows: NDArray[np.int64]
     ) -> tuple[TokenSequences, TokenSequences]:
         """Return the ids that the model reads (none if there is only one text) and predicts."""
-        backwards = self._loaded.direction == "target-source"
+        backwards = self.loaded.direction == "target-source"
         *read, predicted = block.tokens[::-1] if backwards else block.tokens
         sources = TokenSequences(np.empty(0, np.int32), np.zeros(len(rows) + 1, np.int64))
         for spans in read:
-            sources = self._loaded.source_vocabulary.encode_spans(spans).select(rows)
-        return sources, self._loaded.target_vocabulary.encode_spans(predicted).select(rows)
+            sources = self.loaded.source_vocabulary.encode_spans(spans).select(rows)
+        return sources, self.loaded.target_vocabulary.encode_spans(predicted).select(rows)
 
 
 def _joined(texts: list[bytes], counts: NDArray[np.int64]) -> list[bytes]:
