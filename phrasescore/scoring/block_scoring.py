@@ -67,7 +67,7 @@ class ScoringModel:
 
 @dataclass(frozen=True)
 class ScoringSettings:
-    """What goes into the table.
+    """Settings of the scores that go into the table.
 
     Args:
         average: Merge the models into one column, the mean of their ln p.
