@@ -1,4 +1,4 @@
-"""Closed, typed settings: a dataclass to and from JSON, where an unknown key is an error."""
+"""Closed, typed settings: dataclasses made from JSON values, in which unknown keys are errors."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from phrasescore.errors import SettingsError, did_you_mean, visible
 
 T = TypeVar("T")
 _PLAIN = (bool, int, float, str, list, dict)
-_LONGEST = 80  # characters of a name or a value in an error
+_SHOWN = 80  # characters of a name or a value in an error
 
 
 @dataclasses.dataclass(frozen=True)
 class Between:
-    """Bounds of a number: ``Annotated[int, Between(1, 10)]``.
+    """The bounds of a number, as in ``Annotated[int, Between(1, 10)]``.
 
     Args:
-        low: The minimum.
-        high: The maximum.
-        above: Whether the minimum itself is outside the range.
-        below: Whether the maximum itself is outside the range.
+        low: The lower bound.
+        high: The upper bound.
+        above: Whether the lower bound itself is excluded.
+        below: Whether the upper bound itself is excluded.
     """
 
     low: float
@@ -45,7 +45,7 @@ def check_bounds(settings: object, what: str = "") -> None:
 
     Args:
         settings: The dataclass.
-        what: What stands before the name of a field in the error.
+        what: A prefix of the field's name in the error.
 
     Raises:
         SettingsError: A number is outside its bounds.
@@ -68,15 +68,15 @@ def bounds_of(hint: Any) -> Between | None:
 def from_mapping(
     kind: type[T], values: Mapping[str, Any], *, where: str, only_known: bool = True
 ) -> T:
-    """Build the settings dataclass ``kind`` from ``values``; nothing unknown, nothing mistyped.
+    """Build the settings dataclass ``kind`` from JSON values of the right names and types.
 
     Args:
         kind: A dataclass whose fields are bool, int, float, str or ``Literal`` of these, numbers
-            ``Between`` bounds, ``X | None``, tuples of one kind for lists, such dataclasses for
-            tables, dicts of one kind, or lists and dicts whose content nobody checks.
-        values: Its fields by name; fields with defaults may be missing.
-        where: What to call the place in an error, e.g. ``config.json``.
-        only_known: Whether a key that is no field is an error; otherwise it is left out.
+            ``Between`` bounds, ``X | None``, tuples of one type for lists, such dataclasses for
+            tables, dicts of one type, or lists and dicts with unchecked content.
+        values: The fields by name; fields with defaults may be missing.
+        where: The name of the place in an error, e.g. ``config.json``.
+        only_known: Whether an unknown key is an error; otherwise it is ignored.
 
     Raises:
         SettingsError: A key is unknown (with the closest known one), missing, or of another type.
@@ -86,7 +86,7 @@ def from_mapping(
     for key in values if only_known else ():
         if key not in fields:
             raise SettingsError(
-                f"{where}: unknown setting {_named(key)}{did_you_mean(key[:_LONGEST], fields)}"
+                f"{where}: unknown setting {_named(key)}{did_you_mean(key[:_SHOWN], fields)}"
             )
     for name, field in fields.items():
         required = (
@@ -135,10 +135,10 @@ def _checked(key: str, value: Any, hint: Any, where: str, only_known: bool) -> A
 
 
 def _checked_value(key: str, value: Any, hint: Any, where: str) -> Any:
-    """Return a value that is no table and no list."""
+    """Check a value that is neither a table nor a list."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Literal:
-        # True is equal to 1, and no number
+        # True equals 1, but is not a number
         if not any(type(value) is type(choice) and value == choice for choice in arguments):
             known = ", ".join(map(str, arguments))
             raise SettingsError(f"{where}: {key} is {_shown(value)}, which is none of: {known}")
@@ -169,9 +169,9 @@ def _kind_name(kind: Any) -> str:
 
 
 def _named(key: str) -> str:
-    return visible(key.encode("utf-8", "backslashreplace"), _LONGEST)
+    return visible(key.encode("utf-8", "backslashreplace"), _SHOWN)
 
 
 def _shown(value: Any) -> str:
     text = repr(value)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

@@ -1,4 +1,4 @@
-"""The exception tree: what went wrong, where, what to do, and the exit status it means.
+"""The exception tree: each error has a problem, a place, a remedy and an exit status.
 
 Library code raises; only ``phrasescore.cli`` prints. A leaf module: standard library only.
 """
@@ -12,13 +12,13 @@ from pathlib import Path
 
 
 class PhrasescoreError(Exception):
-    """The root: something a user can understand and act on.
+    """The base of all errors that a user can understand and act on.
 
     Args:
         problem: What was expected and what was found, one sentence without a final full stop.
-        path: The file it was found in, if any.
+        path: The file with the problem, if any.
         line: The 1-based line in that file, if known.
-        remedy: What to do about it, one sentence without a final full stop.
+        remedy: What the user can do, one sentence without a final full stop.
     """
 
     exit_code = 1
@@ -38,7 +38,7 @@ class PhrasescoreError(Exception):
         self.remedy = remedy
 
     def at(self, path: str | Path, line: int | None = None) -> PhrasescoreError:
-        """Fill in the place where none is known yet, and return the error itself."""
+        """Fill in the place unless it is known already, and return the error itself."""
         if self.path is None:
             self.path = path
             if self.line is None:
@@ -55,7 +55,7 @@ class PhrasescoreError(Exception):
 
 
 def terminal_text(text: str) -> str:
-    r"""Escape all but printable characters and line feeds: a stranger's text commands no terminal.
+    r"""Escape all but printable characters and line feeds, so that no text controls the terminal.
 
     >>> terminal_text("a\x1b[2J\nb")
     'a\\x1b[2J\nb'
@@ -76,10 +76,9 @@ def _on_one_line(text: str) -> str:
 
 
 def _place(path: str | Path) -> str:
-    """Write a path on one line, whatever characters it has, the middle of a long one left out."""
-    text = _on_one_line(os.fspath(path))
-    most = 300
-    return text if len(text) <= most else f"{text[: most // 2]}...{text[-most // 2 :]}"
+    """Write a path on one line, without the middle if it is long."""
+    text, half = _on_one_line(os.fspath(path)), 150
+    return text if len(text) <= 2 * half else f"{text[:half]}...{text[-half:]}"
 
 
 class SettingsError(PhrasescoreError):
@@ -89,7 +88,7 @@ class SettingsError(PhrasescoreError):
 
 
 class InputError(PhrasescoreError):
-    """A file that is not what it should be."""
+    """An input file that cannot be used."""
 
     exit_code = 3
 
@@ -127,7 +126,7 @@ class MissingDependencyError(PhrasescoreError):
 
     @classmethod
     def extra(cls, library: str, extra: str) -> MissingDependencyError:
-        """Say that ``library`` is missing and which extra brings it."""
+        """Return the error for a missing ``library``, which names the extra that installs it."""
         return cls(
             f"this needs the Python package {library}, which is not installed",
             remedy=f"install it with: pip install 'phrasescore[{extra}]'",
@@ -153,13 +152,13 @@ class ClusterError(PhrasescoreError):
 
 
 class InterruptedWorkError(PhrasescoreError):
-    """Ctrl-C, SIGTERM or SIGHUP, after all was saved that the work needs to continue."""
+    """Ctrl-C, SIGTERM or SIGHUP, after everything was saved that the work needs to continue."""
 
     exit_code = 130
 
 
 def counted(count: int, noun: str) -> str:
-    """Write how many there are of something that is called ``noun``, with an s for several.
+    """Write a count with its noun, in the plural unless the count is 1.
 
     >>> counted(1, "line"), counted(1234, "line")
     ('1 line', '1,234 lines')
@@ -167,19 +166,19 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def visible(text: bytes, most: int | None = None) -> str:
-    r"""Write bytes so that every character can be seen; if need be, only the first ``most``.
+def visible(text: bytes, max_length: int | None = None) -> str:
+    r"""Write bytes so that every character can be seen, at most the first ``max_length``.
 
     >>> visible("caf\xe9\xa0".encode())
     'café\\xa0'
     """
     letters = text.decode("utf-8", "backslashreplace")
-    shown = _on_one_line(letters[:most])
-    return shown if most is None or len(letters) <= most else f"{shown}..."
+    shown = _on_one_line(letters[:max_length])
+    return shown if max_length is None or len(letters) <= max_length else f"{shown}..."
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return `` (did you mean X?)`` for the closest known word, or nothing.
+    """Return `` (did you mean X?)`` for the closest known word, or an empty string.
 
     >>> did_you_mean("hiden", ["hidden", "embedding"])
     ' (did you mean hidden?)'

@@ -1,4 +1,4 @@
-"""Other machines: tasks for the workers of a Dask cluster, whatever becomes of single workers.
+"""Work on other machines: tasks for the workers of a Dask cluster, even if workers fail.
 
-`distributed` is imported inside functions, and only where somebody asks for a cluster.
+`distributed` is imported inside functions, and only for a command that uses a cluster.
 """

@@ -1,10 +1,10 @@
-"""A Dask cluster as a place that tasks are given to: each comes back once, or says why it cannot.
+"""A Dask cluster that runs tasks: each task gives one result, or an error that says why not.
 
-Dask finds the workers, sends a task to one, and sends it to another if that one dies. What it
-leaves to its clients is done here: a task whose worker gives no sign of life, or that takes far
-longer than its like, is given to another worker, too, and the first result counts; a worker that
-lacks what tasks need gets no more of them; workers of other versions are refused by name; a
-scheduler that is gone ends the work.
+Dask finds the workers, sends a task to one of them, and to another one if that worker dies. The
+rest is done here. A task whose worker gives no sign of life, or that takes far longer than similar
+tasks, is submitted again for another worker, and the first result counts. A worker that lacks what
+tasks need gets no more of them. Workers of other versions are refused by name. A scheduler that is
+gone ends the work.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Made = TypeVar("Made")
 
-# A task is late that takes so many times as long as its size and the median of others let expect:
-# it may wait for two before it at its worker. A sign of life that is missing shows sooner.
-_TIMES_LATE = 6.0
-_LEAST_LATE = 2.0  # times the patience with workers' signs of life, at least
-_REMEMBERED = 50  # tasks whose seconds are known
-_LOSSES = 8  # how often a task may lose the worker that has it, and those that Dask tries
-# times as many may be finished before their turn, while an early one is late
-_FINISHED = 3
+# A task is late when it takes so many times as long as its size and the median of other tasks let
+# expect: two others may be queued before it at its worker. A missing sign of life shows earlier.
+_LATE_FACTOR = 6.0
+_MIN_LATE = 2.0  # times the patience with workers' signs of life
+_REMEMBERED = 50  # tasks whose seconds are remembered
+_MAX_LOSSES = 8  # how often a task may lose its worker, in addition to Dask's own retries
+# so many times more tasks may be finished before their turn, while an early one is late
+_MAX_FINISHED = 3
 
 _FILE_PATIENCE = 10.0  # seconds for a scheduler that has just been started to write its file
 _PATIENCE = 30.0  # seconds
@@ -50,38 +50,38 @@ _START_IT = "start one with: dask scheduler --scheduler-file FILE; see docs/clus
 
 
 class LostWorkerError(ClusterError):
-    """The worker that alone had a task is gone."""
+    """A task's only worker is gone."""
 
 
 class Cluster:
     """A connection to a scheduler; use it in a ``with`` block.
 
     Args:
-        place: The scheduler's address, or the file that it writes that to.
+        place: The scheduler's address, or the file to which the scheduler writes it.
 
     Attributes:
-        address: Of the scheduler.
+        address: The scheduler's address.
     """
 
     def __init__(self, place: str) -> None:
         self.address = address_of(place)
         self._patience, self._versions = patience(), versions()
-        # of tasks, for each unit of their size
+        # of finished tasks, per unit of their size
         self._seconds: deque[float] = deque(maxlen=_REMEMBERED)
         self._client: Client
         self._watch: Watch
         self._names = (f"phrasescore-{uuid.uuid4().hex[:8]}-{n}" for n in itertools.count())
         self._loop = asyncio.new_event_loop()
-        # what breaks is told by what was waited for
+        # errors surface through the awaited futures
         self._loop.set_exception_handler(lambda loop, context: None)
         self._thread = threading.Thread(target=self._loop.run_forever, name="cluster", daemon=True)
-        # done only by what ends all work
+        # only an error that ends all work finishes it
         self._end: asyncio.Future[None]
-        self._under_way: set[asyncio.Task[Any]] = set()
+        self._running: set[asyncio.Task[Any]] = set()
 
     @property
     def workers(self) -> dict[str, int]:
-        """How many threads each worker has that is there now and gets tasks, by its address."""
+        """The number of threads of each present worker that gets tasks, by its address."""
         return self._watch.fit
 
     def start(
@@ -91,68 +91,67 @@ class Cluster:
         size: float = 1.0,
         worker: str | None = None,
     ) -> Future[Made]:
-        """Give a task to the workers.
+        """Start a task on some worker.
 
         Args:
-            function: Of a module; it may run several times, and must give the same each time.
+            function: A function of a module; it may run several times, with equal results.
             arguments: Plain values and bytes.
-            size: What its seconds are in proportion to.
-            worker: Who alone may do it, however long it takes; by default anyone may.
+            size: A number that the task's seconds are proportional to.
+            worker: The only worker that may do the task, however long it takes; by default any.
 
         Returns:
-            What becomes of it. Its errors are those of the function, and ClusterError: it cannot
-            be done here. What says `UnfitWorkerError` is done by another worker, if there is one.
+            The future result. Its errors are those of the function, and ClusterError if the task
+            cannot be done here. After an `UnfitWorkerError` another worker does it, if any can.
         """
-        attended = self._attended(function, arguments, size, worker)
-        return asyncio.run_coroutine_threadsafe(attended, self._loop)
+        attempts = self._finish_task(function, arguments, size, worker)
+        return asyncio.run_coroutine_threadsafe(attempts, self._loop)
 
-    async def _attended(
+    async def _finish_task(
         self,
         function: Callable[..., Made],
         arguments: tuple[Any, ...],
         size: float,
         worker: str | None,
     ) -> Made:
-        """Let a task be done, as often as it takes."""
+        """Return the result of a task, after as many attempts as it takes."""
         self._keep(asyncio.current_task())
         begin, losses = time.monotonic(), 0
-        tries = Tries(self._client, next(self._names), function, arguments)
-        if worker is not None:
-            tries.give([worker], priority=0)
-        else:
-            self._give(tries, priority=0)
+        attempts = _Attempts(self._client, next(self._names), function, arguments)
         try:
+            if worker is not None:
+                attempts.submit([worker], priority=0)
+            else:
+                self._submit(attempts, priority=0)
             while True:
-                for made, error in await self._ended(tries):
+                for made, error in await self._wait(attempts):
                     if error is None:
                         self._seconds.append((time.monotonic() - begin) / size)
                         return made
                     if worker is None and isinstance(error, UnfitWorkerError):
                         self._watch.pass_over(error)
                         continue
-                    await self._judge(error)
+                    await self._raise_unless_lost(error)
                     losses += 1
-                if worker is not None:
-                    if losses or worker not in self._watch.threads:
-                        raise LostWorkerError(f"the worker {worker} is gone")
-                else:
-                    await self._give_again(tries, size, losses)
+                if worker is None:
+                    await self._retry(attempts, size, losses)
+                elif losses or worker not in self._watch.threads:
+                    raise LostWorkerError(f"the worker {worker} is gone")
         finally:
-            tries.drop()
+            attempts.drop()
 
-    async def _ended(self, tries: Tries) -> list[tuple[Any, BaseException | None]]:
-        """Return what came of those tries that have ended, if any has so soon."""
-        waited: set[asyncio.Future[Any]] = {self._end, *tries.waiting}
+    async def _wait(self, attempts: _Attempts) -> list[tuple[Any, BaseException | None]]:
+        """Wait a moment; return the results of the attempts that have ended."""
+        waited: set[asyncio.Future[Any]] = {self._end, *attempts.pending}
         done, _ = await asyncio.wait(waited, timeout=LOOK, return_when=asyncio.FIRST_COMPLETED)
         if self._end in done:
             self._end.result()
-        return [tries.taken(each) for each in list(tries.waiting) if each in done]
+        return [attempts.take_result(each) for each in list(attempts.pending) if each in done]
 
-    async def _judge(self, error: BaseException) -> None:
-        """Return if a task may be tried again after this.
+    async def _raise_unless_lost(self, error: BaseException) -> None:
+        """Return if an attempt failed only because its worker or the connection was lost.
 
         Raises:
-            BaseException: The error itself.
+            BaseException: The error itself, or the error that ended all work.
         """
         from distributed.scheduler import KilledWorker
 
@@ -166,7 +165,7 @@ class Cluster:
                 await asyncio.sleep(LOOK)
             self._end.result()
         if isinstance(error, ImportError):
-            # a worker without phrasescore is named by who greets it
+            # greeting names a worker without phrasescore: give that error the time to arrive
             await asyncio.wait([self._end], timeout=ANSWER)
             if self._end.done():
                 self._end.result()
@@ -176,68 +175,66 @@ class Cluster:
             )
         raise error
 
-    async def _give_again(self, tries: Tries, size: float, losses: int) -> None:
-        """Give a task to workers once more, if those who had it are gone, silent or late."""
-        threads = self._watch.threads
-        # its workers alone may have it, and none of them is left
-        gone = tries.workers is not None and threads.keys().isdisjoint(tries.workers)
-        if not tries.waiting or gone:
-            if losses > _LOSSES:
+    async def _retry(self, attempts: _Attempts, size: float, losses: int) -> None:
+        """Submit a task once more if its workers are gone, silent or late."""
+        # Dask would wait for ever for one of the workers that it may use
+        allowed = attempts.workers
+        gone = allowed is not None and self._watch.threads.keys().isdisjoint(allowed)
+        if not attempts.pending or gone:
+            if losses > _MAX_LOSSES:
                 raise ClusterError(
                     f"a part of the work has lost its worker {losses} times",
                     remedy="see the workers' logs, perhaps they need more memory "
                     "(docs/cluster.md); the same command goes on",
                 )
-            self._give(tries)
-        elif time.monotonic() - tries.last > tries.patience * self._late(size):
-            tries.patience *= 2
-            await self._give_away(tries)
-        elif len(tries.waiting) == 1 and tries.name in self._watch.stuck:
-            await self._give_away(tries)
+            self._submit(attempts)
+        elif time.monotonic() - attempts.last > attempts.patience * self._late(size):
+            attempts.patience *= 2
+            await self._submit_elsewhere(attempts)
+        elif len(attempts.pending) == 1 and attempts.name in self._watch.stuck:
+            await self._submit_elsewhere(attempts)
 
     def _late(self, size: float) -> float:
-        """Return the seconds after which a task is late; a first one has no like."""
-        least = _LEAST_LATE * self._patience
+        """Return the seconds after which a task is late; the first tasks have none to compare."""
+        minimum = _MIN_LATE * self._patience
         if not self._seconds:
-            return _TIMES_LATE * least
-        return max(least, _TIMES_LATE * size * statistics.median(self._seconds))
+            return _LATE_FACTOR * minimum
+        return max(minimum, _LATE_FACTOR * size * statistics.median(self._seconds))
 
-    async def _give_away(self, tries: Tries) -> None:
-        """Give a task to a worker that does not have it and is alive, if there is one."""
-        at_work = await self._watch.asked(self._client.processing()) or {}
-        late = {worker for worker, keys in at_work.items() if tries.name in map(name_of, keys)}
-        others = [each for each in self._watch.fit if each not in late | self._watch.silent]
-        # what nobody has begun waits for its turn
-        if late and others:
-            say(f"work is late at {', '.join(sorted(late))}; it is given to others, too")
-            tries.give(others)
-
-    # -- workers that lack something -----------------------------------------------------------
-
-    def _give(self, tries: Tries, priority: int = 1) -> None:
-        """Give a task to any worker that may have what it takes, once there is one.
+    def _submit(self, attempts: _Attempts, priority: int = 1) -> None:
+        """Submit a task to any worker that is not known to be unfit, once there is one.
 
         Raises:
-            UnfitWorkerError: None that is there has, and none ever had.
+            UnfitWorkerError: All present workers are unfit, and no worker has done a task yet.
         """
         if not self._watch.unfit:
-            tries.give(None, priority)
+            attempts.submit(None, priority)
         elif fit := list(self._watch.fit):
-            tries.give(fit, priority)
+            attempts.submit(fit, priority)
         elif not self._seconds:
             raise next(reversed(self._watch.unfit.values()))
+
+    async def _submit_elsewhere(self, attempts: _Attempts) -> None:
+        """Submit a task to a live worker that is not working on it, if there is one."""
+        at_work = await self._watch.asked(self._client.processing()) or {}
+        late = {worker for worker, keys in at_work.items() if attempts.name in map(name_of, keys)}
+        others = [each for each in self._watch.fit if each not in late | self._watch.silent]
+        # a task that no worker has begun is only waiting for its turn
+        if late and others:
+            say(f"work is late at {', '.join(sorted(late))}; it is given to others, too")
+            attempts.submit(others)
 
     # -- from begin to end ---------------------------------------------------------------------
 
     def _keep(self, task: asyncio.Task[Any] | None) -> None:
-        """Remember what must end before the connection does."""
+        """Remember a task that must end before the connection does."""
         assert task is not None
-        self._under_way.add(task)
-        task.add_done_callback(self._under_way.discard)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
 
     async def _open(self) -> None:
         self._end = self._loop.create_future()
-        # nobody may be waiting when it fails
+        # asyncio complains about errors that nobody fetches, and nobody may be waiting for this one
         self._end.add_done_callback(lambda end: end.cancelled() or end.exception())
         self._client = await connected(self.address)
         self._watch = Watch(self._client, self.address, self._end, self._patience, self._versions)
@@ -245,11 +242,16 @@ class Cluster:
 
     async def _close(self) -> None:
         self._watch.closing = True
-        for task in self._under_way:
+        for task in self._running:
             task.cancel()
-        await asyncio.wait([*self._under_way], timeout=ANSWER)
+        await asyncio.wait([*self._running], timeout=ANSWER)
         with contextlib.suppress(OSError, asyncio.TimeoutError):
             await asyncio.wait_for(self._client.close(), ANSWER)
+
+    def _stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
 
     def __enter__(self) -> Cluster:
         self._thread.start()
@@ -259,11 +261,6 @@ class Cluster:
             self._stop()
             raise
         return self
-
-    def _stop(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
 
     def __exit__(
         self,
@@ -275,20 +272,20 @@ class Cluster:
         self._stop()
 
 
-class Tries:
-    """A task that is given to workers.
+class _Attempts:
+    """The attempts at one task.
 
     Args:
-        client: Gives it.
-        name: Unlike those of other tasks.
+        client: The client that submits them.
+        name: A unique name.
         function: See `Cluster.start`.
-        arguments: Likewise.
+        arguments: See `Cluster.start`.
 
     Attributes:
-        waiting: Each try that has not ended, by what waits for it.
-        last: When the last one began.
-        workers: Who alone may do that; ``None`` for anyone.
-        patience: How many times as long as usual it may take until it is given again.
+        pending: Dask's future of each attempt that has not ended, by the task that awaits it.
+        last: When the last attempt was submitted.
+        workers: The workers that may do the last attempt; ``None`` for any.
+        patience: A factor of the time after which the task is late; it grows with every retry.
     """
 
     def __init__(
@@ -297,13 +294,13 @@ class Tries:
         self._client, self.name = client, name
         self._function, self._arguments = function, arguments
         self._numbers = itertools.count()
-        self.waiting: dict[asyncio.Task[Any], Any] = {}
+        self.pending: dict[asyncio.Task[Any], Any] = {}
         self.last = 0.0
         self.workers: list[str] | None = None
         self.patience = 1.0
 
-    def give(self, workers: list[str] | None, priority: int = 1) -> None:
-        """Give it to one of some workers, or to any."""
+    def submit(self, workers: list[str] | None, priority: int = 1) -> None:
+        """Submit the task to one of some workers, or to any."""
         future = self._client.submit(
             self._function,
             *self._arguments,
@@ -312,23 +309,23 @@ class Tries:
             workers=workers,
             priority=priority,
         )
-        self.waiting[asyncio.ensure_future(_outcome(future))] = future
+        self.pending[asyncio.ensure_future(_outcome(future))] = future
         self.last, self.workers = time.monotonic(), workers
 
-    def taken(self, ended: asyncio.Task[Any]) -> tuple[Any, BaseException | None]:
-        """Return what came of a try that has ended, and forget it."""
-        self.waiting.pop(ended).release()
+    def take_result(self, ended: asyncio.Task[Any]) -> tuple[Any, BaseException | None]:
+        """Return the result or the error of an attempt that has ended, and forget the attempt."""
+        self.pending.pop(ended).release()
         return ended.result()
 
     def drop(self) -> None:
-        """Drop all pending tries; running ones may finish and are ignored."""
-        for waiting, future in self.waiting.items():
+        """Drop all pending attempts; running ones may finish and are ignored."""
+        for waiting, future in self.pending.items():
             waiting.cancel()
             future.release()
 
 
 async def _outcome(future: Any) -> tuple[Any, BaseException | None]:
-    """Return what a task gave, or why it did not."""
+    """Return the result of a task, or its error."""
     try:
         return await future, None
     except (Exception, asyncio.CancelledError) as error:
@@ -336,27 +333,27 @@ async def _outcome(future: Any) -> tuple[Any, BaseException | None]:
 
 
 def in_order(
-    items: Iterator[Item], start: Callable[[Item], Future[Made]], most: Callable[[], int]
+    items: Iterator[Item], start: Callable[[Item], Future[Made]], max_running: Callable[[], int]
 ) -> Iterator[Made]:
-    """Yield what became of each item.
+    """Yield the result for each item, in the order of the items.
 
     Args:
-        items: As many as there are; they are read no sooner than they are needed.
-        start: Begins the work on one.
-        most: How many may be under way now.
+        items: The items; they are read no sooner than they are needed.
+        start: Starts the work on an item.
+        max_running: Returns how many may be in progress now.
     """
     begun: deque[Future[Made]] = deque()
     try:
         while True:
-            under_way = [future for future in begun if not future.done()]
-            room = min(most() - len(under_way), (1 + _FINISHED) * most() - len(begun))
-            more = None
-            if room > 0 and (more := next(items, None)) is not None:
-                begun.append(start(more))
+            running = [future for future in begun if not future.done()]
+            limit = max_running()
+            room = min(limit - len(running), (1 + _MAX_FINISHED) * limit - len(begun))
+            if room > 0 and (item := next(items, None)) is not None:
+                begun.append(start(item))
             elif begun and begun[0].done():
                 yield begun.popleft().result()
             elif begun:
-                wait(under_way, return_when=FIRST_COMPLETED)
+                wait(running, return_when=FIRST_COMPLETED)
             else:
                 return
     finally:
@@ -371,7 +368,7 @@ def address_of(place: str) -> str:
     """Return the address of a scheduler.
 
     Args:
-        place: It, such as ``tcp://host:8786``, or the file that the scheduler writes it to.
+        place: The address, such as ``tcp://host:8786``, or the file that the scheduler writes.
 
     Raises:
         MissingDependencyError: Dask is not installed.
@@ -389,9 +386,9 @@ def address_of(place: str) -> str:
             address = read_object(Path(place)).get("address")
             break
         except (OSError, ValueError) as error:
-            # a file that is being written is not JSON yet
+            # an incomplete file is not JSON yet
             if time.monotonic() > deadline:
-                problem = f"no scheduler has written this file ({_told(error)})"
+                problem = f"no scheduler has written this file ({_message(error)})"
                 raise ClusterError(problem, path=place, remedy=_START_IT) from None
         time.sleep(0.1)
     if not isinstance(address, str) or "://" not in address:
@@ -400,12 +397,12 @@ def address_of(place: str) -> str:
 
 
 def patience() -> float:
-    """Return the seconds, at least, before work that is late is given to another worker, too.
+    """Return the minimum of seconds before late work is given to another worker, too.
 
-    Dask's configuration may say them: ``phrasescore.patience``.
+    Dask's configuration can set it: ``phrasescore.patience``.
 
     Raises:
-        SettingsError: What it says is no such number.
+        SettingsError: The configured value is not a number above 0.
     """
     import dask
 
@@ -419,14 +416,14 @@ def patience() -> float:
 
 
 async def connected(address: str) -> Client:
-    """Return a client of a scheduler, for the event loop that runs; certificates are Dask's own.
+    """Return a client of a scheduler, for the running event loop; Dask finds the certificates.
 
     Raises:
-        ClusterError: It does not answer, or not to this machine.
+        ClusterError: The scheduler does not answer, or refuses this machine.
     """
     from distributed import Client
 
-    # what it tells of connections that break is told in our words
+    # broken connections are reported in our own words
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     client = Client(address, asynchronous=True, set_as_default=False, name="phrasescore")
     try:
@@ -435,11 +432,11 @@ async def connected(address: str) -> Client:
         with contextlib.suppress(OSError, asyncio.TimeoutError):
             await client.close()
         raise ClusterError(
-            f"the scheduler at {address} does not answer ({_told(error)})",
+            f"the scheduler at {address} does not answer ({_message(error)})",
             remedy="see whether it runs, and with tls:// whether Dask's configuration names the "
             "certificates; see docs/cluster.md",
         ) from None
 
 
-def _told(error: Exception) -> str:
+def _message(error: Exception) -> str:
     return str(error).split("\n")[0] or type(error).__name__

@@ -1,4 +1,4 @@
-"""Who works at a cluster: workers that come, go, fall silent, or cannot be worked with."""
+"""The workers of a cluster: those that come, go, fall silent, or cannot be used."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from phrasescore.errors import ClusterError, counted
 if TYPE_CHECKING:
     from distributed import Client
 
-LOOK = 1.0  # seconds between two looks at who is there, and at what they do
+LOOK = 1.0  # seconds between two looks at the workers and their tasks
 ANSWER = 20.0  # seconds within which a scheduler or a worker answers
-_WORD = 60.0  # seconds between two words of waiting
+_REMINDER = 60.0  # seconds between two messages that there is no worker
 
 
 class Watch:
-    """Looks at the workers from time to time, and greets new ones.
+    """Watches the workers, and compares the versions of new ones.
 
     Args:
-        client: Of the cluster.
-        address: Of its scheduler.
-        end: Gets what ends all work: a worker of another version, a scheduler that is gone.
-        patience: Seconds without a sign of life after which a worker is silent.
+        client: The client of the cluster.
+        address: The address of the scheduler.
+        end: Gets the error that ends all work: a worker of another version, a lost scheduler.
+        patience: Seconds without a sign of life after which a worker counts as silent.
         ours: The versions that workers must have.
 
     Attributes:
-        threads: How many each worker has that is there, by its address.
-        silent: The workers that have given no sign of life for the patience with them.
-        stuck: The names of the tasks that those have.
-        unfit: What the workers lack that get no more tasks, by their address.
+        threads: The number of threads of each present worker, by its address.
+        silent: The workers without a recent sign of life.
+        stuck: The names of the tasks that silent workers have.
+        unfit: The errors of workers that get no more tasks, by their address.
         closing: Whether the connection is being closed.
     """
 
@@ -55,17 +55,17 @@ class Watch:
 
     @property
     def fit(self) -> dict[str, int]:
-        """How many threads each worker has that is there and gets tasks, by its address."""
+        """The number of threads of each present worker that gets tasks, by its address."""
         return {name: count for name, count in self.threads.items() if name not in self.unfit}
 
     def pass_over(self, error: UnfitWorkerError) -> None:
-        """Note, and tell, that a worker lacks something."""
+        """Give a worker no more tasks, because it lacks something, and tell the user."""
         if error.worker not in self.unfit:
             say(f"{error.problem}; it takes no part")
         self.unfit[error.worker] = error
 
     async def run(self) -> None:
-        """Know the workers, and greet new ones."""
+        """Watch the workers until the task is cancelled."""
         silent_since = told = time.monotonic()
         while True:
             scheduler: Any = self._client.scheduler
@@ -83,7 +83,7 @@ class Watch:
                 )
             if self.fit:
                 told = now
-            elif now - told > _WORD:
+            elif now - told > _REMINDER:
                 told = now
                 which = (
                     "no worker that takes part is there" if self.threads else "no worker is there"
@@ -92,11 +92,11 @@ class Watch:
             await asyncio.sleep(LOOK)
 
     async def _look_at(self, workers: dict[str, dict[str, Any]]) -> None:
-        """Note who is there, who gives no sign of life, and what they have to do."""
+        """Note the present workers, the silent ones, and the tasks of these."""
         found = {name: int(worker["nthreads"]) for name, worker in workers.items()}
         self._tell_changes(found)
         self.threads = found
-        # all by the scheduler's clock
+        # all times are by the scheduler's clock
         newest = max((worker["last_seen"] for worker in workers.values()), default=0.0)
         self.silent = {
             name
@@ -119,7 +119,7 @@ class Watch:
             say(f"{counted(len(found), 'worker')} at {self._address} ({', '.join(changes)})")
 
     async def _greet(self, worker: str) -> None:
-        """Refuse a worker that is unlike this process."""
+        """End all work if a worker has other versions than this process."""
         run = self._client.run(versions, workers=[worker], on_error="return")
         found = (await self.asked(run) or {}).get(worker)
         if isinstance(found, ImportError):
@@ -138,23 +138,23 @@ class Watch:
             self._end.set_exception(ClusterError(problem, remedy=remedy))
 
     async def asked(self, question: Any) -> Any:
-        """Return an answer of the cluster, ``None`` if there is none."""
+        """Return an answer of the cluster, or ``None`` if none comes in time."""
         try:
             return await asyncio.wait_for(question, ANSWER)
         except (OSError, asyncio.TimeoutError, ValueError):
             return None
         except asyncio.CancelledError:
-            # by Dask, where a connection breaks, unless it is by us
+            # Dask cancels when a connection breaks; only our own cancelling goes on
             if self.closing:
                 raise
             return None
 
 
 def say(text: str) -> None:
-    """Tell the user something on standard error."""
+    """Print a note about the cluster on standard error."""
     print(f"cluster: {text}", file=sys.stderr, flush=True)  # noqa: T201 - a note to the user
 
 
 def name_of(key: str) -> str:
-    """Return the name of a task from the key of one of its tries."""
+    """Return the name of a task from the key of one of its attempts."""
     return key.rpartition("-")[0]

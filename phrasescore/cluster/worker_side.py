@@ -1,4 +1,4 @@
-"""What runs on the workers before any work: who they are, and what they have."""
+"""Functions that workers run: their address, their threads, and their versions."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from phrasescore import __version__
 from phrasescore.errors import ClusterError
 from phrasescore.runs.final_names import packer
 
-# those that decide the bytes of an output; builds of one version differ in what follows a plus
+# the libraries that decide the bytes of an output; builds of a version differ after a plus sign
 _LIBRARIES = ("torch", "numpy")
 
 
 class UnfitWorkerError(ClusterError):
-    """A worker that lacks what a task needs, raised by the task: others may have it.
+    """A worker lacks what a task needs; the task raises this, and other workers may do it.
 
     Args:
         problem: See `PhrasescoreError`; it names the worker.
-        remedy: Likewise.
-        worker: Its address.
+        remedy: See `PhrasescoreError`.
+        worker: The address of the worker.
     """
 
     def __init__(self, problem: str, *, remedy: str | None = None, worker: str = "") -> None:
@@ -28,7 +28,7 @@ class UnfitWorkerError(ClusterError):
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of what decides the bytes of an output."""
+    """Return the versions of the software that decides the bytes of an output."""
     found = {"phrasescore": __version__, "gzip": packer()}
     for name in _LIBRARIES:
         try:
@@ -39,31 +39,31 @@ def versions() -> dict[str, str]:
 
 
 def own_name() -> str:
-    """Return the address of the worker that this runs on."""
+    """Return the address of the worker that calls this."""
     from distributed import get_worker
 
     return str(get_worker().address)
 
 
 def own_threads() -> int:
-    """Return how many threads the worker has that this runs on, as ``--nthreads`` said."""
+    """Return the number of threads of the worker that calls this, set by ``--nthreads``."""
     from distributed import get_worker
 
     return int(get_worker().state.nthreads)
 
 
-def task_is_unwanted() -> Callable[[], bool]:
-    """Return what tells, from any thread, whether nobody wants the task any more that calls this.
+def cancellation_check() -> Callable[[], bool]:
+    """Return a function that tells, in any thread, whether the calling task was cancelled.
 
-    So it is when who gave it takes it back, ends or is killed.
+    A task is cancelled when its client withdraws it, exits or dies.
     """
     from distributed import get_worker
 
     worker = get_worker()
     key = worker.get_current_task()
 
-    def is_unwanted() -> bool:
+    def is_cancelled() -> bool:
         task = worker.state.tasks.get(key)
         return task is None or task.state == "cancelled"
 
-    return is_unwanted
+    return is_cancelled

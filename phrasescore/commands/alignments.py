@@ -1,4 +1,4 @@
-"""``phrasescore alignments``: pictures of what a model looks at."""
+"""``phrasescore alignments``: pictures of a model's attention."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from phrasescore.errors import counted
 
 
 def _line_numbers(text: str) -> tuple[int, ...]:
-    """Return numbers from 1 with commas between them, each once, in their order."""
+    """Parse numbers from 1, separated by commas; return them sorted, without repetitions."""
     parts = text.split(",")
     if not all(re.fullmatch("[0-9]{1,18}", part) and int(part) for part in parts):
         raise click.BadParameter(f"{text[:30]!r} is not a list of numbers from 1; write 3,17")

@@ -1,7 +1,7 @@
-"""Options of commands: each is declared once, as a typed field of a class of options.
+"""Declarations of command-line options, each once, as a typed field of a class of options.
 
-A command has one class. Its own options come first in the help; the classes it inherits from are
-groups that several commands share, and their options follow in the order of the groups.
+A command has one such class. Its own options come first in the help. Its base classes are groups of
+options that several commands share, and follow in the order of the bases.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class _Declared:
 
     Args:
         add: ``click.option`` or ``click.argument``.
-        flags: Its spellings; ``--name`` follows unless one begins with two dashes.
-        attributes: What click is told besides.
+        flags: Its spellings; ``--name`` is added unless one of them begins with two dashes.
+        attributes: Further arguments of click.
     """
 
     add: Callable[..., _Decorator]
@@ -33,7 +33,7 @@ class _Declared:
     attributes: Mapping[str, Any]
 
     def named(self, name: str) -> _Decorator:
-        """Return the decorator of click that adds it."""
+        """Return click's decorator that adds the parameter."""
         flags = list(self.flags)
         if self.add is click.option and not any(flag.startswith("--") for flag in flags):
             flags.append(f"--{name.replace('_', '-')}")
@@ -41,14 +41,14 @@ class _Declared:
 
 
 class Options:
-    """Values of a command's options and arguments, which subclasses declare as fields."""
+    """The values of a command's options and arguments, which subclasses declare as fields."""
 
     def __init__(self, **values: Any) -> None:
         vars(self).update(values)
 
     @classmethod
     def declared(cls) -> dict[str, _Declared]:
-        """Return the parameters by name: those of the class itself, then those of its groups."""
+        """Return the parameters by name: those of the class first, then those of its groups."""
         found: dict[str, _Declared] = {}
         for group in cls.__mro__:
             for name, value in vars(group).items():
@@ -57,11 +57,11 @@ class Options:
         return found
 
     def settings(self, kind: Callable[..., _Settings], **others: Any) -> _Settings:
-        """Make a dataclass of settings from the options that have the names of its fields.
+        """Make a dataclass of settings from the options with the names of its fields.
 
         Args:
             kind: The dataclass.
-            others: Fields that are no option of this name; they go first.
+            others: Further fields, which take precedence over options.
         """
         names = [field.name for field in dataclasses.fields(cast(Any, kind))]
         return kind(**{name: vars(self)[name] for name in names if name in vars(self)} | others)
@@ -73,12 +73,12 @@ def option(
     """Declare an option with a value, ``--field-name`` unless ``flags`` say otherwise.
 
     Args:
-        kind: A type of click, or a function of the text that raises ``click.BadParameter``; for one
-            of several words a sequence of them; for any text what the help calls it.
+        kind: A type of click, or a function of the text that raises ``click.BadParameter``; a
+            sequence of words to choose from; or, for any text, its name in the help.
         text: The help text.
-        flags: Other spellings, such as ``-o``; one with two dashes takes the place of the name.
-        many: Whether it may be repeated; the command gets a tuple then.
-        default: Its value where it is not given; shown in the help.
+        flags: Further spellings, such as ``-o``; one with two dashes replaces the field's name.
+        many: Whether it may be repeated; then the command gets a tuple.
+        default: Its default value, which the help shows.
         attributes: See ``click.option``.
     """
     metavar = getattr(kind, "metavar", None)
@@ -95,7 +95,7 @@ def option(
 def flag(text: str, *flags: str, **attributes: Any) -> Any:
     """Declare an option without a value, or with ``--yes/--no`` a pair of them.
 
-    Of a pair the command gets ``None`` if neither is given, unless there is a default.
+    Without a default, the command gets ``None`` if neither of a pair is given.
     """
     if any("/" in each for each in flags):
         attributes = {"default": None, "show_default": "default" in attributes} | attributes
@@ -103,17 +103,17 @@ def flag(text: str, *flags: str, **attributes: Any) -> Any:
 
 
 def argument(kind: Any, metavar: str | None = None, **attributes: Any) -> Any:
-    """Declare an argument; without ``metavar`` the help has its name in capitals."""
+    """Declare an argument; without ``metavar`` the help shows its name in capitals."""
     return _Declared(click.argument, (), {"type": kind, "metavar": metavar} | attributes)
 
 
 def command(
     name: str, kind: type[_Given], **settings: Any
 ) -> Callable[[Callable[[_Given], None]], click.Command]:
-    """Make a command of a function that takes its options; the docstring is the help.
+    """Turn a function of the options into a command; the docstring is the help.
 
     Args:
-        name: What users type.
+        name: The name that users type.
         kind: The class of its options.
         settings: See ``click.command``.
     """

@@ -1,4 +1,4 @@
-"""``phrasescore generate``: the targets that a model itself would write."""
+"""``phrasescore generate``: targets that a model writes."""
 
 from __future__ import annotations
 
@@ -135,16 +135,16 @@ def _check_input(options: GenerateOptions) -> None:
             "generate reads either phrases or a table",
             remedy="give one of -i FILE and --table FILE",
         )
-    others, home = (["extend", "reordering"], "--table")
+    excluded, owner = ["extend", "reordering"], "--table"
     if options.table is not None:
-        others, home = ["format"], "-i"
-    for name in others:
+        excluded, owner = ["format"], "-i"
+    for name in excluded:
         if getattr(options, name):
-            raise SettingsError(f"--{name} belongs to {home}", remedy=f"leave out --{name}")
+            raise SettingsError(f"--{name} belongs to {owner}", remedy=f"leave out --{name}")
 
 
 def _method(options: GenerateOptions) -> tuple[Method, dict[str, Any]]:
-    """Return how to find targets, and what of it decides them, as JSON values."""
+    """Return the method that finds targets, and its settings as JSON values."""
     from phrasescore.generation.beam_search import BeamSearch
     from phrasescore.generation.sampling import Sampling
     from phrasescore.generation.targets import BeamSettings, SampleSettings, TargetSettings

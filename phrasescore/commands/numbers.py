@@ -1,7 +1,7 @@
-"""Numbers on the command line: in ASCII digits, finite, and no larger than makes sense.
+"""Numbers on the command line: in ASCII digits, finite, and bounded.
 
-An option without an upper bound is a way to ask for more memory or time than there is, or for a
-number that no machine word holds; so each has one, well above what anybody needs.
+Without an upper bound, an option could ask for more memory or time than there is, or for a number
+that does not fit into a machine word. So each has one, well above what anybody needs.
 """
 
 from __future__ import annotations
@@ -16,17 +16,12 @@ _SHOWN = 30  # characters of a wrong value
 
 
 class Whole(click.IntRange):
-    """A whole number of a range.
-
-    Args:
-        least: The least.
-        most: The most.
-    """
+    """A whole number within bounds, both included."""
 
     metavar = "N"
 
-    def __init__(self, least: int, most: int) -> None:
-        super().__init__(least, most)
+    def __init__(self, minimum: int, maximum: int) -> None:
+        super().__init__(minimum, maximum)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return the number."""
@@ -36,21 +31,21 @@ class Whole(click.IntRange):
 
 
 class Real(click.FloatRange):
-    """A finite number of a range.
+    """A finite number within bounds.
 
     Args:
-        least: The least.
-        most: The most.
-        above: Whether the least itself is too little.
-        below: Whether the most itself is too much.
+        minimum: The lower bound.
+        maximum: The upper bound.
+        above: Whether the lower bound itself is excluded.
+        below: Whether the upper bound itself is excluded.
     """
 
     metavar = "NUMBER"
 
     def __init__(
-        self, least: float, most: float, *, above: bool = False, below: bool = False
+        self, minimum: float, maximum: float, *, above: bool = False, below: bool = False
     ) -> None:
-        super().__init__(least, most, min_open=above, max_open=below)
+        super().__init__(minimum, maximum, min_open=above, max_open=below)
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -73,14 +68,14 @@ def _short(text: str) -> str:
 
 
 THREADS = Whole(1, 256)
-# exact in JSON, which some read as floating point
+# exact also for readers of JSON that use floating point
 SEED = Whole(0, 1 << 53)
 FACTOR = Whole(0, 99)
 # words of a sentence or phrase
 WORDS = Whole(1, 10_000)
-# pairs, sentences, words of a list: as many as a corpus has
+# pairs, sentences, words of a list: up to the size of a corpus
 ITEMS = Whole(1, 10**12)
-# what is computed at a time
+# items computed at a time
 BATCH = Whole(1, 10**6)
 # hypotheses of a neural model for each source
 BEAM = Whole(1, 1000)

@@ -1,4 +1,4 @@
-"""Options that several commands share, and what commands do with them."""
+"""Options that several commands share, with the code that uses them."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from phrasescore.errors import SettingsError
 
 
 def output_file(what: str, **attributes: Any) -> Any:
-    """Declare ``-o FILE`` for what a command writes."""
+    """Declare ``-o FILE`` for the output of a command."""
     text = f"Where to write {what}; gzip if the name ends in .gz; - is standard output."
     return option(OUTPUT, text, "-o", required=True, **attributes)
 
 
 def model_folders(text: str) -> Any:
-    """Declare ``--model FOLDER``, of which one is needed."""
+    """Declare ``--model FOLDER``, which is required and may be repeated."""
     return option(INPUT_FOLDER, text, "--model", many=True, required=True)
 
 
 def factor(owner: str) -> Any:
-    """Declare ``--factor N``; without it the one of the ``owner`` is taken."""
+    """Declare ``--factor N``; the default is the factor of the ``owner``."""
     text = "The factor of a token surface|tag to score, from 0."
     return option(FACTOR, f"{text}  [default: {owner} own]")
 
@@ -65,7 +65,7 @@ class Duration(click.ParamType):  # type: ignore[type-arg]  # generic in new ver
 
 
 class OptionalNumber(Real):
-    """A number above 0 after an option that may also stand alone."""
+    """A number above 0 for an option that may also stand alone."""
 
     def __init__(self) -> None:
         super().__init__(0, 1e6, above=True)
@@ -73,7 +73,7 @@ class OptionalNumber(Real):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Return the number; what is none is taken for a word that belongs elsewhere."""
+        """Return the number; any other word is probably an argument after the option."""
         try:
             float(str(value))
         except ValueError:
@@ -87,21 +87,21 @@ class OptionalNumber(Real):
 
 
 def device_name(text: str) -> str:
-    """Return ``auto``, ``cpu``, ``cuda`` or ``cuda:N``; `choose_device` looks for the device."""
+    """Check for ``auto``, ``cpu``, ``cuda`` or ``cuda:N``; `choose_device` looks for the device."""
     if not re.fullmatch(r"auto|cpu|cuda(:(0|[1-9][0-9]{0,3}))?", text):
         raise click.BadParameter(f"{text!r} is not a device; write auto, cpu, cuda or cuda:1")
     return text
 
 
 def scheduler(text: str) -> str:
-    """Return a scheduler's address or the file that it writes; the cluster looks for it."""
+    """Check the form of a scheduler's address or file; the cluster looks for the scheduler."""
     if not text or not text.isprintable():
         raise click.BadParameter("name the scheduler's file, or its address tcp://HOST:PORT")
     return text
 
 
 class Device(Options):
-    """Where a command computes."""
+    """The device that a command computes on."""
 
     device: str = option(
         device_name,
@@ -112,12 +112,12 @@ class Device(Options):
 
 
 class Computing(Device):
-    """How a command computes with a model."""
+    """The device and the threads that a command computes with."""
 
     threads: int | None = option(THREADS, "CPU threads.")
 
     def use_threads(self) -> None:
-        """Let torch use as many threads as were asked for."""
+        """Set the number of torch's threads if ``--threads`` is given."""
         if self.threads is not None:
             import torch
 
@@ -125,7 +125,7 @@ class Computing(Device):
 
 
 class OnCluster(Options):
-    """Whether other machines compute."""
+    """The cluster that does the work, if any."""
 
     cluster: str | None = option(
         scheduler,
@@ -136,21 +136,21 @@ class OnCluster(Options):
 
 
 class JsonFile(Options):
-    """Where the result goes as JSON."""
+    """The file that gets the result as JSON, if any."""
 
     json_file: str | None = option(OUTPUT, "Write the result as JSON to this file, too.")
 
 
 class Result(JsonFile):
-    """How a command shows its result."""
+    """The forms of a command's result: text, JSON, or both."""
 
     as_json: bool = flag("Print JSON instead of text.", "--json", callback=takes_standard_output)
 
     def show(self, result: Mapping[str, Any]) -> None:
-        """Print a result as JSON, write it to a file, or both; text is for the caller to print.
+        """Print a result as JSON, write it to a file, or both; the caller prints text.
 
         Args:
-            result: JSON values by name; printed in this order, and sorted in the file.
+            result: JSON values by name, printed in this order; the file has them sorted.
 
         Raises:
             SettingsError: The file cannot be written.
@@ -163,20 +163,20 @@ class Result(JsonFile):
         result = {"kind": kind, "version": VERSION, **result}
         if self.as_json:
             sys.stdout.buffer.write(json_bytes(result))
-        # a file that says all went well is not written if nobody can be told
+        # no file may claim success if the standard output could not be written
         sys.stdout.flush()
         if self.json_file is not None:
             write_json(self.json_file, result)
 
 
 class LengthNormalisation(Options):
-    """How a beam search ranks targets."""
+    """The ranking of a beam search."""
 
     length_normalisation: bool = flag("Rank by ln p divided by the number of words, </s> counted.")
 
 
 class Reordering(Options):
-    """The reordering table that goes with a phrase table; commands declare ``reordering``."""
+    """The reordering table of a phrase table; commands declare ``reordering`` themselves."""
 
     reordering: str | None
     reordering_output: str | None = option(OUTPUT, "Where to write the reordering table.")
@@ -211,7 +211,7 @@ class Reordering(Options):
                 remedy="name a file with -o",
             )
         if keeps_work(new):
-            # it is written last: another process that writes it is found before the work
+            # it is written last, but another process that writes it must be found before the work
             with held(new):
                 pass
         return old, new
@@ -219,11 +219,11 @@ class Reordering(Options):
 
 @contextlib.contextmanager
 def resumable(inputs: Iterable[str], outputs: Iterable[str]) -> Iterator[None]:
-    """Tell the user who interrupts the block how to continue, unless a pipe is among the files.
+    """Tell a user who interrupts the block how to continue, unless one of the files is a pipe.
 
     Args:
-        inputs: What is read.
-        outputs: What is written; the error names the first.
+        inputs: The files that are read.
+        outputs: The files that are written; the error names the first.
     """
     from phrasescore.runs.file_kinds import can_be_read_again
     from phrasescore.runs.interruption import interruptible

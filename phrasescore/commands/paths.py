@@ -1,8 +1,8 @@
-"""Paths on the command line: named once as what is read or written, checked alike for all commands.
+"""Paths on the command line, declared as inputs or outputs and checked alike for all commands.
 
-Each option or argument that takes a path has one of the types below. A path is compared with
-those of the same call that came before it, so that no output replaces an input or another output,
-and it is found before the work whether an output can be written at all.
+Each option or argument that takes a path has one of the types below. A path is compared with the
+earlier paths of the same call, so that no output replaces an input or another output. Outputs are
+also checked to be writable before the work begins.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ from phrasescore.runs.system_errors import STANDARD_OUTPUT, refusal, too_long, u
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-# in the meta of a context: the command is planned, not called; its paths go to the list there
+# A key of a context's meta. It means that the command is planned, not run, and holds a list that
+# collects the paths.
 PLANNED = "phrasescore.commands.paths: planned"
 
 
 class Use(Enum):
-    """What a command does with a path."""
+    """The way in which a command uses a path."""
 
     READ = "reads"
     READ_FOLDER = "reads from"
@@ -41,7 +42,7 @@ class Use(Enum):
 
     @property
     def writes(self) -> bool:
-        """Whether what is there may be replaced."""
+        """Whether the command may replace the file or files in the folder."""
         return self in (Use.WRITE, Use.WRITE_FOLDER)
 
 
@@ -50,11 +51,11 @@ class _Named:
     """A path of this call.
 
     Args:
-        path: As it was written.
-        use: What happens to it.
+        path: The path as the user wrote it.
+        use: The use of it.
         label: The option or argument that names it.
-        found: What is there, links followed; ``None`` for nothing.
-        may_replace: The label of another path whose place it may take.
+        found: The state of the existing file, links followed; ``None`` if there is none.
+        may_replace: The label of another path that it may replace.
     """
 
     path: str
@@ -68,9 +69,9 @@ class PathName(click.ParamType):  # type: ignore[type-arg]  # generic in new ver
     """The name of a file or folder.
 
     Args:
-        use: What the command does with it; ``-`` is standard input or output where it is a file.
-        kind: What the command gets.
-        may_replace: The label of another path of the call whose place it may take.
+        use: The use of it; as a file, ``-`` is standard input or output.
+        kind: The type of value that the command gets.
+        may_replace: The label of another path of the call that it may replace.
     """
 
     name = "path"
@@ -86,11 +87,11 @@ class PathName(click.ParamType):  # type: ignore[type-arg]  # generic in new ver
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> str | Path:
-        """Check it, alone and with the paths before it.
+        """Check the path by itself and against the earlier paths of the call.
 
         Raises:
-            InputError: There can be no such input.
-            SettingsError: An output cannot be written, or would replace what is needed.
+            InputError: No such input can exist.
+            SettingsError: An output cannot be written, or would replace another file of the call.
         """
         text = os.fspath(value) if isinstance(value, os.PathLike) else str(value)
         if ctx is not None and PLANNED in ctx.meta:
@@ -107,7 +108,7 @@ class PathName(click.ParamType):  # type: ignore[type-arg]  # generic in new ver
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem[str]]:
-        """Let the shell complete the name, of a folder if the command takes one."""
+        """Let the shell complete file names, or folder names if the command takes a folder."""
         from click.shell_completion import CompletionItem
 
         is_folder = self._use in (Use.READ_FOLDER, Use.WRITE_FOLDER)
@@ -121,10 +122,10 @@ OUTPUT_FOLDER = PathName(Use.WRITE_FOLDER)
 
 
 def takes_standard_output(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
-    """Take standard output for a flag that prints there; the callback of such a flag.
+    """Reserve standard output for a flag that prints there, as the callback of the flag.
 
     Raises:
-        SettingsError: An output goes there already.
+        SettingsError: Another output goes there already.
     """
     if value and not ctx.resilient_parsing:
         found = _found(STANDARD_STREAM, Use.WRITE)
@@ -133,13 +134,13 @@ def takes_standard_output(ctx: click.Context, param: click.Parameter, value: boo
 
 
 def refuse_replaced_inputs(inputs: Iterable[tuple[str, str | Path]]) -> None:
-    """Refuse outputs of this call that are files which it reads although no option names them.
+    """Refuse outputs of this call that would replace files that it reads without an option.
 
     Args:
-        inputs: For each such file what reads it, e.g. ``the phrase table of the ini``, and it.
+        inputs: The name of each such file, e.g. ``the phrase table of the ini``, and its path.
 
     Raises:
-        SettingsError: An output would replace one.
+        SettingsError: An output would replace one of them.
     """
     context = click.get_current_context()
     for label, path in inputs:
@@ -149,7 +150,7 @@ def refuse_replaced_inputs(inputs: Iterable[tuple[str, str | Path]]) -> None:
 
 
 def _add(named: _Named, context: click.Context) -> None:
-    """Compare a path with those before it, and note it for those to come."""
+    """Compare a path with the earlier ones, and remember it for the later ones."""
     before = context.meta.setdefault(__name__, [])
     for other in before:
         _refuse_clash(named, other)
@@ -159,14 +160,14 @@ def _add(named: _Named, context: click.Context) -> None:
 def _label(param: click.Parameter | None) -> str:
     if isinstance(param, click.Option):
         return max(param.opts, key=len)
-    # one that can be left out stands between brackets
+    # optional arguments stand in brackets
     return param.human_readable_name.strip("[].") if param is not None else "the path"
 
 
 def _refuse_impossible(text: str, label: str, use: Use) -> None:
     if not text:
         raise SettingsError(f"{label} has an empty name", remedy="name a file or folder")
-    # a moses.ini, a list or a message that has it would break
+    # it would break a moses.ini, a list or a message
     if use.writes and any(ord(letter) < 32 for letter in text):
         raise SettingsError("a control character in a name", path=text, remedy="choose another")
     problem = too_long(text)
@@ -180,7 +181,7 @@ def _refuse_impossible(text: str, label: str, use: Use) -> None:
 
 
 def _found(text: str, use: Use) -> os.stat_result | None:
-    """Return what is there; of standard streams what the shell opened."""
+    """Return the state of a file; for a standard stream, of the file that the shell opened."""
     with contextlib.suppress(OSError):
         if text == STANDARD_STREAM and use in (Use.READ, Use.WRITE):
             return os.fstat(1 if use.writes else 0)
@@ -197,15 +198,13 @@ def _refuse_clash(one: _Named, other: _Named) -> None:
         raise SettingsError(
             f"{other.label} and {one.label} would both {verb}", remedy="name a file for one of them"
         )
-    if not (one.use.writes or other.use.writes):
-        return
-    if one.use.writes and other.use.writes:
-        if _is_same(one, other):
-            raise SettingsError(
-                f"{other.label} and {one.label} would write the same file",
-                path=one.path,
-                remedy="name another output",
-            )
+    if one.use.writes and other.use.writes and _is_same(one, other):
+        raise SettingsError(
+            f"{other.label} and {one.label} would write the same file",
+            path=one.path,
+            remedy="name another output",
+        )
+    if one.use.writes == other.use.writes:
         return
     written, read = (one, other) if one.use.writes else (other, one)
     if _is_same(written, read) or _is_within(written, read):
@@ -227,7 +226,7 @@ def _is_same(one: _Named, other: _Named) -> bool:
 
 
 def _is_within(written: _Named, read: _Named) -> bool:
-    """Tell whether an output replaces a file of a folder that is read."""
+    """Tell whether an output is a file directly in a folder that is read."""
     if written.path == STANDARD_STREAM or read.use is not Use.READ_FOLDER:
         return False
     if written.found is None or read.found is None:

@@ -109,7 +109,7 @@ def score(options: ScoreOptions) -> None:
 
 
 def _cluster(options: ScoreOptions, stack: contextlib.ExitStack) -> Cluster | None:
-    """Join the cluster that is asked for, which is left with the stack; or use threads here."""
+    """Join the cluster, which the stack leaves at its end; without one, set the threads here."""
     if options.cluster is None:
         if options.same_hardware:
             raise SettingsError(

@@ -21,7 +21,7 @@ from phrasescore.model.kinds import KINDS, kind_named
 from phrasescore.training.settings import TrainingSettings
 
 _HELD_OUT_TEXT = "--held-out-text"
-# how click reads an option of which the type of its field does not say it
+# click types of options whose fields do not determine them
 _TYPES: dict[str, Any] = {
     "kind": [kind.option for kind in KINDS],
     "max_time": Duration(),
@@ -33,7 +33,7 @@ _TYPES: dict[str, Any] = {
 
 
 def _declared() -> dict[str, Any]:
-    """Declare the arguments, and an option for each field of the settings that is meant as one."""
+    """Declare the arguments, and an option for each field of the settings that describes one."""
     paths = argument(PathName(Use.READ, Path), "INPUT... MODEL/", nargs=-1, required=True)
     declared = {"paths": paths}
     hints = typing.get_type_hints(TrainingSettings, include_extras=True)
@@ -50,7 +50,7 @@ def _declared() -> dict[str, Any]:
 
 
 def _type_of(hint: Any) -> Any:
-    """Return how click reads a choice, or a number within bounds, which may be optional."""
+    """Return the click type for a choice, or for a number within bounds, perhaps optional."""
     if typing.get_origin(hint) is typing.Literal:
         return typing.get_args(hint)
     bounds = bounds_of(hint)
@@ -66,10 +66,10 @@ TrainOptions: type[Options] = type("TrainOptions", (Options,), _declared())
 
 
 class _Train(click.Command):
-    """Lets ``--held-out-text`` take as many names as the kind reads texts."""
+    """A command whose ``--held-out-text`` takes one file for each text that the kind reads."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Write ``--held-out-text A B`` as that option twice, with a name each."""
+        """Rewrite ``--held-out-text A B`` to the option twice, with one name each."""
         takes = max(1, len(kind_named(_kind_among(args)).inputs))
         spread: list[str] = []
         left = 0
@@ -121,7 +121,7 @@ def train(options: Options) -> None:
 
 
 def settings_of(paths: tuple[Path, ...], **options: Any) -> TrainingSettings:
-    """Return what a command line asks for.
+    """Return the settings of a command line.
 
     Raises:
         SettingsError: The kind of model does not have an option, or options contradict each other.

@@ -1,4 +1,4 @@
-"""``phrasescore warm-up``: what is compiled once per machine, compiled now."""
+"""``phrasescore warm-up``: compile ahead everything that is compiled once per machine."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _CHUNK = {"cpu": 128, "cuda": 8192}  # prefixes
 
 @dataclass(frozen=True)
 class TargetSettings:
-    """Which targets are allowed.
+    """The targets that are allowed.
 
     Args:
         max_length: The number of words, </s> not counted, at which a target must end; ``None`` for
@@ -61,7 +61,7 @@ class TargetSettings:
 
 @dataclass(frozen=True)
 class BeamSettings:
-    """How to search for the most probable targets.
+    """Settings of a beam search.
 
     Args:
         size: Unfinished and finished hypotheses of a source at a time.
@@ -83,7 +83,7 @@ class BeamSettings:
 
 @dataclass(frozen=True)
 class SampleSettings:
-    """How to draw targets at random.
+    """Settings of drawing targets at random.
 
     Args:
         count: Targets to draw for each source.

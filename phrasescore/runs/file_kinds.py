@@ -236,7 +236,10 @@ def _refuse_others(chain: tuple[Path, ...], option: str) -> None:
         if found.st_uid not in _trusted_owners():
             problem = "belongs to another user"
         # in a sticky folder such as /tmp users can rename and remove only their own files
-        elif _others_can_write(found) and (each == folder or not found.st_mode & stat.S_ISVTX):
+        elif (each == folder or not found.st_mode & stat.S_ISVTX) and (
+            found.st_mode & stat.S_IWOTH
+            or (found.st_mode & stat.S_IWGRP and not _is_own_group(found.st_gid))
+        ):
             problem = "can be written by others"
         else:
             continue
@@ -246,12 +249,6 @@ def _refuse_others(chain: tuple[Path, ...], option: str) -> None:
             path=folder,
             remedy="name another folder, or take the right to write from the others",
         )
-
-
-def _others_can_write(found: os.stat_result) -> bool:
-    if found.st_mode & stat.S_IWOTH:
-        return True
-    return bool(found.st_mode & stat.S_IWGRP) and not _is_own_group(found.st_gid)
 
 
 @functools.cache

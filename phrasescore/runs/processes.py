@@ -26,7 +26,9 @@ _SCRIPT = Path(__file__).with_name("bound_program.py")
 _NO_CURRENT_FOLDER = ["-P"] if sys.version_info >= (3, 11) else []
 _LEAVE_OUT_CURRENT_FOLDER = "import sys; sys.path[:] = filter(None, sys.path)\n"
 _RUN_PHRASESCORE = "from phrasescore.__main__ import main\nsys.argv[0] = 'phrasescore'\nmain()\n"
-_LONGEST_REPORT = 16
+# Python ignores these signals, and a program inherits what is ignored
+_IGNORED_BY_PYTHON = f"{signal.SIGPIPE:d},{signal.SIGXFSZ:d}"
+_MAX_REPORT = 16  # bytes
 
 
 def machine() -> tuple[str, str]:
@@ -90,18 +92,19 @@ def start(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
     options["env"] = _with_absolute_path(options.get("env") or os.environ)
     if sys.platform != "linux":
         return subprocess.Popen(command, **options)
+    binder = sys.executable, "-I", "-S", str(_SCRIPT), str(os.getpid())
     failed, report = os.pipe()
     with os.fdopen(failed, "rb") as reading:
         try:
             process = subprocess.Popen(
-                [*_bound(report), *command],
+                [*binder, str(report), _IGNORED_BY_PYTHON, *command],
                 pass_fds=(*options.pop("pass_fds", ()), report),
                 **options,
             )
         finally:
             os.close(report)
         # ends empty once the script has become the program, which closes the pipe
-        number = reading.read(_LONGEST_REPORT)
+        number = reading.read(_MAX_REPORT)
     if number:
         process.communicate()
         raise OSError(int(number), os.strerror(int(number)), command[0])
@@ -136,12 +139,6 @@ def _with_absolute_path(environment: Mapping[str, str]) -> dict[str, str]:
     if root.name not in ("site-packages", "dist-packages"):
         kept.insert(0, str(root))
     return {**environment, "PYTHONPATH": os.pathsep.join(kept)}
-
-
-def _bound(report: int) -> list[str]:
-    # Python ignores these signals, and a program inherits what is ignored
-    signals = f"{signal.SIGPIPE:d},{signal.SIGXFSZ:d}"
-    return [sys.executable, "-I", "-S", str(_SCRIPT), str(os.getpid()), str(report), signals]
 
 
 @contextlib.contextmanager

@@ -352,7 +352,7 @@ class BuildRecord(Record):
 
 @dataclass(frozen=True)
 class FilteredTable:
-    """What filtering one table did: the feature that uses the table, its lines before and after."""
+    """A filtered table: the feature that uses it, and its lines before and after."""
 
     name: str
     lines: Count
@@ -370,7 +370,7 @@ class FilterRecord(Record):
 
 @dataclass(frozen=True)
 class SystemGain:
-    """How a system of an experiment differs from the first one; fractions."""
+    """The difference of a system of an experiment from the first one; fractions."""
 
     bleu: Number
     p_value: Probability

@@ -67,7 +67,7 @@ class ScoringModel:
 
 @dataclass(frozen=True)
 class ScoringSettings:
-    """What goes into the table.
+    """Settings of the scores that go into the table.
 
     Args:
         average: Merge the models into one column, the mean of their ln p.
@@ -151,7 +151,7 @@ Scored: TypeAlias = tuple[bytes, ScoringCounts]
 
 
 class BlockScorer:
-    """Scores blocks on this machine; a `TableScorer`.
+    """Scores blocks on this machine.
 
     Several threads may share it: one at a time computes, with all cores, while others read lines
     and write digits.
@@ -169,11 +169,11 @@ class BlockScorer:
         self._computing = threading.Lock()
 
     def ahead(self, blocks: Iterator[TableBlock]) -> Iterator[TableBlock]:
-        """See `TableScorer`; scores nothing ahead."""
+        """Return the blocks; `ClusterScorer` returns scored blocks here."""
         return blocks
 
     def note(self) -> str:
-        """See `TableScorer`."""
+        """Return the state of the work for the progress, of which there is nothing to say."""
         return ""
 
     def score(self, block: TableBlock) -> Scored:

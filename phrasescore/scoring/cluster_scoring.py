@@ -150,7 +150,7 @@ def _json(values: ScoringJob | ReadyModels) -> str:
 
 
 class ClusterScorer:
-    """Scores blocks on workers; a `TableScorer`.
+    """Scores blocks on workers, several at a time, with the methods of `BlockScorer`.
 
     Args:
         cluster: The workers.

@@ -30,7 +30,7 @@ _STRETCH, _STRETCHES = 16, 40  # lines of a stretch of the sample, and how many 
 
 @dataclass(frozen=True)
 class ComputeSettings:
-    """How to compute.
+    """Settings of the computation.
 
     Args:
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
@@ -96,7 +96,7 @@ class PrecisionCheck:
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """What is known of a model that scores, here or on a worker.
+    """A model that scores, here or on a worker, described by plain values.
 
     Args:
         name: The folder as given.
@@ -111,7 +111,7 @@ class ModelFacts:
 
 @dataclass(frozen=True)
 class ReadyModels:
-    """What is known of models that are ready to score; a worker sends this as JSON.
+    """Models that are ready to score, described by plain values that a worker sends as JSON.
 
     Args:
         models: One column each, in the order of their folders.

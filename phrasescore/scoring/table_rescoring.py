@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from phrasescore import __version__
 from phrasescore.errors import ModelError, SettingsError
@@ -22,7 +22,7 @@ from phrasescore.runs.file_kinds import can_be_read_again, refuse_same_file
 from phrasescore.runs.identity import sha256_of
 from phrasescore.runs.journal import earlier_signature
 from phrasescore.runs.results import ScoredColumn, ScoringModel, ScoringRecord
-from phrasescore.scoring.block_scoring import BlockScorer, Scored, ScoringCounts, ScoringSettings
+from phrasescore.scoring.block_scoring import BlockScorer, ScoringCounts, ScoringSettings
 from phrasescore.scoring.model_loading import ComputeSettings, ReadyModels, load_models
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, read_blocks
 from phrasescore.table.block_stream import BlockStream, StreamReport
@@ -31,27 +31,10 @@ from phrasescore.words.known_words import MIN_SHARE, first_words, known_share, u
 
 if TYPE_CHECKING:
     from phrasescore.cluster.cluster import Cluster
+    from phrasescore.scoring.cluster_scoring import ClusterScorer
 
 _FIRST_LINES = 1024
 _MIN_WORDS = 100  # of each side of a table; fewer words say nothing about a model
-# a block on its way to `TableScorer.score`, which may have been scored ahead
-Ahead = TypeVar("Ahead", TableBlock, Scored)
-
-
-class TableScorer(Protocol[Ahead]):
-    """Scores blocks of a table, here or on workers; the result depends on the block alone."""
-
-    def ahead(self, blocks: Iterator[TableBlock]) -> Iterator[Ahead]:
-        """Yield the blocks, or scored blocks if the scorer works on several at a time."""
-        ...
-
-    def score(self, block: Ahead) -> Scored:
-        """Return a block's lines with their scores, and its counts."""
-        ...
-
-    def note(self) -> str:
-        """Return the state of the work, for the progress."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -63,7 +46,7 @@ class Rescoring:
         output: The output; gzip if the name ends in ``.gz``; ``-`` is standard output.
         ready: The models. An interrupted run only continues under the same numerics.
         settings: What goes into the table.
-        scorer: Scores blocks with the models.
+        scorer: Scores blocks with the models, here or on workers.
         begun: The blocks of a table that cannot be read twice, if reading has begun; cut as
             ``_read_table`` cuts them.
     """
@@ -72,7 +55,7 @@ class Rescoring:
     output: str | Path
     ready: ReadyModels
     settings: ScoringSettings
-    scorer: TableScorer[Any]
+    scorer: BlockScorer | ClusterScorer
     begun: Iterator[TableBlock] | None = None
 
     def run(self, lines_per_block: int = LINES_PER_BLOCK) -> ScoringRecord:
@@ -199,7 +182,7 @@ def prepare(
     if not accept_unknown:
         _refuse_unknown_words(table, folders, factor)
     begun: Iterator[TableBlock] | None = None
-    scorer: TableScorer[Any]
+    scorer: BlockScorer | ClusterScorer
     if cluster is None:
         sample, begun = _beginning(table) if compute.wants_sample else (None, None)
         models, ready = load_models(folders, compute, factor, sample)

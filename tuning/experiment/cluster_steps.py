@@ -15,7 +15,7 @@ from concurrent.futures import CancelledError, Future
 from pathlib import Path
 
 from phrasescore.cluster.cluster import Cluster, LostWorkerError
-from phrasescore.cluster.worker_side import own_name, task_is_unwanted
+from phrasescore.cluster.worker_side import cancellation_check, own_name
 from phrasescore.errors import ClusterError, InterruptedWorkError, ResumeError
 from phrasescore.runs.final_names import hidden
 from phrasescore.runs.lock import LOCK, is_held
@@ -157,7 +157,7 @@ def run_command(
                 path=place,
                 remedy="put it on a file system that all workers share, under one name",
             )
-    is_unwanted = task_is_unwanted()
+    is_unwanted = cancellation_check()
     signals = iter(SIGNALS)
     until = 0.0
 
